@@ -20,7 +20,6 @@ _EXPORTS = {
     "Cursor": "scirgen.stages.collect.source", "Candidate": "scirgen.stages.collect.source",
     "Fetched": "scirgen.stages.collect.source", "Dataset": "scirgen.core.records", "Paper": "scirgen.core.records",
     "Rejection": "scirgen.core.records", "QAPair": "scirgen.core.records", "Record": "scirgen.core.records",
-    "Query": "scirgen.core.records",
     "ACCEPT": "scirgen.stages.filter.base", "Backend": "scirgen.llm.base", "BlockKind": "scirgen.core.records",
     "Capabilities": "scirgen.llm.base", "ChatReply": "scirgen.llm.base", "ChatRequest": "scirgen.llm.base",
     "Config": "scirgen.core.config", "Section": "scirgen.core.config", "Discard": "scirgen.stages.generate.strategy",
@@ -70,7 +69,6 @@ if TYPE_CHECKING:
     from scirgen.core.records import Dataset as Dataset
     from scirgen.core.records import Paper as Paper
     from scirgen.core.records import QAPair as QAPair
-    from scirgen.core.records import Query as Query
     from scirgen.core.records import Record as Record
     from scirgen.core.records import Rejection as Rejection
     from scirgen.core.records import Score as Score
@@ -140,6 +138,7 @@ _MOVED = {
     "labels": "scirgen_label.read_labels",
     "agreement": "scirgen_label.measure_agreement",
     "QueryRecipe": "scirgen_tasks.QueryRecipe",
+    "Query": "scirgen_tasks.Query",
     "paper_materials": "scirgen_tasks.paper_materials",
 }
 """Old name -> where it is now."""

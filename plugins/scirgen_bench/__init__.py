@@ -34,6 +34,7 @@ PLUGIN = Plugin(
             for name, about in _COMMANDS.items()
             for module in (_MODULES.get(name, name),)
         ),
+        Provided("record", "Query", "scirgen_bench.tasks.records:Query"),
         Provided("kind", "retriever", "scirgen_bench.retriever:CONTRACT"),
         Provided("retriever", "bm25", "scirgen_bench.lexical:bm25", "BM25 as in Lucene", "benchmark"),
         Provided("retriever", "tfidf", "scirgen_bench.lexical:tfidf", "cosine of TF-IDF vectors", "benchmark"),

@@ -20,8 +20,7 @@ from typing import Final
 from scirgen.core.config import LimitsConfig, ModelsConfig
 from scirgen.core.errors import ConfigError, ModelAccessError
 from scirgen.llm.base import Backend, Capabilities, ModelIdentity, ScoreReply, ScoreRequest
-from scirgen.llm.local.loading import LoadedModel, load_causal_lm
-from scirgen.llm.local.model_files import cache_folder
+from scirgen.llm.local.loading import LoadedModel, cache_folder, load_causal_lm
 from scirgen.llm.local.transformers_local import TransformersChat
 from scirgen.llm.local.transformers_scoring import TransformersScoring
 from scirgen.llm.uri import ModelURI

@@ -16,6 +16,7 @@ from scirgen.core.taxonomy import Taxonomies
 from scirgen.pipeline.views.view import open_view
 from scirgen.release_files.labels import TASKS, LabelSet, Part, TaskName
 from scirgen_bench.retriever import split_specs
+from scirgen_bench.tasks.taxonomies import facets_of
 from scirgen_label.agree import as_text, keep_earlier, measure, verdicts, write
 from scirgen_label.draw import Request
 from scirgen_label.draw import draw as draw_sample
@@ -65,7 +66,7 @@ def _source(
         raise click.UsageError("--of names a retrieval task whose pool is graded: it needs --task relevance")
     if task == "relevance":
         if of:
-            return TaskSource(path, of, taxonomies.facets, pooling, split)
+            return TaskSource(path, of, facets_of(taxonomies), pooling, split)
         return PoolSource(path, taxonomies, pooling, split)
     if task in ("link", "facet"):
         if not (path / "run.db").is_file():

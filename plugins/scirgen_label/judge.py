@@ -19,7 +19,7 @@ from scirgen.core.fingerprint import derived_seed, digest, file_sha256
 from scirgen.core.prompts import Prompt, PromptLibrary
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Resources
-from scirgen.core.taxonomy import Facets, Taxonomies
+from scirgen.core.taxonomy import Taxonomies
 from scirgen.llm.cache import ReplyCache
 from scirgen.llm.open import open_sessions
 from scirgen.llm.session import ChatSession
@@ -27,6 +27,7 @@ from scirgen.release_files.labels import ADJUDICATOR, UNSURE, Item, Label, Label
 from scirgen.stages.filter.deciding import select_scorers
 from scirgen_bench.calibrate.calibrate import Labelled, measure_score
 from scirgen_bench.tasks.task_files import ADJUDICATED, read_pool
+from scirgen_bench.tasks.taxonomies import Facets, facets_of
 from scirgen_label.merge import check
 
 _FILE: Final = "labels:"
@@ -82,7 +83,7 @@ def ask_judges(
     found: list[Judged] = []
     for judge in judges:
         if judge.startswith(_GRADES):
-            found += _from_pool(labels, Path(judge.removeprefix(_GRADES)), items, Taxonomies(resources).facets)
+            found += _from_pool(labels, Path(judge.removeprefix(_GRADES)), items, facets_of(Taxonomies(resources)))
         elif judge.startswith(_FILE):
             found.append(_from_file(labels, judge, Path(judge.removeprefix(_FILE)), items))
         elif judge in registry.names("faithfulness"):

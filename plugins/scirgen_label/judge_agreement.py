@@ -15,10 +15,10 @@ import click
 
 from scirgen.cli.options import PATH
 from scirgen.core.errors import InputError
-from scirgen.core.records import Grade
 from scirgen.release_files.release import Release
 from scirgen_bench.tables import markdown
 from scirgen_bench.tasks.pools import CITED
+from scirgen_bench.tasks.records import Grade
 from scirgen_bench.tasks.task_files import ADJUDICATED, TaskQuery, open_task, read_pools, settled
 from scirgen_label.agreement import alpha, exact, kappa, spearman
 

@@ -7,10 +7,11 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from scirgen.core.errors import InputError
-from scirgen.core.records import Dataset, Document, Link, Paper, Query
+from scirgen.core.records import Dataset, Document, Link, Paper
 from scirgen.core.text.sentences import sentence_spans
 from scirgen.pipeline.views.view import StoreView
 from scirgen.release_files.labels import Hidden, Shown
+from scirgen_bench.tasks.records import Query
 from scirgen_label.sources import Candidate, Material, marked
 
 _VERDICTS = {True: "used", False: "not_used", None: "unclear"}

@@ -13,7 +13,7 @@ from scirgen.core.errors import InputError
 from scirgen.core.files.jsonl import read_objects
 from scirgen.core.records import Aspect, Dataset, Document, Paper, QAPair, Rejection, Span, context_text
 from scirgen.core.registry import Registry
-from scirgen.core.taxonomy import Facets, Taxonomies
+from scirgen.core.taxonomy import Taxonomies
 from scirgen.pipeline.views.view import StoreView
 from scirgen.release_files.labels import Hidden, Marked, Shown
 from scirgen.release_files.qafiles import QAGroup, QARow, open_qa, type_key
@@ -22,6 +22,7 @@ from scirgen_bench.retriever import make_retriever
 from scirgen_bench.tasks.judging import to_grade
 from scirgen_bench.tasks.pools import GOLD, PoolSettings, make_pool, pooled_queries, queries_to_grade
 from scirgen_bench.tasks.task_files import open_task
+from scirgen_bench.tasks.taxonomies import Facets
 
 AROUND: Final = 400
 """Characters shown on each side of a piece of evidence."""

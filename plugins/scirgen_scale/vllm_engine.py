@@ -22,7 +22,7 @@ from scirgen.core.errors import (
     require,
 )
 from scirgen.llm.base import ModelIdentity
-from scirgen.llm.local.model_files import weights_hash
+from scirgen.llm.local.loading import weights_hash
 from scirgen.llm.tokens.encoding import JointEncoder
 
 VLLM_OPTIONS: Final[Mapping[str, str]] = {

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scirgen import Plugin, Provided, __version__
 
 if TYPE_CHECKING:
+    from scirgen_bench.tasks.records import Query
     from scirgen_tasks.recipes.base import QueryRecipe, paper_materials
 
-__all__ = ["PLUGIN", "QueryRecipe", "paper_materials"]
+__all__ = ["PLUGIN", "Query", "QueryRecipe", "paper_materials"]
 
+ROOT = Path(__file__).parent
 _RECIPES = {
     "recommend": "datasets for a need (DataFinder)",
     "facets": "papers similar in a facet (CSFCube)",
@@ -32,12 +35,13 @@ PLUGIN = Plugin(
             Provided("query_recipe", name, f"scirgen_tasks.recipes.{name}:{name.capitalize()}Recipe", about)
             for name, about in _RECIPES.items()
         ),
-        Provided("resources", "scirgen-tasks", "scirgen_tasks.options:ROOT"),
+        Provided("resources", "scirgen-tasks", "scirgen_tasks:ROOT"),
     ),
 )
 
 
 def __getattr__(name: str) -> object:
     if name in __all__:
-        return getattr(import_module("scirgen_tasks.recipes.base"), name)
+        module = "scirgen_bench.tasks.records" if name == "Query" else "scirgen_tasks.recipes.base"
+        return getattr(import_module(module), name)
     raise AttributeError(f"module 'scirgen_tasks' has no attribute {name!r}")

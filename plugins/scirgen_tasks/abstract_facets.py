@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from scirgen.core.records import Aspect
-from scirgen.core.taxonomy import Facets
 from scirgen.core.text.textmatch import normalise
+from scirgen_bench.tasks.taxonomies import Facets
 
 _USUAL = {"background": 0.0, "method": 0.55, "result": 1.0}
 """Where in an abstract a facet usually stands: 0 is its first sentence, 1 its last."""

@@ -1,12 +1,9 @@
-"""The option ``--recipes``, and the folder with this wing's prompts and taxonomies."""
+"""The option ``--recipes``."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from scirgen.cli.options import SettingOption
 
-ROOT = Path(__file__).parent
 RECIPES = SettingOption(
     ["--recipes"],
     "query.recipes",

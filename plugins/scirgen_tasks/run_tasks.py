@@ -12,17 +12,17 @@ from typing import ClassVar
 
 from scirgen.core.config import Config
 from scirgen.core.fingerprint import digest, file_sha256
-from scirgen.core.records import Aspect, BlockKind, Dataset, Document, Grade, Paper, Query, Rejection
-from scirgen.core.taxonomy import Facets, TaxonomyName
+from scirgen.core.records import Aspect, BlockKind, Dataset, Document, Paper, Rejection
 from scirgen.core.text.sentences import sentence_spans
 from scirgen.core.text.textmatch import words
 from scirgen.core.text.untrusted import talks_to_machine
 from scirgen.release_files.labels import UNSURE, LabelSet
 from scirgen.release_files.release import Release, TaskInfo
-from scirgen.release_files.reviews import reviewed_drafts, reviewed_needs
 from scirgen.stages.base import RunView, StageContext
 from scirgen.stages.release.parts import PartContent, PartWritten, ReleaseMaterial, ReleasePart
+from scirgen_bench.tasks.records import Grade, Query
 from scirgen_bench.tasks.release_tasks import TaskContent, TaskSet
+from scirgen_bench.tasks.reviews import reviewed_drafts, reviewed_needs
 from scirgen_bench.tasks.task_files import (
     CITATIONS,
     AbstractRow,
@@ -32,6 +32,7 @@ from scirgen_bench.tasks.task_files import (
     requirements,
     settled,
 )
+from scirgen_bench.tasks.taxonomies import Facets, facets_of
 from scirgen_tasks.abstract_facets import sentence_facets
 from scirgen_tasks.recipes.facets import corrected
 from scirgen_tasks.settings import settings
@@ -93,7 +94,7 @@ class QueryPart(ReleasePart):
     """A run's queries as tasks of its release."""
 
     name: ClassVar[str] = "query"
-    taxonomies: ClassVar[tuple[TaxonomyName, ...]] = ("facets",)
+    taxonomies: ClassVar[tuple[str, ...]] = ("facets",)
 
     def fingerprint(self, config: Config) -> str:
         """The grades, and their conditions, on which a release depends."""
@@ -109,13 +110,13 @@ class QueryPart(ReleasePart):
             InputError: a folder of ``query.judgements`` is not a folder of grades, or belongs to another release.
         """
         chosen = settings(ctx.config)
-        found = queries_of_run(run, ctx.taxonomies.facets, every_licence=chosen.abstracts == "all")
+        found = queries_of_run(run, facets_of(ctx.taxonomies), every_licence=chosen.abstracts == "all")
         labels = [Path(f).expanduser() for f in ctx.config.release.labels]
         reviewed = reviewed_drafts([f for f in labels if LabelSet(f).sample.task == "query"])
         queries = reviewed_needs(found.queries, reviewed, drafts=True)
         if said := settled_facets(labels):
             documents = {d.paper_id: d for d in run.records("parse", Document) if d.paper_id in said}
-            queries = corrected(queries, documents, said, ctx.taxonomies.facets)
+            queries = corrected(queries, documents, said, facets_of(ctx.taxonomies))
             found = replace(found, abstracts=tuple(_relabelled(row, said.get(row.id, {})) for row in found.abstracts))
         grades, unvalidated = read_pools(_judgements(ctx.config), {q.id for q in queries})
         return replace(

@@ -104,7 +104,6 @@ class Audit:
         }
 
     def table(self) -> Table:
-        """One row a defect: code, rows, share."""
         rows = [{"defect": c, "rows": n, "share": n / max(self.rows, 1)} for c, n in self.defects.most_common()]
         return Table(rows, f"{self.path}: {self.rows} rows, {self.clean_rows} without a defect")
 
@@ -113,15 +112,12 @@ class Audit:
         return self.table().to_pandas()
 
     def __repr__(self) -> str:
-        """The table of defects."""
         return repr(self.table())
 
     def _repr_html_(self) -> str:
-        """The table of defects, for notebooks."""
         return self.table()._repr_html_()
 
     def found(self, code: str, row: QARow, reason: str) -> None:
-        """Note a defect of a row."""
         self.defects[code] += 1
         self.by_type.setdefault(type_key(row.question_type) or "?", Counter())[code] += 1
         kept = self.examples.setdefault(code, [])

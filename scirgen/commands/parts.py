@@ -18,7 +18,7 @@ from scirgen.core.records import BlockKind, Document, Link, Paper, QAPair, Secti
 from scirgen.core.registry import load_registry
 from scirgen.core.resources import Domain, resolve_config
 from scirgen.core.runtime import blocking
-from scirgen.pipeline.alone import opened_context
+from scirgen.pipeline.run import opened_context
 from scirgen.release_files.qafiles import plain_groups
 from scirgen.stages.base import Stage, StageContext, WorkItem, made_stage, suited
 from scirgen.stages.collect.files.paperfolder import PAPER_TYPES, PaperFolder

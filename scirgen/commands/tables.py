@@ -102,11 +102,9 @@ class Table(Sequence[Row]):
     @overload
     def __getitem__(self, index: slice) -> Sequence[Row]: ...
     def __getitem__(self, index: int | slice) -> Row | Sequence[Row]:
-        """A row, or a slice of the rows."""
         return self._rows[index]
 
     def __len__(self) -> int:
-        """The number of rows."""
         return len(self._rows)
 
     @property
@@ -127,11 +125,9 @@ class Table(Sequence[Row]):
         return pd.DataFrame(list(self._rows), columns=list(self.columns))
 
     def to_json(self) -> str:
-        """The rows as JSON Lines."""
         return "\n".join(json.dumps(dict(row), ensure_ascii=False, default=str) for row in self._rows)
 
     def __repr__(self) -> str:
-        """The title and the first rows, one a line if they are short, else one field a line."""
         lines = [f"{self.title or 'table'}: {len(self)} {'row' if len(self) == 1 else 'rows'}"]
         told = [{k: _short(v) for k, v in row.items() if v not in ("", None, [])} for row in self._rows[:_SHOWN]]
         rows = ["  ".join(f"{key}={text}" for key, text in row.items()) for row in told]
@@ -143,7 +139,6 @@ class Table(Sequence[Row]):
         return "\n".join(lines + ([f"and {len(self) - _SHOWN} more"] if len(self) > _SHOWN else []))
 
     def _repr_html_(self) -> str:
-        """The first rows as a table, for notebooks."""
         head = "".join(f"<th>{html.escape(c)}</th>" for c in self.columns)
         body = "".join(
             "<tr>" + "".join(f"<td>{html.escape(_short(row.get(c, '')))}</td>" for c in self.columns) + "</tr>"

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from scirgen.core.errors import ResourceError
 from scirgen.core.files.yamlfile import Pattern, load_model, load_yaml, validate
@@ -18,14 +18,10 @@ from scirgen.core.registry import suggest
 from scirgen.core.resources import Resources
 
 _T = TypeVar("_T", bound=BaseModel)
-_E = TypeVar("_E", "QuestionType", "BloomLevel", "Facet")
+_E = TypeVar("_E", "QuestionType", "BloomLevel")
 
 ENGLISH = "en"
 """The language of the patterns, stems and examples of ``graesser.yaml``."""
-
-
-TaxonomyName = Literal["graesser", "bloom", "aspects", "sections", "wording", "needs", "facets"]
-"""A file in ``taxonomies/``."""
 
 
 class ExamplePair(Frozen):
@@ -316,91 +312,8 @@ class _Sections(Frozen):
     sections: tuple[SectionDefinition, ...]
 
 
-class NeedField(Frozen):
-    """One requirement that a person looking for data may have."""
-
-    id: str = Field(pattern=r"^[a-z_]+$")
-    name: str
-    definition: str
-    in_keyphrases: bool = True
-
-
-class Needs(Frozen):
-    """Fields of a need for data, and which of them each domain uses."""
-
-    version: int
-    sources: tuple[str, ...]
-    fields: tuple[NeedField, ...]
-    sets: dict[str, tuple[str, ...]] = Field(description="domain -> ids of its fields, in order")
-    first_person: dict[str, tuple[str, ...]] = Field(
-        default={},
-        description="language -> words with which a text refers to its writer; languages without such words are not "
-        "checked",
-    )
-
-    def of(self, domain: str) -> tuple[NeedField, ...]:
-        """The fields of a domain, or those of ``default``.
-
-        Raises:
-            ResourceError: the set names a field that the file does not define.
-        """
-        known = {f.id: f for f in self.fields}
-        chosen = self.sets.get(domain) or self.sets.get("default", ())
-        if unknown := [f for f in chosen if f not in known]:
-            raise ResourceError(
-                f"taxonomies/needs.yaml: the set {domain!r} names the unknown field {unknown[0]!r}",
-                hint=suggest(unknown[0], known),
-            )
-        return tuple(known[f] for f in chosen)
-
-
-class Facet(Frozen):
-    """A respect in which two papers may be similar; ``grades`` say what 3, 2 and 1 mean for it.
-
-    Attributes:
-        headings: patterns of headings inside an abstract ("Methods:") under which its sentences stand.
-        cues: patterns that indicate the facet where no model sorted the sentences.
-    """
-
-    id: str = Field(pattern=r"^[a-z_]+$")
-    name: str
-    definition: str
-    aspects: tuple[AspectCategory, ...]
-    headings: tuple[str, ...] = ()
-    cues: tuple[str, ...] = ()
-    grades: dict[int, str]
-
-
-class GradeWord(Frozen):
-    """A word that a judge of one requirement may choose, and its value."""
-
-    word: str = Field(pattern=r"^[A-Z]+$")
-    grade: int = Field(ge=0)
-    definition: str
-
-
-class Facets(Frozen):
-    """Facets of an abstract with their grades, and the words of the judge of a requirement."""
-
-    version: int
-    sources: tuple[str, ...]
-    facets: tuple[Facet, ...]
-    unrelated: str
-    labels: dict[int, str]
-    requirement: tuple[GradeWord, ...]
-
-    def facet(self, id: str) -> Facet:
-        """One facet by id.
-
-        Raises:
-            ResourceError: no entry has that id.
-        """
-        return _by_id(self.facets, id, "facet")
-
-    def scale(self, facet: Facet) -> list[tuple[int, str, str]]:
-        """(grade, label, meaning) from the highest to 0."""
-        meanings = {**facet.grades, 0: self.unrelated}
-        return [(grade, self.labels[grade], meanings[grade]) for grade in sorted(meanings, reverse=True)]
+class _AnyTaxonomy(BaseModel):
+    model_config = ConfigDict(extra="allow")
 
 
 class Taxonomies:
@@ -409,6 +322,7 @@ class Taxonomies:
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
         self._spoken: dict[tuple[str, str], QuestionType] = {}
+        self._loaded: dict[tuple[str, type[BaseModel]], Any] = {}
 
     @cached_property
     def graesser(self) -> _Graesser:
@@ -429,16 +343,6 @@ class Taxonomies:
     def sections(self) -> _Sections:
         """The five section classes and none."""
         return self._load("sections", _Sections)
-
-    @cached_property
-    def needs(self) -> Needs:
-        """Fields of a need for data."""
-        return self._load("needs", Needs)
-
-    @cached_property
-    def facets(self) -> Facets:
-        """Facets of an abstract and their grades."""
-        return self._load("facets", Facets)
 
     @cached_property
     def wording(self) -> Wording:
@@ -477,9 +381,9 @@ class Taxonomies:
         found = _by_id(self.graesser.types, id, "question type")
         return self._spoken.setdefault((id, language), _in_language(found, language, self.wording))
 
-    def hash(self, name: TaxonomyName) -> str:
-        """Content hash of one taxonomy."""
-        loaded: BaseModel = getattr(self, name)
+    def hash(self, name: str) -> str:
+        """Content hash of one taxonomy, also of a plugin's."""
+        loaded: BaseModel = getattr(self, name) if hasattr(type(self), name) else self.load(name, _AnyTaxonomy)
         return digest(loaded.model_dump(mode="json"))
 
     @cached_property
@@ -496,6 +400,17 @@ class Taxonomies:
             ResourceError: no entry has that id.
         """
         return _by_id(self.bloom.levels, id, "Bloom level")
+
+    def load(self, name: str, model: type[_T]) -> _T:
+        """A taxonomy of a plugin, from ``taxonomies/NAME.yaml`` in its folder and the layers above.
+
+        Raises:
+            ResourceError: there is no such file, or it does not fit the model.
+        """
+        if (name, model) not in self._loaded:
+            self._loaded[name, model] = self._load(name, model)
+        found: _T = self._loaded[name, model]
+        return found
 
     def _load(self, name: str, model: type[_T]) -> _T:
         layers = [root / "taxonomies" / f"{name}.yaml" for _, root in self._resources.layers()]

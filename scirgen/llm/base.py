@@ -278,12 +278,10 @@ class BackendSession(Generic[BackendT]):
 
     @property
     def identity(self) -> ModelIdentity:
-        """The model's identity."""
         return self._model.identity
 
     @property
     def capabilities(self) -> Capabilities:
-        """The model's capabilities."""
         return self._model.capabilities
 
     @property
@@ -300,5 +298,4 @@ class BackendSession(Generic[BackendT]):
         self._model.drain()
 
     async def aclose(self) -> None:
-        """Close the backend."""
         await self._model.aclose()

@@ -72,11 +72,9 @@ class CachedChatSession(BackendSession[ChatModel]):
 
     @property
     def pack(self) -> str:
-        """The active prompt pack."""
         return self._pack
 
     async def ask(self, prompt: RenderedPrompt, reply: type[T], *, seed: int, **how: Unpack[Asking]) -> Answer[T]:
-        """See `ChatSession.ask`."""
         messages = _messages(prompt)
         sampling = _sampling(prompt, seed, how)
         schema = reply_schema(reply)
@@ -104,13 +102,11 @@ class CachedChatSession(BackendSession[ChatModel]):
         raise AssertionError("unreachable")
 
     async def ask_text(self, prompt: RenderedPrompt, *, seed: int, **how: Unpack[Asking]) -> TextAnswer:
-        """See `ChatSession.ask_text`."""
         request = ChatRequest(_messages(prompt), None, _sampling(prompt, seed, how))
         key, answer = await self._reply(request, how.get("sample", 0))
         return TextAnswer(tame(answer.text).strip(), key, answer.finish_reason)
 
     async def choose(self, prompt: RenderedPrompt, options: Sequence[str], *, seed: int) -> TextAnswer:
-        """See `ChatSession.choose`."""
         wanted = list(dict.fromkeys(options))
         sampling = _sampling(prompt, seed, {})
         key, answer = await self._reply(ChatRequest(_messages(prompt), choice_schema(wanted), sampling), 0)
@@ -179,7 +175,6 @@ class CachedChatSession(BackendSession[ChatModel]):
         return reply
 
     async def aclose(self) -> None:
-        """Cancel calls in flight and close the backend."""
         for task in list(self._in_flight.values()):
             task.cancel()
         await asyncio.gather(*self._in_flight.values(), return_exceptions=True)

@@ -62,7 +62,6 @@ class Sessions:
         return self.meter.summary()
 
     def identities(self) -> dict[str, str]:
-        """Role -> model."""
         return {role: str(session.identity) for role, session in self._opened.items()}
 
     def tell(self, to: Callable[[str], None]) -> None:
@@ -86,7 +85,6 @@ class Sessions:
             session.drain()
 
     async def aclose(self) -> None:
-        """Close all."""
         for session in self._opened.values():
             await session.aclose()
 

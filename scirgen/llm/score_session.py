@@ -41,7 +41,6 @@ class CachedScoreSession(BackendSession[ScoringModel]):
         self._in_flight: dict[str, asyncio.Future[ScoreReply | ModelError]] = {}
 
     async def score(self, requests: Sequence[ScoreRequest]) -> list[ScoreReply | ModelError]:
-        """See `ScoreSession.score`."""
         keys = [score_key(self._model.identity, request) for request in requests]
         known: dict[str, ScoreReply | ModelError] = {}
         mine: dict[str, ScoreRequest] = {}

@@ -56,7 +56,6 @@ class DatasetScope:
 
     @property
     def dataset(self) -> Dataset:
-        """The dataset itself."""
         return self.outputs("collect", Dataset)[0]
 
     def users(self, paper_id: str) -> tuple[Dataset, ...]:
@@ -68,7 +67,6 @@ class DatasetScope:
         return tuple(r for r in self._records.get(stage, ()) if isinstance(r, kind))
 
     def add(self, results: Sequence[StoredResult]) -> None:
-        """Add a stage's results."""
         for result in sorted(results, key=lambda r: r.key):
             records = result.outputs()
             self._records.setdefault(result.stage, []).extend(records)

@@ -37,7 +37,6 @@ class LocalEngine:
         """Nothing to start."""
 
     async def execute(self, stage: Stage, item: WorkItem, ctx: StageContext) -> StageResult:
-        """Await the stage itself."""
         return await stage.process(item, ctx)
 
     async def aclose(self) -> None:

@@ -54,17 +54,14 @@ class Several:
         self._observers = observers
 
     def planned(self, stage: str, count: int) -> None:
-        """To all."""
         for observer in self._observers:
             observer.planned(stage, count)
 
     def finished(self, result: StoredResult, *, reused: bool, seconds: float) -> None:
-        """To all."""
         for observer in self._observers:
             observer.finished(result, reused=reused, seconds=seconds)
 
     def note(self, message: str) -> None:
-        """To all."""
         for observer in self._observers:
             observer.note(message)
 
@@ -116,11 +113,9 @@ class JsonLog:
                 )
 
     def note(self, message: str) -> None:
-        """One line."""
         self._write(event="note", message=message)
 
     def close(self) -> None:
-        """Flush and close."""
         self._file.close()
 
     def _write(self, **fields: object) -> None:

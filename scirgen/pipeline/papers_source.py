@@ -92,7 +92,6 @@ class PapersSource:
         return digest(self._folder.revision, LAYOUT_VERSION, self._setup.parse.model_dump(mode="json"))
 
     def count(self) -> int:
-        """The number of files."""
         return len(self._files)
 
     async def datasets(self, cursor: str | None = None) -> AsyncIterator[Dataset | Cursor | Rejection]:
@@ -118,7 +117,6 @@ class PapersSource:
         return self._of.get(dataset.id, [])
 
     def fetch(self, paper: Paper) -> Fetched:
-        """The file at its place."""
         return self._folder.fetch(paper)
 
     async def _read(self, file: PaperFile, pool: ParserPool) -> _Read:

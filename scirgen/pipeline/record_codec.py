@@ -19,7 +19,6 @@ from scirgen.core.records import (
     Link,
     Paper,
     QAPair,
-    Query,
     Record,
     Rejection,
     ReleaseFile,
@@ -32,7 +31,7 @@ R = TypeVar("R", bound=Record)
 
 _KINDS: dict[str, type[Record]] = {
     kind.__name__: kind
-    for kind in (Dataset, Paper, Link, Document, SectionLabel, Aspect, Query, QAPair, ReleaseFile, Rejection, Failure)
+    for kind in (Dataset, Paper, Link, Document, SectionLabel, Aspect, QAPair, ReleaseFile, Rejection, Failure)
 }
 _COMPRESS_FROM = 512
 

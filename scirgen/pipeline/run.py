@@ -6,8 +6,8 @@ import asyncio
 import logging
 import shlex
 import signal
-from collections.abc import Sequence
-from contextlib import AsyncExitStack, suppress
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -222,3 +222,31 @@ def refuse_nothing(folder: Path, view: StoreView) -> None:
             "Try a stronger --model or other input.",
             code="nothing_made",
         )
+
+
+@asynccontextmanager
+async def opened_context(
+    config: Config, pack: Domain, stage: str, *, needs_scores: bool
+) -> AsyncIterator[StageContext]:
+    """Open the context of a stage, without a run's folder.
+
+    Args:
+        config: the settings.
+        pack: the domain.
+        stage: the stage's name, which its prompts have.
+        needs_scores: open the scorer too.
+
+    Raises:
+        ScirgenError: a model cannot be opened.
+    """
+    registry, resources = load_registry(), Resources(pack, Path(config.overrides) if config.overrides else None)
+    prompts = PromptLibrary(resources)
+    sessions = await open_sessions(config, registry, prompts=prompts, needs_scores=needs_scores)
+    try:
+        yield StageContext(
+            config, resources, prompts, Taxonomies(resources), registry, Path(), chat_session=sessions.chat,
+            score_session=sessions.score, judge_session=sessions.judge,
+            entailment_session=sessions.entailment, stage=stage, key="rows",
+        )  # fmt: skip
+    finally:
+        await sessions.aclose()

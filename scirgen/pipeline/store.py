@@ -81,11 +81,9 @@ class StoredResult:
     just_made: tuple[Record, ...] | None = field(default=None, compare=False, repr=False)
 
     def outputs(self) -> list[Record]:
-        """The records produced, in order."""
         return unpack(self.outputs_blob) if self.just_made is None else list(self.just_made)
 
     def rejections(self) -> list[Rejection]:
-        """The rejections."""
         return unpack(self.rejections_blob, Rejection)
 
     def failures(self) -> list[Failure]:
@@ -266,7 +264,6 @@ class Store:
         )
 
     def forget(self, result_id: int) -> None:
-        """Delete a result, so its item is done again."""
         with self.transaction():
             self.db.execute("DELETE FROM rows WHERE result_id=?", (result_id,))
             self.db.execute("UPDATE members SET result_id=NULL WHERE result_id=?", (result_id,))
@@ -294,7 +291,6 @@ class Store:
             )
 
     def set_meta(self, key: str, value: str) -> None:
-        """A setting of the store itself."""
         with self.transaction():
             self.db.execute("INSERT OR REPLACE INTO meta VALUES(?,?)", (key, value))
 
@@ -348,7 +344,6 @@ class Store:
         return (StoredResult(*row) for row in rows)
 
     def meta(self, key: str) -> str | None:
-        """A setting of the store itself."""
         row = self.db.execute("SELECT value FROM meta WHERE key=?", (key,)).fetchone()
         return row[0] if row else None
 
@@ -368,7 +363,6 @@ class Store:
 
     @contextlib.contextmanager
     def guarded(self) -> Iterator[None]:
-        """Turn SQLite's exceptions into `StoreError`."""
         try:
             yield
         except sqlite3.DatabaseError as error:

@@ -228,7 +228,6 @@ class LabelSet:
 
     @property
     def task(self) -> Task:
-        """The task of the annotators."""
         return TASKS[self.sample.task]
 
     @property

@@ -25,7 +25,7 @@ from scirgen.core.records import (
 )
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Resources
-from scirgen.core.taxonomy import Taxonomies, TaxonomyName
+from scirgen.core.taxonomy import Taxonomies
 from scirgen.llm.session import ChatSession, ScoreSession
 
 R = TypeVar("R", bound=Record)
@@ -79,7 +79,7 @@ class Uses:
 
     config: tuple[str, ...] = ()
     prompts: tuple[str, ...] = ()
-    taxonomies: tuple[TaxonomyName, ...] = ()
+    taxonomies: tuple[str, ...] = ()
     roles: tuple[Role, ...] = ()
     extra: tuple[str, ...] = ()
 

@@ -11,7 +11,7 @@ from scirgen.core.records import Dataset, QAPair, Score, Span
 from scirgen.core.registry import load_registry, shape_problems
 from scirgen.core.resources import resolve_config
 from scirgen.core.runtime import blocking
-from scirgen.pipeline.alone import opened_context
+from scirgen.pipeline.run import opened_context
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Faithfulness, Gate, Material, Verdict
 from scirgen.testing.serving import serving

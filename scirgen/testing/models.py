@@ -59,12 +59,10 @@ class _Fake(Backend):
 
     @property
     def identity(self) -> ModelIdentity:
-        """The identity of the model, marked as fake."""
         return self._identity
 
     @property
     def capabilities(self) -> Capabilities:
-        """The capabilities of the model."""
         return self._capabilities
 
     def _note(self, prompt_tokens: int, reply_tokens: int) -> None:
@@ -102,7 +100,6 @@ class FakeScores(_Fake, ScoringModel):
     """Scores a continuation higher the more of its words the prompt has."""
 
     async def score(self, requests: Sequence[ScoreRequest]) -> list[ScoreReply | Exception]:
-        """Log-probabilities by counting words."""
         return [self._one(request) for request in requests]
 
     def _one(self, request: ScoreRequest) -> ScoreReply:

@@ -31,7 +31,6 @@ class Answer:
     cut: bool = False
 
     def encoded(self) -> bytes:
-        """The body's bytes."""
         if isinstance(self.body, bytes):
             return self.body
         return self.body.encode() if isinstance(self.body, str) else json.dumps(self.body).encode()
@@ -66,7 +65,6 @@ class LoopbackServer:
         self._server.server_close()
 
     def paths(self) -> list[str]:
-        """The requested paths, in order."""
         return [a.path for a in self.asked]
 
     def answer(self, asked: Asked) -> Answer:

@@ -23,7 +23,6 @@ from scirgen.core.records import (
     Document,
     Link,
     QAPair,
-    Query,
     Rejection,
     Score,
 )
@@ -34,6 +33,7 @@ from scirgen.report.charts import binned, histograms
 from scirgen.report.page import render
 from scirgen.stages.base import StageResult
 from scirgen_bench.leaderboard import write_leaderboard
+from scirgen_bench.tasks.records import Query
 
 EVIL = "<script>window.hacked=1</script><img src=x onerror='window.hacked=1'> {{ 7411*7411 }} </script>"
 TEXT = f"Snow depth was 12 cm in January. {EVIL} It rose to 30 cm in March."

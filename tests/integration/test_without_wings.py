@@ -87,3 +87,19 @@ def _packages() -> str:
     """The folders of installed packages, without those that an editable install of this checkout adds."""
     own = (str(ROOT), str(ROOT / "plugins"))
     return ":".join(p for p in sys.path if p and "-packages" in p and p not in own)
+
+
+async def test_a_run_imports_no_wing_that_it_does_not_use(tmp_path: Path) -> None:
+    import asyncio
+
+    async with FakeServer() as server:
+        flags = {"input": str(MATERIAL), "models.generator": f"openai:fake@{server.url}"}
+        command = [sys.executable, "-c", RUN.partition("for module in")[0], str(tmp_path)]
+        command[2] += "print(json.dumps(sorted(n for n in sys.modules if n.startswith('scirgen_') and '.' in n)))"
+        process = await asyncio.create_subprocess_exec(*command, json.dumps(flags), cwd=ROOT, stdout=-1, stderr=-1)
+        out, err = await process.communicate()
+    assert process.returncode == 0, err.decode()[-3000:]
+    used = json.loads(out.decode().splitlines()[-1])
+    # Not yet scirgen_embedded: `generate.strategy: auto` loads every strategy to choose one.
+    wings = ("scirgen_bench.", "scirgen_label.", "scirgen_tasks.", "scirgen_scale.")
+    assert [n for n in used if n.startswith(wings) and not n.endswith(".settings")] == []

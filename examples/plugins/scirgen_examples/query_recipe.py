@@ -1,7 +1,7 @@
 """A query recipe: turns a paper into retrieval queries, here its title as one query for the datasets that it uses."""
 
-from scirgen import Query, StageContext, StageResult, WorkItem
-from scirgen_tasks import QueryRecipe, paper_materials
+from scirgen import StageContext, StageResult, WorkItem
+from scirgen_tasks import Query, QueryRecipe, paper_materials
 
 
 class TitleRecipe(QueryRecipe):

@@ -93,10 +93,10 @@ def grade(release: Path, task: str | None, options: PoolOptions) -> None:
     from scirgen.core.registry import load_registry
     from scirgen.release_files.labels import LabelSet
     from scirgen.release_files.release import Release
-    from scirgen.release_files.reviews import reviewed_drafts, validated_judges
     from scirgen_bench.retriever import split_specs
     from scirgen_bench.tasks.pool_run import run_task_pool
     from scirgen_bench.tasks.pools import PoolSettings
+    from scirgen_bench.tasks.reviews import reviewed_drafts, validated_judges
     from scirgen_bench.tasks.task_files import open_task
 
     opened = open_task(Release(release), task)

@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from scirgen.core.errors import InputError
-from scirgen.core.records import Grade, Query, Span
+from scirgen.core.records import Span
 from scirgen.release_files.release import TaskInfo
 from scirgen.stages.release.content import ReleaseContent
 from scirgen_bench.published.reading import HINT, damaged, imported, needed, number, whole
+from scirgen_bench.tasks.records import Grade, Query
 from scirgen_bench.tasks.release_tasks import TaskContent
 from scirgen_bench.tasks.task_files import CITATIONS, AbstractRow, AbstractSentence
 

@@ -18,11 +18,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from scirgen.core.errors import ModelError
 from scirgen.core.fingerprint import derived_seed
 from scirgen.core.prompts import PromptLibrary, RenderedPrompt, unfenced
-from scirgen.core.records import Grade
-from scirgen.core.taxonomy import Facets
 from scirgen.llm.session import ChatSession
 from scirgen_bench.tasks.pools import Pool
+from scirgen_bench.tasks.records import Grade
 from scirgen_bench.tasks.task_files import ADJUDICATED, AbstractRow, Task, TaskDocument, TaskQuery, requirements
+from scirgen_bench.tasks.taxonomies import Facets
 
 _WORDS = 400
 _REQUIREMENT = ("aspect", "sub_aspect")

@@ -12,7 +12,6 @@ from scirgen.core.config import Config
 from scirgen.core.errors import InputError
 from scirgen.core.files.jsonl import write_rows
 from scirgen.core.prompts import PromptLibrary
-from scirgen.core.records import Grade
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
@@ -21,7 +20,9 @@ from scirgen.llm.open import open_sessions
 from scirgen_bench.retriever import complete_specs
 from scirgen_bench.tasks.judging import Asked, Graded, Judging, bill, differ, to_grade
 from scirgen_bench.tasks.pools import GOLD, PoolSettings, make_pool, pooled_queries, queries_to_grade
+from scirgen_bench.tasks.records import Grade
 from scirgen_bench.tasks.task_files import PoolInfo, Task, TaskQuery, added_up, requirements, settled
+from scirgen_bench.tasks.taxonomies import facets_of
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ async def run_task_pool(
             )
     resources = Resources()
     prompts, taxonomies = PromptLibrary(resources), Taxonomies(resources)
-    judging = Judging(task, prompts, taxonomies.facets, settings.setting, seed=settings.seed, progress=progress)
+    judging = Judging(task, prompts, facets_of(taxonomies), settings.setting, seed=settings.seed, progress=progress)
     started(len(queries), dict(bill(asked, len(judges))), judging.prompt_tokens(asked) * len(judges))
     if dry_run:
         return PoolResult(queries, Graded(), 0, _info(task, settings, Graded(), {}, ()))

@@ -16,8 +16,8 @@ from scirgen.core.errors import ConfigError, InputError
 from scirgen.core.fingerprint import derived_seed
 from scirgen.core.registry import Registry
 from scirgen.core.text.sentences import sentence_spans
-from scirgen.release_files.reviews import Need, reviewed_needs
 from scirgen_bench.retriever import Identified, make_retriever
+from scirgen_bench.tasks.reviews import Need, reviewed_needs
 from scirgen_bench.tasks.task_files import AbstractRow, Task, TaskDocument, TaskQuery
 
 POOLED = ("sentence", "keyphrases", "complex", "facet")

@@ -20,10 +20,11 @@ from pydantic import Field
 
 from scirgen.core.errors import ConfigError, InputError
 from scirgen.core.files.jsonl import read_json, read_records, write_rows
-from scirgen.core.records import Grade, Query, Record
+from scirgen.core.records import Record
 from scirgen.core.registry import suggest
 from scirgen.release_files.release import SPLITS, Release, Split, TaskInfo, read_qrels
 from scirgen_bench.questions import is_answerable
+from scirgen_bench.tasks.records import Grade, Query
 
 CITATIONS = {
     "recommend": (

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from scirgen.core.errors import ConfigError, InputError, require
 from scirgen.core.version import __version__
 from scirgen.llm.encoders.embeddings import SENTENCE, load
-from scirgen.llm.local.model_files import weights_hash
+from scirgen.llm.local.loading import weights_hash
 from scirgen.release_files.release import Release
 from scirgen_bench.lexical import BM25
 from scirgen_bench.questions import is_answerable

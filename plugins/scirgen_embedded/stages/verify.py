@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from scirgen.core.records import Aspect, AspectCategory, Dataset, Document, Link
 from scirgen.core.text.words import DATA_WORDS, telling_words
 from scirgen.stages.base import StageContext, WorkItem
-from scirgen.stages.verify.rules import Verdict
-from scirgen.stages.verify.stage import VerifyStage
+from scirgen.stages.verify.stage import Verdict, VerifyStage
 from scirgen_embedded.cues import AspectCues
 
 YES, NO = "yes", "no"

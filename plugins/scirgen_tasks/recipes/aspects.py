@@ -11,9 +11,11 @@ from collections.abc import Iterable, Sequence
 
 from pydantic import BaseModel, ConfigDict
 
-from scirgen.core.records import AspectCategory, Query, Rejection
+from scirgen.core.records import AspectCategory, Rejection
 from scirgen.core.text.textmatch import words
 from scirgen.stages.base import Scope, StageContext, StageResult, WorkItem
+from scirgen_bench.tasks.records import Query
+from scirgen_bench.tasks.taxonomies import needs_of
 from scirgen_tasks.recipes.base import PaperMaterial, QueryRecipe, paper_materials, rejected
 from scirgen_tasks.recipes.checks import coined_names, shares_run
 from scirgen_tasks.recipes.decompose import (
@@ -79,7 +81,9 @@ class AspectsRecipe(QueryRecipe):
         for attempt in range(chosen.attempts):
             reply = await ctx.chat.ask(prompt, ComplexReply, seed=ctx.seed("need", attempt), sample=attempt)
             text = " ".join(reply.value.text.split())
-            wrong = _wrong(text, papers, chosen.words, ctx.taxonomies.needs.first_person.get(ctx.config.language, ()))
+            wrong = _wrong(
+                text, papers, chosen.words, needs_of(ctx.taxonomies).first_person.get(ctx.config.language, ())
+            )
             if wrong is None:
                 ids = [p.paper_id for p in papers]
                 years = [p.year for p in papers if p.year is not None]

@@ -11,11 +11,11 @@ from typing import ClassVar
 
 from scirgen.core.fingerprint import digest
 from scirgen.core.records import Aspect, AspectCategory, Document, Paper, Rejection
-from scirgen.core.taxonomy import TaxonomyName
 from scirgen.core.text.sentences import sentence_spans
 from scirgen.core.text.textmatch import normalise
 from scirgen.core.text.untrusted import talks_to_machine
 from scirgen.stages.base import Scope, StageContext, StageResult, WorkItem
+from scirgen_bench.tasks.taxonomies import facets_of, needs_of
 
 STAGE = "query"
 CONTRACT = ("name", "version", "items(papers, scope, ctx)", "async write(item, ctx)")
@@ -79,7 +79,7 @@ class QueryRecipe(ABC):
     name: ClassVar[str]
     version: ClassVar[int] = 1
     prompts: ClassVar[tuple[str, ...]] = ()
-    taxonomies: ClassVar[tuple[TaxonomyName, ...]] = ()
+    taxonomies: ClassVar[tuple[str, ...]] = ()
 
     def check(self, ctx: StageContext) -> None:
         """Read what the recipe's taxonomies define for the run's domain, before any paper costs a call.
@@ -88,9 +88,11 @@ class QueryRecipe(ABC):
             ResourceError: a taxonomy is damaged, or names something that it does not define.
         """
         for name in self.taxonomies:
-            getattr(ctx.taxonomies, name)
+            ctx.taxonomies.hash(name)
+        if "facets" in self.taxonomies:
+            facets_of(ctx.taxonomies)
         if "needs" in self.taxonomies:
-            ctx.taxonomies.needs.of(ctx.config.domain)
+            needs_of(ctx.taxonomies).of(ctx.config.domain)
 
     def items(self, papers: Sequence[PaperMaterial], scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
         """One item for each paper, with the key ``paper_id|recipe``, so that datasets with the same paper share the

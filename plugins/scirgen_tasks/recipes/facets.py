@@ -11,10 +11,11 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from scirgen.core.prompts import RenderedPrompt
-from scirgen.core.records import Document, Query, SectionClass, Span
-from scirgen.core.taxonomy import Facets
+from scirgen.core.records import Document, SectionClass, Span
 from scirgen.core.text.verbatim import Verbatim
 from scirgen.stages.base import StageContext, StageResult, WorkItem
+from scirgen_bench.tasks.records import Query
+from scirgen_bench.tasks.taxonomies import Facets, facets_of
 from scirgen_tasks.abstract_facets import sentence_facets
 from scirgen_tasks.recipes.base import PaperMaterial, QueryRecipe, paper_materials, rejected
 from scirgen_tasks.settings import settings
@@ -42,7 +43,7 @@ class FacetsRecipe(QueryRecipe):
         (paper,) = paper_materials(item)
         if not paper.abstract:
             return StageResult(rejections=(rejected(ctx, "no_abstract", "the paper has no abstract", "paper"),))
-        facets = ctx.taxonomies.facets
+        facets = facets_of(ctx.taxonomies)
         by = settings(ctx.config).facets_by
         prompt: RenderedPrompt | None = None
         keys: tuple[str, ...] = ()
@@ -68,7 +69,7 @@ class FacetsRecipe(QueryRecipe):
         self, paper: PaperMaterial, ctx: StageContext
     ) -> tuple[RenderedPrompt, list[str], tuple[str, ...]]:
         """The model's label of each sentence, with the prompt and the reply's key."""
-        facets = ctx.taxonomies.facets.facets
+        facets = facets_of(ctx.taxonomies).facets
         prompt = ctx.prompt("facets").render(
             title=paper.document.title,
             sentences=[f"[{n}] {sentence}" for n, sentence in enumerate(paper.sentences, 1)],

@@ -11,10 +11,11 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from scirgen.core.records import AspectCategory, Query, QueryForm, Rejection
-from scirgen.core.taxonomy import NeedField
+from scirgen.core.records import AspectCategory, Rejection
 from scirgen.core.text.textmatch import content_words, words
 from scirgen.stages.base import StageContext, StageResult, WorkItem
+from scirgen_bench.tasks.records import Query, QueryForm
+from scirgen_bench.tasks.taxonomies import NeedField, needs_of
 from scirgen_tasks.recipes.base import PaperMaterial, QueryRecipe, paper_materials, rejected
 from scirgen_tasks.recipes.checks import shares_run
 
@@ -49,7 +50,7 @@ class RecommendRecipe(QueryRecipe):
         (paper,) = paper_materials(item)
         if not paper.abstract:
             return StageResult(rejections=(rejected(ctx, "no_abstract", "the paper has no abstract", "paper"),))
-        fields = ctx.taxonomies.needs.of(ctx.config.domain)
+        fields = needs_of(ctx.taxonomies).of(ctx.config.domain)
         prompt = ctx.prompt("recommend").render(
             title=paper.document.title,
             abstract=paper.abstract,

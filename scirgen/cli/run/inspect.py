@@ -11,7 +11,7 @@ import click
 from scirgen.cli.options import PATH
 from scirgen.core.config import Config
 from scirgen.core.errors import InputError
-from scirgen.core.records import Dataset, Document, Paper, Provenance, QAPair, Query, Record, Rejection, Span
+from scirgen.core.records import Dataset, Document, Paper, Provenance, QAPair, Record, Rejection, Span
 from scirgen.core.registry import load_registry
 from scirgen.pipeline.record_codec import record_id, rejected_pair
 from scirgen.pipeline.store import StoredResult
@@ -84,7 +84,7 @@ def _show_record(view: StoreView, result: StoredResult, record: Record, *, shown
     if isinstance(record, QAPair):
         _show_pair(view, record)
         return
-    left_out = {"provenance"} if isinstance(record, Query) else {"text", "blocks", "provenance"}
+    left_out = {"text", "blocks", "provenance"} if isinstance(record, Document) else {"provenance"}
     text = record.model_dump_json(exclude_defaults=True, exclude=left_out)
     click.echo(f"   {text[:1200]}")
     for span in [getattr(record, "span", None), *getattr(record, "evidence", ())]:

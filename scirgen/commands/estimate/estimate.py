@@ -78,7 +78,6 @@ class Figure:
         return Figure(self.low + other.low, self.typical + other.typical, self.high + other.high)
 
     def times(self, factor: float) -> Figure:
-        """All three scaled."""
         return Figure(self.low * factor, self.typical * factor, self.high * factor)
 
 
@@ -120,7 +119,6 @@ class Estimate:
     notes: tuple[str, ...] = ()
 
     def data(self) -> dict[str, object]:
-        """As plain data, numbers rounded."""
         found: dict[str, object] = _rounded(asdict(self))  # type: ignore[assignment]
         return found
 

@@ -45,7 +45,6 @@ class Preview:
     first: list[Dataset] = field(default_factory=list)
 
     def note(self, rejection: Rejection) -> None:
-        """Keep the reasons of the first few."""
         if len(self.reasons) < SHOWN:
             self.reasons.append(rejection.reason)
 

@@ -91,7 +91,6 @@ class Writer:
 
     @contextmanager
     def guarded(self) -> Iterator[None]:
-        """Turn SQLite's exceptions into `StoreError`."""
         try:
             yield
         except sqlite3.DatabaseError as error:
@@ -99,7 +98,6 @@ class Writer:
 
     @property
     def path(self) -> Path:
-        """The database's file."""
         return Path(self.db.execute("PRAGMA database_list").fetchone()[2] or ":memory:")
 
     def _commit_due(self) -> None:

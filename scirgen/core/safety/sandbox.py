@@ -108,7 +108,6 @@ class Budget:
         self._until = time.thread_time() + MAX_SECONDS
 
     def step(self) -> None:
-        """Count one step of a loop."""
         self._steps -= 1
         if self._steps < 0:
             raise PromptError(f"its loops take more than {MAX_STEPS} steps")

@@ -364,7 +364,6 @@ class BatchQueue:
             self._fail(dict(self._waiting), error if isinstance(error, Exception) else RuntimeError(str(error)))
 
     async def aclose(self) -> None:
-        """Stop watching."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scirgen.core.errors import ConfigError, MissingExtraError, ModelAccessError, require
-from scirgen.llm.local.model_files import weights_hash
+from scirgen.llm.local.loading import weights_hash
 
 Role = Literal["query", "document"]
 Vectors = NDArray[np.float32]

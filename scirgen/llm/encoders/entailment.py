@@ -25,7 +25,7 @@ from scirgen.core.text.words import words_and_numbers
 from scirgen.llm.base import Message, ScoreReply, ScoreRequest
 from scirgen.llm.chat_session import CachedChatSession
 from scirgen.llm.encoders.verifiers import Verifier, load_verifier
-from scirgen.llm.local.model_files import weights_hash
+from scirgen.llm.local.loading import weights_hash
 from scirgen.llm.server.decisions import DecisionChat, decide
 from scirgen.llm.session import ChatSession, ScoreSession
 from scirgen.llm.uri import ModelURI
@@ -134,7 +134,6 @@ class _Entailment:
 
     @property
     def identity(self) -> str:
-        """The URI."""
         return str(self.uri)
 
 
@@ -175,11 +174,9 @@ class ScorerEntailment(_Entailment):
 
     @property
     def identity(self) -> str:
-        """The URI and the scorer."""
         return f"{self.uri} ({self.scorer.identity if self.scorer else 'no scorer'})"
 
     async def entail(self, pairs: Sequence[tuple[str, str]]) -> list[Entailment | ModelError]:
-        """See `EntailmentModel`."""
         if self.scorer is None:
             raise ConfigError(f"{self.uri} needs a scorer, and none is configured", hint="Pass --scorer URI.")
         requests = []
@@ -244,7 +241,6 @@ class LexicalEntailment(_Entailment):
     counts_words: ClassVar[bool] = True
 
     async def entail(self, pairs: Sequence[tuple[str, str]]) -> list[Entailment | ModelError]:
-        """See `EntailmentModel`."""
         return [self._share(premise, hypothesis) for premise, hypothesis in pairs]
 
     @staticmethod

@@ -124,6 +124,5 @@ class Row:
             self.finish_reason = "length"
 
     def reply(self, tokenizer: Any) -> ChatReply:
-        """The row's reply."""
         text = self.text if self.text is not None else str(tokenizer.decode(self.made, skip_special_tokens=True))
         return ChatReply(text, self.finish_reason or "length", Usage(len(self.tokens), len(self.made)))

@@ -28,7 +28,6 @@ class RoomyLayer(DynamicLayer):
         self.length = 0
 
     def update(self, key_states: Any, value_states: Any, *args: Any, **kwargs: Any) -> Any:
-        """Append, and return what is in use."""
         rows, heads, new, _ = key_states.shape
         if not self.is_initialized:
             self.dtype, self.device = key_states.dtype, key_states.device
@@ -53,11 +52,9 @@ class RoomyLayer(DynamicLayer):
         self.is_initialized = True
 
     def get_seq_length(self) -> int:
-        """Places in use."""
         return self.length
 
     def keep(self, rows: torch.Tensor) -> None:
-        """Only keep these rows."""
         if self.is_initialized:
             self.keys = self.keys[rows]
             self.values = self.values[rows]
@@ -81,7 +78,6 @@ class RoomyCache(Cache):
             layer.fill(keys[:, :, :length], values[:, :, :length], rows)
 
     def keep(self, rows: list[int]) -> None:
-        """Only keep these rows."""
         index = torch.tensor(rows, device=self.layers[0].device)
         for layer in self.layers:
             layer.keep(index)

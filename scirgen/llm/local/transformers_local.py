@@ -62,7 +62,6 @@ class TransformersChat(ChatModel):
 
     @property
     def identity(self) -> ModelIdentity:
-        """Name and hash of the weights, with the dtype."""
         assert self._loaded is not None, "call start() first"
         return self._loaded.identity
 
@@ -78,7 +77,6 @@ class TransformersChat(ChatModel):
         )
 
     async def chat(self, request: ChatRequest) -> ChatReply:
-        """See `ChatModel.chat`."""
         loaded = await self._ready()
         if self._worker is None:
             self._worker = _Worker(

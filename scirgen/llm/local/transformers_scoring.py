@@ -57,7 +57,6 @@ class TransformersScoring(ScoringModel):
 
     @property
     def identity(self) -> ModelIdentity:
-        """Backend, name, and revision with dtype."""
         return self._loaded.identity
 
     @property

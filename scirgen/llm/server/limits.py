@@ -64,7 +64,6 @@ class AdaptiveLimit:
         self._usual: float | None = None
 
     async def acquire(self) -> None:
-        """Wait for a place."""
         if self.in_flight < int(self.limit) and not self._waiting:
             self.in_flight += 1
             return

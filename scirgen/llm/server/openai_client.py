@@ -217,7 +217,6 @@ class OpenAIServer:
         }
 
     async def aclose(self) -> None:
-        """Close the connections."""
         if self._client is not None:
             await self._client.close()
             self._client = None

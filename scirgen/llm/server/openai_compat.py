@@ -79,7 +79,6 @@ class OpenAIChat(ChatModel):
 
     @property
     def address(self) -> str:
-        """The first server's address."""
         return (self.uri.urls or (address_without_url(self.uri),))[0]
 
     async def start(self) -> None:
@@ -101,7 +100,6 @@ class OpenAIChat(ChatModel):
 
     @property
     def retried(self) -> int:
-        """Number of calls repeated after a transport error."""
         return self._pool.retried if self._pool else 0
 
     @property
@@ -123,17 +121,14 @@ class OpenAIChat(ChatModel):
         )
 
     def tell(self, to: Callable[[str], None]) -> None:
-        """Set the callback for messages about servers that stop responding or answer again."""
         if self._pool:
             self._pool.tell(to)
 
     def drain(self) -> None:
-        """Stop retrying."""
         if self._pool:
             self._pool.drain()
 
     async def chat(self, request: ChatRequest) -> ChatReply:
-        """See `ChatModel.chat`."""
         assert self._pool is not None, "call start() first"
         return await self._pool.run(
             lambda server: self._chat_in_some_form(server, request),
@@ -212,7 +207,6 @@ class OpenAIChat(ChatModel):
         return body
 
     async def aclose(self) -> None:
-        """Close the connections."""
         for server in self._servers:
             await server.aclose()
 

@@ -1,11 +1,12 @@
 """Log-probabilities from an OpenAI-compatible server: ``echo`` with ``logprobs``, or vLLM's ``prompt_logprobs``.
 
-For a vLLM server that also takes token ids, it uses `vllm_server`. `piece_alignment` finds the start of the answer.
+For a vLLM server that also takes token ids, it uses `vllm_server`. `first_of_answer` finds the start of the answer.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -19,7 +20,6 @@ from scirgen.llm.server.openai_client import OpenAIServer, open_servers
 from scirgen.llm.server.openai_compat import OPTIONS, parameters_in_name
 from scirgen.llm.server.server_errors import RefusedRequestError, ServerErrorStatus, reading
 from scirgen.llm.server.vllm_server import VLLMServer
-from scirgen.llm.tokens.piece_alignment import first_of_answer
 from scirgen.llm.uri import ModelURI
 
 Way = Literal["echo", "prompt_logprobs"]
@@ -92,12 +92,10 @@ class OpenAIScoring(ScoringModel):
 
     @property
     def identity(self) -> ModelIdentity:
-        """The server's name for the model."""
         return ModelIdentity("openai", self.uri.name)
 
     @property
     def capabilities(self) -> Capabilities:
-        """Log-probabilities only."""
         return Capabilities(
             logprobs=True,
             context_tokens=self._context,
@@ -107,21 +105,17 @@ class OpenAIScoring(ScoringModel):
 
     @property
     def retried(self) -> int:
-        """Number of calls repeated after a transport error."""
         return self._pool.retried if self._pool else 0
 
     def tell(self, to: Callable[[str], None]) -> None:
-        """Set the callback for messages about servers that stop responding or answer again."""
         if self._pool:
             self._pool.tell(to)
 
     def drain(self) -> None:
-        """Stop retrying."""
         if self._pool:
             self._pool.drain()
 
     async def score(self, requests: Sequence[ScoreRequest]) -> list[ScoreReply | Exception]:
-        """See `ScoringModel.score`."""
         if self._tokens is not None:
             return await self._tokens.score(requests, self._guarded, len(self._servers))
         return list(await asyncio.gather(*(self._guarded(partial(self._score_one, request=r)) for r in requests)))
@@ -171,7 +165,6 @@ class OpenAIScoring(ScoringModel):
         return ScoreReply(tuple(piece for piece, _ in answer), tuple(value for _, value in answer), first)
 
     async def aclose(self) -> None:
-        """Close the connections."""
         for server in self._servers:
             await server.aclose()
 
@@ -199,3 +192,81 @@ def _from_prompt_logprobs(completion: object) -> Rows:
     # The first entry is empty; in the others the token itself comes first.
     found = [next(iter(entry.values())) if entry else {} for entry in entries]
     return [(token.get("decoded_token") or "", token.get("logprob")) for token in found]
+
+
+LOST: Final = "\ufffd"
+"""The text of a piece that is part of a character."""
+
+_LOST_RUN: Final = re.compile(f"{LOST}+")
+
+
+def first_of_answer(pieces: Sequence[str], text: str, boundary: int) -> int | None:
+    """Index of the first piece that reaches past ``boundary``; such a piece may begin before it.
+
+    Args:
+        pieces: the text of each token, to the text's end.
+        text: what was encoded.
+        boundary: number of characters before the answer.
+
+    Returns:
+        The index, or None if the pieces do not spell the text.
+    """
+    at, end = len(pieces), len(text)
+    while end > boundary:
+        if at == 0:
+            return None
+        if (start := _spelt(pieces[at - 1], text, end)) is not None:
+            at -= 1
+            if start < end:
+                at -= _halves_before(pieces, at, text[start:end])
+            end = start
+        elif LOST in pieces[at - 1]:
+            run = at - 1
+            while run > 0 and LOST in pieces[run - 1]:
+                run -= 1
+            start = _start_of_run(pieces, run, at, text, end)
+            if start is None and text[end - 1].isspace():
+                end -= 1  # as below
+                continue
+            # It is unknown which of its tokens reaches past a boundary inside the run.
+            if start is None or (start < boundary and run + 1 < at):
+                return None
+            at, end = run, start
+        elif text[end - 1].isspace():
+            end -= 1  # the piece read last owned this space, and its decoder dropped it
+        else:
+            return None
+    return at
+
+
+def _spelt(piece: str, text: str, end: int) -> int | None:
+    """Where the piece begins if it ends at ``end``."""
+    return end - len(piece) if text.endswith(piece, 0, end) and len(piece) <= end else None
+
+
+def _halves_before(pieces: Sequence[str], at: int, spelt: str) -> int:
+    """The number of empty pieces before ``at`` that start its first character, which was decoded as a whole there."""
+    letter = spelt.lstrip()[:1]
+    if not letter or letter.isascii():
+        return 0
+    count = 0
+    while count < len(letter.encode()) - 1 and at - count > 0 and pieces[at - count - 1] == "":
+        count += 1
+    return count
+
+
+def _start_of_run(pieces: Sequence[str], first: int, last: int, text: str, end: int) -> int | None:
+    """Where a run of pieces with parts of characters begins: the shortest stretch after which the piece before it
+    fits."""
+    joined = "".join(pieces[first:last])
+    pattern, at = "", 0
+    for lost in _LOST_RUN.finditer(joined):
+        pattern += re.escape(joined[at : lost.start()]) + f"[^\\x00-\\x7f]{{1,{len(lost.group())}}}"
+        at = lost.end()
+    fits = re.compile(pattern + re.escape(joined[at:]), re.S)
+    for start in range(end - 1, max(-1, end - len(joined) - 1), -1):
+        if not fits.fullmatch(text, start, end):
+            continue
+        if start == 0 or first == 0 or _spelt(pieces[first - 1], text, start) is not None or text[start - 1].isspace():
+            return start
+    return None

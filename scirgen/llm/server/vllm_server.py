@@ -65,7 +65,6 @@ class VLLMServer:
     async def score(
         self, requests: Sequence[ScoreRequest], guarded: Guarded[Any], servers: int
     ) -> list[ScoreReply | Exception]:
-        """See `ScoringModel.score`."""
         encoded = await asyncio.gather(*(guarded(partial(self._encode, request=r)) for r in requests))
         unique = list(dict.fromkeys(e for e in encoded if isinstance(e, Rendered)))
         if self.reads_cache and servers == 1 and len(unique) > 1:

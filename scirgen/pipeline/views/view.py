@@ -10,20 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self, TypeVar, cast
 
-from scirgen.core.records import (
-    Aspect,
-    Dataset,
-    Link,
-    Paper,
-    QAPair,
-    Query,
-    Record,
-    Rejection,
-    ReleaseFile,
-    SectionLabel,
-)
+from scirgen.core.records import Aspect, Dataset, Link, Paper, QAPair, Record, Rejection, ReleaseFile, SectionLabel
 from scirgen.pipeline.plan import PLAN
-from scirgen.pipeline.record_codec import unpack
+from scirgen.pipeline.record_codec import record_id, unpack
 from scirgen.pipeline.store import COLUMNS, RUN, Store, StoredResult
 from scirgen.release_files.release import SPLITS
 
@@ -73,7 +62,6 @@ class StoreView:
         return int(count)
 
     def datasets(self) -> Iterator[Dataset]:
-        """Datasets by id."""
         return self.records("collect", Dataset)
 
     def results(self, stage: str, dataset_id: str | None = None) -> Iterator[StoredResult]:
@@ -187,7 +175,7 @@ class StoreView:
 
     def queries_by_recipe(self) -> dict[str, int]:
         """recipe -> number of retrieval queries; empty if no recipe ran."""
-        recipes = {query.id: query.recipe for query in self.records("query", Query)}
+        recipes = {record_id(query): str(getattr(query, "recipe", "")) for query in self.records("query", Record)}
         return dict(sorted(Counter(recipes.values()).items()))
 
     def state_digest(self) -> str:
@@ -290,7 +278,6 @@ class DearPaper:
 
     @property
     def total(self) -> int:
-        """Calls of all stages."""
         return sum(self.calls.values())
 
 

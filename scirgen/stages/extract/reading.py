@@ -190,7 +190,6 @@ class Sentence:
 
     @property
     def section(self) -> SectionClass:
-        """The class of its section."""
         return self.label.label
 
 

@@ -44,7 +44,6 @@ class ExtractStage(Stage):
                     yield WorkItem(key, (documents[link.paper_id], *runs, *users), {"section": section.value})
 
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
-        """Read one section."""
         document = item.one(Document)
         labels = [x for x in item.of(SectionLabel) if x.label.value == item.parameters["section"]]
         everything = section_sentences(document, labels)

@@ -129,7 +129,6 @@ class MentionStrategy:
     needs = ()
 
     async def judge(self, pair: Pair, ctx: StageContext) -> Judgement:
-        """By rule."""
         return judge_mentions(pair, find_mentions(pair))
 
 
@@ -171,7 +170,6 @@ class DataFinderStrategy:
     LEAST_NAMED = 2
 
     async def judge(self, pair: Pair, ctx: StageContext) -> Judgement:
-        """By rule."""
         findings = find_mentions(pair)
         introducing = [e for e, _ in find_introducing(pair)]
         entries = [Place(e.start, e.end, SectionClass.NONE, "introducing paper", True) for e in introducing]

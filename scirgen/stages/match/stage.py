@@ -43,7 +43,6 @@ class MatchStage(Stage):
             yield WorkItem(found[0].id, inputs=(scope.dataset, documents[paper_id], *found, *of_paper))
 
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
-        """Judge one pair."""
         links = item.of(Link)
         pair = Pair(item.one(Dataset), item.one(Document), item.of(SectionLabel), [link.found_by for link in links])
         name = ctx.config.match.strategy

@@ -14,7 +14,6 @@ from scirgen.core.records import (
     Paper,
     Provenance,
     QAPair,
-    Query,
     Record,
     SectionLabel,
     count_links,
@@ -149,7 +148,7 @@ def _with_gold(pair: QAPair, users: Mapping[str, set[str]]) -> QAPair:
 
 
 _STAGES: tuple[tuple[str, type[Record]], ...] = (
-    ("section", SectionLabel), ("match", Link), ("extract", Aspect), ("verify", Aspect), ("query", Query),
+    ("section", SectionLabel), ("match", Link), ("extract", Aspect), ("verify", Aspect), ("query", Record),
     ("generate", QAPair),
 )  # fmt: skip
 

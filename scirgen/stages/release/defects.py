@@ -31,7 +31,6 @@ class Defects:
         self._repeated: Counter[str] = Counter()
 
     def see(self, row: ReleaseRow) -> None:
-        """Count a row."""
         self.rows += 1
         self.checked += bool(row.checked)
         self.unanswered += not row.answer

@@ -13,7 +13,6 @@ from scirgen.core.config import Config
 from scirgen.core.errors import PluginError
 from scirgen.core.records import Dataset, QAPair, Record, Rejection
 from scirgen.core.registry import Registry, returned, wrong_return
-from scirgen.core.taxonomy import TaxonomyName
 from scirgen.release_files.release import ReleaseRow, RowField
 from scirgen.stages.base import RunView, StageContext
 from scirgen.stages.release.describe.features import feature
@@ -92,7 +91,7 @@ class ReleasePart(ABC):
     name."""
 
     name: ClassVar[str]
-    taxonomies: ClassVar[tuple[TaxonomyName, ...]] = ()
+    taxonomies: ClassVar[tuple[str, ...]] = ()
 
     def fingerprint(self, config: Config) -> str:
         """Hash of the files outside the run that the part reads."""

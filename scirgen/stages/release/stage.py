@@ -24,8 +24,7 @@ from scirgen.repeats.neardup import resolve
 from scirgen.stages.base import RunView, Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.release.content import from_run
 from scirgen.stages.release.parts import added_values, columns, part_contents, release_parts, row_fields
-from scirgen.stages.release.settle.contamination import Benchmarks, fingerprint
-from scirgen.stages.release.settle.duplicates import Resolve
+from scirgen.stages.release.settle.duplicates import Benchmarks, Resolve, fingerprint
 from scirgen.stages.release.write import ReleaseSettings, write_release
 
 _FOLDER = "release"
@@ -56,11 +55,9 @@ class ReleaseStage(Stage):
         )
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
-        """One item, whatever the scope."""
         return [WorkItem(key=_FOLDER)]
 
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
-        """Write the release; its files are the outputs."""
         release, rejections = await asyncio.to_thread(self._write, ctx)
         provenance = ctx.provenance()
         marker = release.folder / "release.json"

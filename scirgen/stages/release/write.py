@@ -29,8 +29,7 @@ from scirgen.stages.release.describe.croissant import write_croissant
 from scirgen.stages.release.formats.base import ReleaseFormat
 from scirgen.stages.release.parts import PartWritten
 from scirgen.stages.release.passages import PassageIndex
-from scirgen.stages.release.settle.contamination import Benchmarks
-from scirgen.stages.release.settle.duplicates import Choose, Resolve, Settled, settle
+from scirgen.stages.release.settle.duplicates import Benchmarks, Choose, Resolve, Settled, settle
 from scirgen.stages.release.settle.grouping import Grouping, group, leakage
 
 _BASE_FORMAT = "jsonl"

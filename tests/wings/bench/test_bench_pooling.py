@@ -6,7 +6,6 @@ import pytest
 from test_bench_figures import ranking
 
 from scirgen.core.errors import InputError
-from scirgen.core.records import Grade
 from scirgen.core.registry import load_registry
 from scirgen.testing.server import FakeServer
 from scirgen_bench.metrics import ndcg_of_pool, per_query
@@ -14,6 +13,7 @@ from scirgen_bench.retrieval import evaluate
 from scirgen_bench.tables import retrieval_table
 from scirgen_bench.tasks.pool_run import gold_seen, run_task_pool
 from scirgen_bench.tasks.pools import GOLD, PoolSettings
+from scirgen_bench.tasks.records import Grade
 from scirgen_bench.tasks.task_files import Questions, read_qrels
 from tests.support.content_factory import small_run
 from tests.support.release_writing import write

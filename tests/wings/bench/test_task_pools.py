@@ -10,18 +10,19 @@ import pytest
 from scirgen.cli.main import cli
 from scirgen.core.errors import ConfigError
 from scirgen.core.prompts import PromptLibrary
-from scirgen.core.records import Grade, Query, Span
+from scirgen.core.records import Span
 from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.release_files.labels import Label, LabelSet, write_lines
 from scirgen.release_files.release import Release
-from scirgen.release_files.reviews import Need, reviewed_needs, validated_judges
 from scirgen.testing.serving import serving
 from scirgen_bench.lexical import BM25
 from scirgen_bench.tasks import pools
 from scirgen_bench.tasks.judging import AmbiguousReply, Judging, differ, to_grade, word_in
 from scirgen_bench.tasks.pools import CITED, PoolSettings, make_pool, pooled_queries
+from scirgen_bench.tasks.records import Grade, Query
+from scirgen_bench.tasks.reviews import Need, reviewed_needs, validated_judges
 from scirgen_bench.tasks.task_files import (
     ADJUDICATED,
     Task,
@@ -32,6 +33,7 @@ from scirgen_bench.tasks.task_files import (
     requirements,
     settled,
 )
+from scirgen_bench.tasks.taxonomies import facets_of
 from scirgen_label.judge_agreement import judge_agreement
 from tests.support.scripted_chat import ScriptedChat
 
@@ -152,7 +154,7 @@ async def test_two_judges_differ_and_a_third_settles_it(task: Task) -> None:
     queries = pooled_queries(task, settings)
     asked = to_grade(list(task.queries()), queries, make_pool(task, queries, settings, load_registry()))
     resources = Resources()
-    judging = Judging(task, PromptLibrary(resources), Taxonomies(resources).facets)
+    judging = Judging(task, PromptLibrary(resources), facets_of(Taxonomies(resources)))
     shown: list[str] = []
 
     def grading(grade: int):

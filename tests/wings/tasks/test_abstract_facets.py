@@ -6,7 +6,8 @@ import pytest
 
 from scirgen.core.records import AspectCategory, Provenance, SectionClass
 from scirgen.core.resources import Resources
-from scirgen.core.taxonomy import Facets, Taxonomies
+from scirgen.core.taxonomy import Taxonomies
+from scirgen_bench.tasks.taxonomies import Facets, facets_of
 from scirgen_tasks.abstract_facets import FacetLabels, sentence_facets
 from tests.support.papers import aspect, make_paper
 
@@ -22,7 +23,7 @@ ABSTRACT = [
 
 @pytest.fixture(scope="module")
 def facets() -> Facets:
-    return Taxonomies(Resources()).facets
+    return facets_of(Taxonomies(Resources()))
 
 
 def test_neighbours_and_place_decide_where_cues_are_weak(facets: Facets) -> None:

@@ -9,10 +9,10 @@ import pytest
 
 from scirgen.core.errors import InputError
 from scirgen.core.prompts import PromptLibrary
-from scirgen.core.records import Query
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.release_files.labels import LabelSet
+from scirgen_bench.tasks.records import Query
 from scirgen_label.draw import Request, draw
 from scirgen_label.links import FacetSource
 from scirgen_label.merge import merge

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scirgen.core.records import Query
-from scirgen.release_files.reviews import Need, reviewed_needs
+from scirgen_bench.tasks.records import Query
+from scirgen_bench.tasks.reviews import Need, reviewed_needs
 from scirgen_bench.tasks.task_files import requirements
 from scirgen_tasks.recipes.decompose import (
     AspectDraft,

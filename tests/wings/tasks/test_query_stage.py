@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from scirgen.core.errors import PluginError, ReplyInvalidError, ResourceError
-from scirgen.core.records import AspectCategory, Dataset, Link, Paper, Query, SectionClass
+from scirgen.core.records import AspectCategory, Dataset, Link, Paper, SectionClass
 from scirgen.stages.base import StageResult, WorkItem
+from scirgen_bench.tasks.records import Query
 from scirgen_tasks.recipes.recommend import keyphrases
 from scirgen_tasks.recipes.stage import QueryStage
 from tests.support.papers import aspect, make_paper

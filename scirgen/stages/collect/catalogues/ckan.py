@@ -36,7 +36,6 @@ class CkanSource(WebService[CkanOptions]):
     options_type = CkanOptions
 
     def datasets(self, cursor: str | None = None) -> Iterator[Dataset | Cursor | Rejection]:
-        """All packages from an offset on."""
         start = int(cursor) if cursor and cursor.isdecimal() else 0
         if cursor and not cursor.isdecimal():
             raise InputError(f"{cursor!r} is not a cursor of this source", hint="Begin a new run.")
@@ -52,7 +51,6 @@ class CkanSource(WebService[CkanOptions]):
             yield Cursor(str(start))
 
     def count(self) -> int | None:
-        """The number of packages."""
         total = self._search(0, 0).get("count")
         return total if isinstance(total, int) else None
 

@@ -59,7 +59,6 @@ class DataCiteSource(WebService[DataCiteOptions]):
             yield Cursor(token)
 
     def count(self) -> int | None:
-        """The number of records."""
         reply = as_dict(self.http.json(f"{self.base}/dois", self._params("1", 1)))
         total = as_dict(reply.get("meta")).get("total")
         return total if isinstance(total, int) else None

@@ -65,7 +65,6 @@ class BibliographyService:
         return found
 
     def fetch(self, paper: Paper) -> Fetched:
-        """The entry's file."""
         if paper.file:
             return self._folder.fetch(paper)
         return Fetched(code="no_open_copy", reason=f"the bibliography has no file of {paper.doi or paper.title!r}")
@@ -102,7 +101,6 @@ class FolderService:
         return self._folder.candidates(dataset)
 
     def fetch(self, paper: Paper) -> Fetched:
-        """The file at its place."""
         if paper.file:
             return self._folder.fetch(paper)
         return Fetched(code="no_open_copy", reason=f"the folder has no file of {paper.doi or paper.title!r}")

@@ -46,7 +46,6 @@ class SemanticScholarService(WebService[SemanticScholarOptions]):
         return {"x-api-key": key} if key else {}
 
     def papers(self, dataset: Dataset) -> Iterator[Candidate]:
-        """Papers that cite the dataset."""
         if not dataset.doi:
             return
         offset: object = 0

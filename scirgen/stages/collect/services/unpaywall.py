@@ -33,7 +33,6 @@ class UnpaywallService(WebService[UnpaywallOptions]):
         return []
 
     def fetch(self, paper: Paper) -> Fetched:
-        """The open copy."""
         if not paper.doi:
             return Fetched(code="no_open_copy", reason="a paper without a DOI cannot be looked up")
         found = self.known(f"{self.base}/v2/{paper.doi}", {"email": self._email}, "http_422") or {}

@@ -95,7 +95,6 @@ class Http:
         )
 
     def close(self) -> None:
-        """Close connections and the cache."""
         self._client.close()
         self._cache.close()
 

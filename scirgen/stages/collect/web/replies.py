@@ -80,7 +80,6 @@ class ReplyCache:
             return None
 
     def put(self, reply: Reply) -> Reply:
-        """Store a reply with the current time."""
         now = self._clock()
         body = deflate(reply.body, 3)
         self._run(
@@ -94,18 +93,15 @@ class ReplyCache:
         return (self._clock() - reply.at) / 86400
 
     def download(self, url: str) -> Download | None:
-        """The stored outcome of downloading a URL."""
         row = self._run("SELECT name, media_type, code, reason FROM files WHERE url=?", (url,))
         return Download(*row) if row else None
 
     def put_download(self, url: str, done: Download) -> None:
-        """Store the outcome of downloading a URL."""
         self._run(
             "INSERT OR REPLACE INTO files VALUES(?,?,?,?,?)", (url, done.name, done.media_type, done.code, done.reason)
         )
 
     def close(self) -> None:
-        """Close the file."""
         with self._lock:
             self._db.close()
 

@@ -92,7 +92,6 @@ class _Reader:
         self._text = LatexNodes2Text(latex_context=context, math_mode="text", strict_latex_spaces=False)
 
     def read(self, source: str) -> Iterator[ParsedBlock]:
-        """The blocks of a document's body."""
         yield from self._blocks(self._nodes(source), 0)
 
     def front(self, source: str) -> Iterator[ParsedBlock]:

@@ -19,7 +19,6 @@ class Method:
         self._thresholds: defaultdict[str, set[float]] = defaultdict(set)
 
     def see(self, row: ReleaseRow) -> None:
-        """Count a row."""
         self._rows += 1
         self._by_rules += row.model is None
         self._tagged += row.bloom is not None
@@ -30,7 +29,6 @@ class Method:
                 self._thresholds[score.name].add(score.threshold)
 
     def writers(self) -> str:
-        """Say who wrote the questions and answers."""
         if not self._by_rules:
             return "A language model wrote the questions and answers; they are synthetic."
         if self._by_rules == self._rows:

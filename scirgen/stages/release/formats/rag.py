@@ -25,7 +25,6 @@ class RagFormat:
     """
 
     def write(self, release: Release, folder: Path) -> None:
-        """Write the files."""
         folder.mkdir(parents=True)
         rows = sample(release)
         examples = []

@@ -19,7 +19,6 @@ class BeirFormat:
     """
 
     def write(self, release: Release, folder: Path) -> None:
-        """Write both settings."""
         for setting in SETTINGS:
             base = folder / setting
             (base / "qrels").mkdir(parents=True)

@@ -29,7 +29,6 @@ class ShareGPTFormat:
     """``SPLIT.jsonl``: ``conversations`` of two turns, ``from`` human (context and question) and gpt (answer)."""
 
     def write(self, release: Release, folder: Path) -> None:
-        """Write the files."""
         folder.mkdir(parents=True)
         for split in SPLITS:
             rows = (
@@ -51,7 +50,6 @@ class AlpacaFormat:
     (answer)."""
 
     def write(self, release: Release, folder: Path) -> None:
-        """Write the files."""
         folder.mkdir(parents=True)
         for split in SPLITS:
             rows = (
@@ -120,7 +118,6 @@ class SquadFormat:
     """
 
     def write(self, release: Release, folder: Path) -> None:
-        """Write the files."""
         folder.mkdir(parents=True)
         titles = {d.id: d.title for d in release.corpus()}
         for split in SPLITS:

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scirgen.llm.base import ScoreRequest
+from scirgen.llm.server.openai_scoring import first_of_answer
 from scirgen.llm.tokens.encoding import JointEncoder
-from scirgen.llm.tokens.piece_alignment import first_of_answer
 from tests.support.tiny_models import tokenizer
 
 HALF = "\ufffd"

@@ -13,7 +13,7 @@ from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.release_files.release import Release
 from scirgen.stages.base import StageContext
-from scirgen.stages.release.settle.contamination import Benchmarks, fingerprint
+from scirgen.stages.release.settle.duplicates import Benchmarks, fingerprint
 from scirgen.stages.release.stage import ReleaseStage
 from tests.support.content_factory import dataset, pair, small_run
 

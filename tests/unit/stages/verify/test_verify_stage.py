@@ -7,8 +7,7 @@ import pytest
 from scirgen.core.prompts import RenderedPrompt
 from scirgen.core.records import Aspect, AspectCategory, Dataset, Link, SectionClass
 from scirgen.stages.base import StageResult, WorkItem
-from scirgen.stages.verify.rules import incomplete
-from scirgen.stages.verify.stage import VerifyStage
+from scirgen.stages.verify.stage import VerifyStage, incomplete
 from tests.support.papers import aspect, make_paper
 from tests.support.questioning import make_context
 from tests.support.scripted_chat import Rule

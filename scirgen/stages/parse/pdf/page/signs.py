@@ -134,11 +134,9 @@ class _Corners(pymupdf.mupdf.FzPathWalker2):  # type: ignore[misc]
         self.use_virtual_rectto()
 
     def moveto(self, _: Any, x: float, y: float) -> None:
-        """Begin a curve."""
         self.curves.append(([(x, y)], []))
 
     def lineto(self, _: Any, x: float, y: float) -> None:
-        """Add a straight side."""
         self.curves[-1][0].append((x, y))
         self.curves[-1][1].append(True)
 
@@ -153,7 +151,6 @@ class _Corners(pymupdf.mupdf.FzPathWalker2):  # type: ignore[misc]
         """Nothing: every curve of a glyph is closed."""
 
     def rectto(self, _: Any, x0: float, y0: float, x1: float, y1: float) -> None:
-        """Add a rectangle."""
         self.curves.append(([(x0, y0), (x1, y0), (x1, y1), (x0, y1)], [True]))
 
 
