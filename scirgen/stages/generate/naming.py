@@ -29,7 +29,7 @@ class NameReply(BaseModel):
     """A name, or none."""
 
     model_config = ConfigDict(extra="ignore")
-    name: str = Field(description="two to six words; empty if there is no clear one")
+    name: str = Field(description="two to eight words; empty if there is no clear one")
 
 
 def short_name(title: str) -> str | None:
