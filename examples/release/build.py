@@ -40,6 +40,7 @@ from scirgen_bench.intervals import wilson  # noqa: E402
 
 LANGUAGES = ("en", "es", "pt")
 ASKED = ("supported", "alone", "type", "worth", "natural")
+TOGETHER = {"supported, alone, type": ASKED[:3], "all but supported": ASKED[1:], "all five": ASKED}
 COUNTED = (
     "asked_for", "candidates", "accepted", "declined", "rejected_by_the_filter", "about", "with_several_gold_datasets",
     "yes_and_no", "level_as_asked", "levels_given_by_type", "evidence_spans_verbatim",
@@ -151,7 +152,7 @@ def read(candidates: dict[str, tuple[str, bool]], out: Path) -> dict[str, Any]:
             continue
         counts = {a: sum(v[a] for v in said) for a in ASKED}
         verdict = {a: 2 * n > len(said) for a, n in counts.items()}
-        verdict["good"] = 2 * sum(all(v[a] for a in ASKED) for v in said) > len(said)
+        verdict |= {n: 2 * sum(all(v[a] for a in of) for v in said) > len(said) for n, of in TOGETHER.items()}
         row = key[id]["row"]
         if key[id]["source"] == "geo":
             good["ScIRGen-Geo"].append(verdict)
@@ -162,13 +163,13 @@ def read(candidates: dict[str, tuple[str, bool]], out: Path) -> dict[str, Any]:
             good[f"sample, {language}"].append(verdict)
         why = [v["why"] for v in said if v.get("why")]
         lines.append({"id": row, "language": language, "released": released, "readers": len(said)} | counts
-                     | {"good": verdict["good"], "why": why})  # fmt: skip
+                     | {"good": verdict["all five"], "why": why})  # fmt: skip
     lines.sort(key=lambda line: (line["language"], line["id"]))
     text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
     (out / "verdicts.jsonl").write_text(text, encoding="utf-8")
     return {
         "readers": len(files),
-        "shares": {name: {a: _share([v[a] for v in found]) for a in (*ASKED, "good")}
+        "shares": {name: {a: _share([v[a] for v in found]) for a in (*ASKED, *TOGETHER)}
                    for name, found in sorted(good.items())},
     }  # fmt: skip
 
@@ -199,9 +200,9 @@ def card(figures: dict[str, Any]) -> str:
     shares = figures["reading"]["shares"]
     names = [n for n in ("sample", "ScIRGen-Geo", "rejected candidates") if n in shares]
     reading = ["| true to the majority | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
-    for asked in (*ASKED, "good"):
+    for asked in (*ASKED, *TOGETHER):
         cells = ["{} of {} [{}, {}]".format(*shares[n][asked]) for n in names]
-        reading.append(f"| {'all five' if asked == 'good' else asked} | " + " | ".join(cells) + " |")
+        reading.append(f"| {asked} | " + " | ".join(cells) + " |")
     return (HERE / "card.md").read_text(encoding="utf-8").format(
         rows=total["released"], candidates=total["candidates"], calls=total["calls"],
         several=round(100 * total["rows_citing_several_documents"] / total["released"]),
