@@ -35,6 +35,7 @@ from scirgen.stages.base import StageResult
 from scirgen_bench.leaderboard import write_leaderboard
 from scirgen_bench.tasks.records import Query
 
+SAMPLE = Path(__file__).parents[2] / "examples" / "release"
 EVIL = "<script>window.hacked=1</script><img src=x onerror='window.hacked=1'> {{ 7411*7411 }} </script>"
 TEXT = f"Snow depth was 12 cm in January. {EVIL} It rose to 30 cm in March."
 
@@ -481,6 +482,15 @@ def test_a_release_has_a_report_too(tmp_path: Path) -> None:
         assert page.inner_text("h1") == "ScIRGen-Geo"
         assert page.locator("#funnel, #usage").count() == 0
         assert problems == []
+
+
+@pytest.mark.parametrize("language", ["en", "es", "pt"])
+def test_the_public_sample_s_report_counts_what_its_card_says(language: str, tmp_path: Path) -> None:
+    release, stated = SAMPLE / "release" / language, json.loads((SAMPLE / "figures.json").read_text())["runs"][language]
+    shown = json.loads(write_report(release, tmp_path).with_suffix(".json").read_text())
+    lines = [line for split in ("train", "dev", "test") for line in (release / f"{split}.jsonl").open(encoding="utf-8")]
+    assert shown["rows"] == len(lines) == stated["accepted"]
+    assert sum(t["rows"] for t in shown["types"]) == stated["accepted"]
 
 
 def _opened(file: Path, **context: Any) -> Iterator[tuple[Any, list[str]]]:
