@@ -21,8 +21,11 @@ class Step:
         writes: the records it makes, in words.
         item: the subject of one work item, in words.
         barrier: every dataset finishes this step before any dataset begins the next one.
-        repeat: "quota": later rounds repeat the step for the quota cells that are still missing.
-        after: for a plugin's new step, the step that it follows; empty for one that replaces the step of its name.
+        repeat: "quota": later rounds repeat the step for the quota cells that are still missing. A step on pairs
+            without it does not see the pairs of later rounds.
+        after: for a plugin's new step, the step that it follows. It adds records; later steps read theirs by the step's
+            name, so a plugin that changes or drops pairs is a gate, or replaces the step. Empty for one that replaces
+            the step of its name, whose barrier and repeat it keeps.
         by: the registered stage that does the work, if it has another name than the step.
     """
 
@@ -48,7 +51,7 @@ PLAN: tuple[Step, ...] = (
         "generate",
         "metadata + kept aspects x question type",
         "candidate QAPair",
-        "(dataset, question type)",
+        "(dataset, group of question types)",
         repeat="quota",
     ),
     Step("filter", "candidates of one dataset together", "accepted QAPair", "a dataset", repeat="quota"),

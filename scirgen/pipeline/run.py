@@ -218,8 +218,8 @@ def refuse_nothing(folder: Path, view: StoreView) -> None:
             )
         raise ConfigError(
             f"stage {stage} produced no output ({seen or 'nothing to work on'}){kept}",
-            hint=f"Look at: scirgen status {shlex.quote(str(folder))} --reasons {stage}. "
-            "Try a stronger --model or other input.",
+            hint=f"Look at: scirgen status {shlex.quote(str(folder))} --reasons {stage}."
+            + ("" if "internal_error" in seen else " Try a stronger --model or other input."),
             code="nothing_made",
         )
 

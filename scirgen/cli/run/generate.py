@@ -101,7 +101,8 @@ def summarise(run: Run) -> int:
             ((k.split(":", 1)[1], n) for k, n in row.items() if k.startswith("rejected:")), key=lambda kn: -kn[1]
         )
         if reasons:
-            click.echo(f"  {stage:9} rejected " + ", ".join(f"{code} {n}" for code, n in reasons[:6]))
+            more = f", and {len(reasons) - 6} more" if len(reasons) > 6 else ""
+            click.echo(f"  {stage:9} rejected " + ", ".join(f"{code} {n}" for code, n in reasons[:6]) + more)
     if run.outcome.message:
         click.echo(f"  stopped: {run.outcome.message}")
     if left := run.left():

@@ -1,4 +1,4 @@
-"""Stage 7: candidate question-answer pairs from metadata and kept aspects, one item a (dataset, question type).
+"""Stage 7: candidate question-answer pairs from metadata and kept aspects, one item for a dataset and a group of types.
 
 Strategies write; this module decides what is requested, finds the evidence and makes the records. Stage filter judges.
 """
