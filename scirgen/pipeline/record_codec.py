@@ -58,7 +58,7 @@ def pack(records: Iterable[Record]) -> bytes:
 
 
 def unpack(blob: bytes, kind: type[R] | None = None) -> list[R]:
-    """Deserialise records, or only those of ``kind``.
+    """Deserialise records, or only those of ``kind`` (`Record`: all).
 
     Raises:
         StoreError: the bytes are damaged.
@@ -70,7 +70,7 @@ def unpack(blob: bytes, kind: type[R] | None = None) -> list[R]:
         found: list[R] = []
         for line in raw.decode("utf-8", "surrogatepass").split("\n"):
             name, _, body = line.partition("\t")
-            if kind is None or name == kind.__name__:
+            if kind in (None, Record) or name == kind.__name__:
                 found.append(record_class(name).model_validate_json(body))  # type: ignore[arg-type]
         return found
     except (zlib.error, TooLargeError, PluginError, ValueError) as error:

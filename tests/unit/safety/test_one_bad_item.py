@@ -150,7 +150,7 @@ def test_a_paper_has_at_most_a_thousand_headings_and_they_are_short() -> None:
     assert len(headings) == 1000 and max(len(b.text) for b in headings) <= 300
 
 
-async def test_a_paper_of_odd_headings_costs_a_bounded_number_of_calls() -> None:
+async def test_a_paper_of_odd_headings_costs_a_bounded_number_of_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     from scirgen.core.records import Document, Paper
     from scirgen.stages.base import WorkItem
     from scirgen.stages.parse.assemble import assemble
@@ -165,7 +165,8 @@ async def test_a_paper_of_odd_headings_costs_a_bounded_number_of_calls() -> None
         ]
     document = assemble(Paper(id="p"), ParsedPaper(parser="x", blocks=tuple(blocks)))
     reply = json.dumps({f"s{n}": "none" for n in range(1, 25)})
-    ctx, chat = make_context(lambda prompt, n: reply, stage="section", key="p", section={"max_calls": 3})
+    ctx, chat = make_context(lambda prompt, n: reply, stage="section", key="p")
+    monkeypatch.setattr("scirgen.stages.section.stage._MOST_CALLS", 3)
     result = await SectionStage().process(WorkItem("p", (document,)), ctx)
     assert len(chat.prompts) == 3 and isinstance(document, Document) and len(result.outputs) >= 300
 

@@ -168,7 +168,7 @@ def test_triples_have_the_hard_negatives_of_the_published_rule(tmp_path):
     scirgen("import", "datafinder", files, tmp_path / "df", "--formats", "triples")
     with gzip.open(DATA / "datafinder" / "triples_example.jsonl.gz", "rt", encoding="utf-8") as lines:
         wanted = {r["query"]: [n.replace(" ", "_") for n in r["negatives"]] for r in map(json.loads, lines)}
-    rows = [json.loads(x) for x in (tmp_path / "df" / "triples" / "recommend.test.jsonl").read_text().splitlines()]
+    rows = [json.loads(x) for x in (tmp_path / "df" / "triples" / "recommend.test.jsonl").read_text().split("\n")[:-1]]
     found = {r["query"]: r["negatives"] for r in rows if r["form"] == "sentence"}
     assert found == wanted
 

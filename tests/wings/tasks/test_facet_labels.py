@@ -13,6 +13,7 @@ from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.release_files.labels import LabelSet
 from scirgen_bench.tasks.records import Query
+from scirgen_bench.tasks.taxonomies import facets_of
 from scirgen_label.draw import Request, draw
 from scirgen_label.links import FacetSource
 from scirgen_label.merge import merge
@@ -21,7 +22,7 @@ from scirgen_tasks.run_tasks import settled_facets
 from tests.support.content_factory import FakeRun, dataset
 from tests.wings.tasks.test_query_stage import DOCUMENT, FOUND, GOAL, HOW
 
-FACETS = Taxonomies(Resources()).facets
+FACETS = facets_of(Taxonomies(Resources()))
 
 
 def made() -> list[Query]:
