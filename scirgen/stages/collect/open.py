@@ -32,11 +32,18 @@ def open_source(config: Config, registry: Registry, domain: Domain | None, folde
         folder: the run's folder; downloads go below it.
 
     Raises:
-        InputError: the input or the folder of papers does not exist, or holds no records.
+        InputError: the input or the folder of papers does not exist, holds no records, or is the run's folder.
         PluginError: no source of that name.
         ConfigError: the source's options are wrong.
     """
     given = _input(config, domain)
+    for read in (config.input, config.papers):
+        if read and Path(read).expanduser().resolve() == folder.resolve():
+            raise InputError(
+                f"--out {folder} is the folder that is read; a run would read its own files",
+                hint="Give --out another folder; one inside the input may be used, and is not read.",
+                code="out_is_input",
+            )
     name = config.collect.source
     if name == AUTO:
         name = _claiming(registry, domain, given)

@@ -20,7 +20,14 @@ from scirgen.core.safety.files import is_below
 from scirgen.stages.collect.files.known_records import plain, recognised
 from scirgen.stages.collect.files.mapping import COLUMNS, RecordMapping, unread
 from scirgen.stages.collect.files.paperfolder import PAPER_TYPES, TABLE, PaperFolder
-from scirgen.stages.collect.files.recordfiles import RawRecord, kind_of, malformed, read_records, readable_name
+from scirgen.stages.collect.files.recordfiles import (
+    RawRecord,
+    files_below,
+    kind_of,
+    malformed,
+    read_records,
+    readable_name,
+)
 from scirgen.stages.collect.source import Candidate, Cursor, Fetched, SourceSetup
 from scirgen.stages.collect.validated_source import place, said
 
@@ -227,7 +234,7 @@ class FolderSource:
         beside = setup.input if setup.input.is_dir() else setup.input.parent
         root = setup.papers or (beside / PAPERS if (beside / PAPERS).is_dir() else None)
         kinds = PAPER_TYPES if root is not None else (".pdf",)  # beside records, other files may be anything
-        if root is None and (not setup.input.is_dir() or not any(beside.rglob("*.pdf"))):
+        if root is None and (not setup.input.is_dir() or not any(p.match("*.pdf") for p in files_below(beside))):
             return None
         papers = PaperFolder(
             root or beside,
@@ -262,7 +269,7 @@ def record_files(root: Path) -> list[tuple[Path, str]]:
     """
     found = [
         (readable_name(p), p.relative_to(root).as_posix())
-        for p in root.rglob("*")
+        for p in files_below(root)
         if kind_of(p)
         and p.is_file()
         and is_below(p, root)
