@@ -56,6 +56,8 @@ async def execute(
         steps = plan(registry, config)
         stages = build_stages(registry, steps)
         opened = open_source(config, registry, domain, folder) if source is None else checked(source)
+        for warning in opened.warnings():
+            observer.note(warning)
         store = closing.enter_context(Store(folder / "run.db", shared=config.shared))
         prompts = PromptLibrary(resources)
         replies = ReplyCache(store.writer)

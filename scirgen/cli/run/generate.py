@@ -75,6 +75,8 @@ def show_preview(found: Preview, *, full: bool = False) -> None:
     click.echo(f"papers    {', '.join(f'{k} {n}' for k, n in found.found_by.most_common()) or 'none'} ({of})")
     for reason in found.reasons:
         click.echo(f"  rejected: {_cropped(reason)}")
+    for warning in found.warnings:
+        click.echo(f"warning   {warning}")
     for dataset in found.first:
         click.echo(f"record    {dataset.id}")
         for name, value in fields_of(dataset)[: None if full else _SHOWN]:

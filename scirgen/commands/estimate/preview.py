@@ -42,6 +42,7 @@ class Preview:
     found_by: Counter[str] = field(default_factory=Counter)
     titles: list[str] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
     first: list[Dataset] = field(default_factory=list)
 
     def note(self, rejection: Rejection) -> None:
@@ -57,7 +58,7 @@ async def preview(config: Config, registry: Registry, domain: Domain | None, fol
         ScirgenError: the same errors as in a run.
     """
     source = open_source(config, registry, domain, folder)
-    found = Preview(source.name, source.count())
+    found = Preview(source.name, source.count(), warnings=source.warnings())
     first: list[Dataset] = []
     seen: set[int] = set()
     async for entry in iterate(source.datasets, None):

@@ -74,3 +74,15 @@ def test_full_shows_whole_texts_and_every_key(tmp_path: Path) -> None:
     (tmp_path / "r.json").write_text(json.dumps([row]))
     short, full = dry_run(tmp_path / "r.json")[1], dry_run(tmp_path / "r.json", "--full")[1]
     assert "and 4 more (--full)" in short and "k11.v" in full and "word " * 39 in full
+
+
+def test_column_that_no_record_has_is_named_with_those_that_are_there(tmp_path: Path) -> None:
+    rows = [{"id": "a", "title": "Ice"}, {"id": "b", "title": "Soil", "Text": "Radar.", "in": {"side": "x"}}]
+    (tmp_path / "r.json").write_text(json.dumps(rows))
+    columns = "--set", "collect.options.columns={description: [Abstract, Body], keywords: text, url: in.side}"
+    code, said = dry_run(tmp_path / "r.json", *columns)
+    assert code == 0
+    assert "no record has the column 'Abstract' or 'Body' (description); columns are id, title, Text, in" in said
+    assert said.count("no record has") == 1
+    code, said = dry_run(tmp_path / "r.json", "--set", "collect.options.columns={title: Titel}")
+    assert code != 0 and "no record has the column 'Titel' (title); columns are id, title, Text, in" in said
