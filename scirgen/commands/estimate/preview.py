@@ -13,8 +13,8 @@ from scirgen.core.records import Dataset, Rejection
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Domain
 from scirgen.stages.collect.open import open_source
-from scirgen.stages.collect.pages import iterate, setting_aside
-from scirgen.stages.collect.source import Source
+from scirgen.stages.collect.pages import NO_ID, absent, iterate, no_record, setting_aside
+from scirgen.stages.collect.source import Cursor, Source
 
 SHOWN = 3
 """Number of records and rejections that are shown."""
@@ -61,7 +61,10 @@ async def preview(config: Config, registry: Registry, domain: Domain | None, fol
     found = Preview(source.name, source.count(), warnings=source.warnings())
     first: list[Dataset] = []
     seen: set[int] = set()
+    missing = config.collect.ids
     async for entry in iterate(source.datasets, None):
+        if missing and not isinstance(entry, Cursor):
+            missing = absent(missing, entry)
         if isinstance(entry, Rejection):
             found.rejected[entry.code] += 1
             found.note(entry)
@@ -79,6 +82,10 @@ async def preview(config: Config, registry: Registry, domain: Domain | None, fol
         first += [entry] if len(first) < PAPERS_OF else []
         if found.wanted == config.collect.limit:
             break
+    if missing and missing == config.collect.ids and not found.wanted:
+        raise InputError(no_record(missing), hint=NO_ID, code="no_such_id")
+    if missing and found.wanted != config.collect.limit:
+        found.warnings.append(no_record(missing))
     if not found.wanted:
         why = f" ({', '.join(f'{k} {n}' for k, n in found.rejected.most_common(3))})" if found.rejected else ""
         raise InputError(

@@ -195,6 +195,24 @@ def setting_aside(dataset: Dataset, config: CollectConfig, known: set[int]) -> R
     return None
 
 
+NO_ID = "scirgen generate --dry-run without --ids shows the ids of the first records."
+"""The hint where no record has a requested id."""
+
+
+def absent(ids: Sequence[str], entry: Dataset | Rejection) -> tuple[str, ...]:
+    """The ids that are neither the record's, used or set aside, nor its DOI."""
+    if isinstance(entry, Dataset):
+        own, text = {entry.id.lower(), (entry.doi or entry.id).lower()}, ""
+    else:
+        own, text = {entry.record_id.lower()}, entry.record.lower()
+    return tuple(i for i in ids if i.lower() not in own and f'"{i.lower()}"' not in text)
+
+
+def no_record(ids: Sequence[str]) -> str:
+    """A line about requested ids that no record has."""
+    return f"no record has the id {' or '.join(map(repr, ids))}"
+
+
 def rejected(record: Dataset | Paper, code: str, reason: str, dataset_id: str | None = None) -> Rejection:
     """The rejection of a record that is not collected."""
     text = record.model_dump_json(exclude={"file"}, exclude_defaults=True)

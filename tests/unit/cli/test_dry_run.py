@@ -86,3 +86,14 @@ def test_column_that_no_record_has_is_named_with_those_that_are_there(tmp_path: 
     assert said.count("no record has") == 1
     code, said = dry_run(tmp_path / "r.json", "--set", "collect.options.columns={title: Titel}")
     assert code != 0 and "no record has the column 'Titel' (title); columns are id, title, Text, in" in said
+
+
+def test_requested_id_that_no_record_has_is_named(tmp_path: Path) -> None:
+    rows = [{"id": "K-1", "title": "Ice", "doi": "10.5555/ice.1"}, {"id": "K-2", "related": "K-9"}]
+    (tmp_path / "r.json").write_text(json.dumps(rows))
+    code, said = dry_run(tmp_path / "r.json", "--ids", "K-999")
+    assert code != 0 and "no record has the id 'K-999'" in said and "no_title" not in said
+    code, said = dry_run(tmp_path / "r.json", "--ids", "K-2")
+    assert code != 0 and "no_title" in said and "no record has" not in said
+    code, said = dry_run(tmp_path / "r.json", "--ids", "10.5555/ICE.1", "--ids", "k-7")
+    assert code == 0 and "warning   no record has the id 'k-7'\n" in said
