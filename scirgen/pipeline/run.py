@@ -42,9 +42,16 @@ from scirgen.stages.release.write import refuse_foreign
 
 
 async def execute(
-    folder: Path, config: Config, domain: Domain, *, source: Source | None = None, observer: Observer
+    folder: Path,
+    config: Config,
+    domain: Domain,
+    *,
+    source: Source | None = None,
+    observer: Observer,
+    notes: Sequence[str] = (),
 ) -> Outcome:
     """Open what a run needs, check that it can work, run it, and close everything. The caller writes the report.
+    ``notes`` are for the user, once the input is there.
 
     Raises:
         ScirgenError: wrong input or settings (before any work), or a fatal error (all finished work is kept).
@@ -60,8 +67,8 @@ async def execute(
         steps = plan(registry, config)
         stages = build_stages(registry, steps)
         opened = open_source(config, registry, domain, folder) if source is None else checked(source)
-        for warning in opened.warnings():
-            observer.note(warning)
+        for note in (*notes, *opened.warnings()):
+            observer.note(note)
         store = closing.enter_context(Store(folder / "run.db", shared=config.shared))
         prompts = PromptLibrary(resources)
         replies = ReplyCache(store.writer)

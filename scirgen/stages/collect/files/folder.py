@@ -28,7 +28,7 @@ from scirgen.stages.collect.files.recordfiles import (
     read_records,
     readable_name,
 )
-from scirgen.stages.collect.source import Candidate, Cursor, Fetched, SourceSetup
+from scirgen.stages.collect.source import NO_INPUT, Candidate, Cursor, Fetched, SourceSetup
 from scirgen.stages.collect.validated_source import place, said
 
 _PAGE = 200
@@ -78,7 +78,7 @@ class FolderSource:
 
     def __init__(self, setup: SourceSetup) -> None:
         if setup.input is None:
-            raise InputError("no input is given", hint="Pass --input with a folder or file of records.")
+            raise InputError("no input is given", hint=NO_INPUT)
         self._setup = setup
         self._options = validate(dict(setup.options), FolderOptions, "collect.options")
         if unknown := sorted(set(self._options.columns) - set(COLUMNS)):
