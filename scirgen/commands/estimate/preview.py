@@ -13,7 +13,7 @@ from scirgen.core.records import Dataset, Rejection
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Domain
 from scirgen.stages.collect.open import open_source
-from scirgen.stages.collect.pages import NO_ID, absent, iterate, no_record, setting_aside
+from scirgen.stages.collect.pages import NO_ID, absent, iterate, no_record, other_language, setting_aside
 from scirgen.stages.collect.source import Cursor, Source
 
 SHOWN = 3
@@ -61,7 +61,7 @@ async def preview(config: Config, registry: Registry, domain: Domain | None, fol
     found = Preview(source.name, source.count(), warnings=source.warnings())
     first: list[Dataset] = []
     seen: set[int] = set()
-    missing = config.collect.ids
+    missing, languages = config.collect.ids, Counter[str]()
     async for entry in iterate(source.datasets, None):
         if missing and not isinstance(entry, Cursor):
             missing = absent(missing, entry)
@@ -77,6 +77,7 @@ async def preview(config: Config, registry: Registry, domain: Domain | None, fol
                 found.note(aside)
             continue
         found.wanted += 1
+        languages[entry.language] += 1
         found.licences[entry.licence] += 1
         found.filled.update(name for name, value in fields_of(entry) if value)
         first += [entry] if len(first) < PAPERS_OF else []
@@ -94,6 +95,7 @@ async def preview(config: Config, registry: Registry, domain: Domain | None, fol
             "fields are.",
             code="nothing_read",
         )
+    found.warnings += filter(None, [other_language(languages, config)])
     found.first, found.unread = first[:SHOWN], source.unread()
     await _papers(source, config.collect, first, found)
     return found

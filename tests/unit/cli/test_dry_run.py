@@ -97,3 +97,15 @@ def test_requested_id_that_no_record_has_is_named(tmp_path: Path) -> None:
     assert code != 0 and "no_title" in said and "no record has" not in said
     code, said = dry_run(tmp_path / "r.json", "--ids", "10.5555/ICE.1", "--ids", "k-7")
     assert code == 0 and "warning   no record has the id 'k-7'\n" in said
+
+
+def test_records_in_another_language_than_the_questions_are_named(tmp_path: Path) -> None:
+    german = "Die Messungen der Schneehöhe an der Station dauern seit vielen Jahren an."
+    rows = [{"id": f"d{n}", "title": "Die Schneehöhe", "description": german} for n in range(3)]
+    rows.append({"id": "e", "title": "Snow depth", "description": "The depth of snow was measured for many years."})
+    (tmp_path / "r.json").write_text(json.dumps(rows))
+    code, said = dry_run(tmp_path / "r.json")
+    line = "3 of 4 records are in German (de); questions will be in English: --language de"
+    assert code == 0 and line in said
+    for chosen in ("en", "de"):
+        assert "questions will be" not in dry_run(tmp_path / "r.json", "--language", chosen)[1]

@@ -207,24 +207,36 @@ async def test_run_when_the_source_gives_nothing_then_it_is_an_error(tmp_path: P
             await generate(tmp_path, with_member("datasets", lambda self, cursor=None: iter(())), server)
 
 
+class Noting(Silent):
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def note(self, message: str) -> None:
+        self.said.append(message)
+
+
+async def test_run_says_that_the_records_are_in_another_language(tmp_path: Path) -> None:
+    german = [dataset(i).model_copy(update={"language": "de"}) for i in "ab"]
+    noting = Noting()
+    async with FakeServer() as server:
+        await generate(tmp_path, with_member("datasets", lambda self, cursor=None: iter(german)), server, (), noting)
+    line = "2 of 2 records are in German (de); questions will be in English: --language de changes that"
+    assert noting.said.count(line) == 1
+
+
 async def test_run_names_a_requested_id_that_no_record_has(tmp_path: Path) -> None:
     def given(self, cursor=None):
         yield dataset("a")
         yield Rejection.of("collect", "no_title", "the record has no title", ("Dataset", "b"))
 
-    said: list[str] = []
-
-    class Noting(Silent):
-        def note(self, message: str) -> None:
-            said.append(message)
-
+    noting = Noting()
     async with FakeServer() as server:
         with pytest.raises(InputError, match="no record has the id 'K-999'"):
             await generate(tmp_path / "none", with_member("datasets", given), server, ("K-999",))
         with pytest.raises(InputError, match="no_title 1"):
             await generate(tmp_path / "b", with_member("datasets", given), server, ("b",))
-        await generate(tmp_path / "some", with_member("datasets", given), server, ("a", "b", "K-999"), Noting())
-    assert said == ["no record has the id 'K-999'"]
+        await generate(tmp_path / "some", with_member("datasets", given), server, ("a", "b", "K-999"), noting)
+    assert noting.said == ["no record has the id 'K-999'"]
 
 
 async def test_a_dataset_whose_id_would_break_a_table_is_set_aside() -> None:
