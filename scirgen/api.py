@@ -251,10 +251,16 @@ EXPECTATION = (
 
 
 async def run_pipeline(
-    folder: Path, config: Config, domain: Domain, *, source: Source | None = None, observer: Observer
+    folder: Path,
+    config: Config,
+    domain: Domain,
+    *,
+    source: Source | None = None,
+    observer: Observer,
+    notes: Sequence[str] = (),
 ) -> Run:
     """Run the pipeline with resolved settings, then write the report, however the run ended. The asynchronous part of
-    `generate`.
+    `generate`; ``notes`` are for the user, once the input is there.
 
     Raises:
         ConfigError: the embedded model cannot write the language.
@@ -267,10 +273,10 @@ async def run_pipeline(
                 hint="Pass --model with a model that writes it. To try the plumbing without a model: "
                 "python -m scirgen.testing serve.",
             )
-        observer.note(EXPECTATION)
+        notes = (*notes, EXPECTATION)
     begun = _modified(folder)
     try:
-        outcome = await execute(folder, config, domain, source=source, observer=observer)
+        outcome = await execute(folder, config, domain, source=source, observer=observer, notes=notes)
     except ScirgenError:
         if _modified(folder) != begun:  # the run began; refused settings leave the folder's report alone
             with suppress(ScirgenError):

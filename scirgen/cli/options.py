@@ -42,7 +42,10 @@ _OPTIONS = (
     click.argument("path", required=False, type=click.Path()),
     click.option("--domain", help="Domain: examples, settings and a sample corpus. [default: general]"),
     click.option(
-        "--input", "input_", type=click.Path(), help="Folder or file of dataset records. [default: the domain's sample]"
+        "--input",
+        "input_",
+        type=click.Path(),
+        help="The same as PATH. [default: the domain's sample, if it has one; geo has]",
     ),
     click.option(
         "--papers", type=click.Path(), help="Folder of papers, if it is not inside the input; alone: rows about papers."

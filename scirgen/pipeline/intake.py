@@ -4,6 +4,7 @@ run."""
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from typing import TypeVar
 
@@ -15,7 +16,7 @@ from scirgen.pipeline.dataset_scope import content_fingerprint
 from scirgen.pipeline.observer import Observer
 from scirgen.pipeline.store import RUN, Store
 from scirgen.stages.base import StageContext, StageResult
-from scirgen.stages.collect.pages import Collected, CollectedPage, page_key, pages
+from scirgen.stages.collect.pages import START, Collected, CollectedPage, other_language, page_key, pages
 from scirgen.stages.collect.source import Source
 
 R = TypeVar("R", bound=Record)
@@ -90,6 +91,10 @@ class Intake:
 
     def _put_page(self, key: str, fingerprint: str, page: CollectedPage) -> list[str]:
         """Store a page's datasets one by one, so adding a record to a folder does not redo the others on its page."""
+        if page.key.partition("#")[0] == START:
+            languages = Counter(c.dataset.language for c in page.items)
+            if said := other_language(languages, self._ctx.config):
+                self._observer.note(said)
         ids = [self._put_collected(c) for c in page.items]
         item = f"page:{key}"
         if page.rejections:

@@ -22,7 +22,7 @@ from scirgen.core.text.sentences import sentence_spans
 from scirgen.stages.collect.catalogues import datacite
 from scirgen.stages.collect.files.paperfolder import PaperFile, PaperFolder
 from scirgen.stages.collect.licences import normalise_licence
-from scirgen.stages.collect.source import Candidate, Cursor, Fetched, SourceSetup
+from scirgen.stages.collect.source import NO_INPUT, Candidate, Cursor, Fetched, SourceSetup
 from scirgen.stages.collect.web.http import Http, open_http
 from scirgen.stages.collect.web.json_api import as_dict
 from scirgen.stages.parse.base import LAYOUT_VERSION, ParsedPaper
@@ -75,7 +75,7 @@ class PapersSource:
     def __init__(self, setup: SourceSetup) -> None:
         given = setup.input or setup.papers
         if given is None:
-            raise InputError("no papers are given", hint="Pass a folder of papers: scirgen generate FOLDER.")
+            raise InputError("no papers are given", hint=NO_INPUT)
         self._setup = setup
         self._options = validate(dict(setup.options), PapersOptions, "collect.options")
         self._folder = PaperFolder(given if given.is_dir() else given.parent, scan_up_to=0)

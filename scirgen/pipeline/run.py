@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import shlex
 import signal
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
-from scirgen.core.config import Config
+from scirgen.core.config import CollectConfig, Config
 from scirgen.core.errors import ConfigError, InputError, PluginError, ScirgenError
 from scirgen.core.prompts import PromptLibrary
+from scirgen.core.records import Dataset, Rejection
 from scirgen.core.registry import Registry, load_registry
 from scirgen.core.resources import Domain, Resources
 from scirgen.core.runtime import allow_waits, end_waits, rare_collections
@@ -31,6 +34,7 @@ from scirgen.pipeline.store import Store
 from scirgen.pipeline.views.view import StoreView
 from scirgen.stages.base import Stage, StageContext, made_stage, roles_in, suited
 from scirgen.stages.collect.open import open_source
+from scirgen.stages.collect.pages import NO_ID, absent, no_record
 from scirgen.stages.collect.source import Source
 from scirgen.stages.collect.validated_source import checked
 from scirgen.stages.filter.stage import silent_gates
@@ -38,9 +42,16 @@ from scirgen.stages.release.write import refuse_foreign
 
 
 async def execute(
-    folder: Path, config: Config, domain: Domain, *, source: Source | None = None, observer: Observer
+    folder: Path,
+    config: Config,
+    domain: Domain,
+    *,
+    source: Source | None = None,
+    observer: Observer,
+    notes: Sequence[str] = (),
 ) -> Outcome:
     """Open what a run needs, check that it can work, run it, and close everything. The caller writes the report.
+    ``notes`` are for the user, once the input is there.
 
     Raises:
         ScirgenError: wrong input or settings (before any work), or a fatal error (all finished work is kept).
@@ -56,6 +67,8 @@ async def execute(
         steps = plan(registry, config)
         stages = build_stages(registry, steps)
         opened = open_source(config, registry, domain, folder) if source is None else checked(source)
+        for note in (*notes, *opened.warnings()):
+            observer.note(note)
         store = closing.enter_context(Store(folder / "run.db", shared=config.shared))
         prompts = PromptLibrary(resources)
         replies = ReplyCache(store.writer)
@@ -82,9 +95,8 @@ async def execute(
         engine = build_engine(config, registry)
         await engine.start(ctx, sessions, replies)
         closing.push_async_callback(engine.aclose)
-        runner = Runner(
-            store, ctx, stages, engine, opened, Several(observer, log), partial(refuse_nothing, folder), steps
-        )
+        refuse = partial(refuse_nothing, folder, config.collect, observer)
+        runner = Runner(store, ctx, stages, engine, opened, Several(observer, log), refuse, steps)
         sessions.tell(Several(observer, log).note)
         _stop_on_signals(runner, sessions, observer, closing)
         _stop_in_time(runner, sessions, closing)
@@ -188,13 +200,20 @@ def _stop_on_signals(runner: Runner, sessions: Sessions, observer: Observer, clo
             closing.callback(loop.remove_signal_handler, number)
 
 
-def refuse_nothing(folder: Path, view: StoreView) -> None:
-    """Raise an error if a stage produced nothing for every item, or the catalogue has no dataset.
+def refuse_nothing(folder: Path, collect: CollectConfig, observer: Observer, view: StoreView) -> None:
+    """Raise an error if a stage produced nothing for every item, or the catalogue has no dataset; note requested ids
+    that no record has.
 
     Called before the release, so an empty release does not replace a good one.
     """
     kept = "; the release of an earlier run is kept" if (folder / "release" / "release.json").is_file() else ""
     funnel = view.funnel()
+    missing = collect.ids
+    collected: Iterator[Dataset | Rejection] = chain(view.datasets(), view.rejections("collect"))
+    for entry in collected if missing else ():
+        missing = absent(missing, entry)
+    if missing and missing != collect.ids and (collect.limit or math.inf) > len(view.dataset_ids()):
+        observer.note(no_record(missing))
     added = set(view.stages()) - {step.stage for step in PLAN}
     for stage in ("collect", "generate", "filter"):
         row = funnel[stage]
@@ -206,6 +225,8 @@ def refuse_nothing(folder: Path, view: StoreView) -> None:
         codes = sorted((k for k in row if ":" in k), key=lambda k: -row[k])[:3]
         seen = ", ".join(f"{k.split(':')[1]} {row[k]}" for k in codes)
         if stage == "collect":
+            if missing and missing == collect.ids:
+                raise InputError(f"{no_record(missing)}{kept}", hint=NO_ID, code="no_such_id")
             first = next((f"; the first: {r.reason}" for r in view.rejections(stage)), "")
             raise InputError(
                 f"no dataset was collected ({seen}{first}){kept}"

@@ -52,6 +52,24 @@ def test_wrong_setting_is_named_with_a_hint(tmp_path: Path, arguments: tuple[str
     assert says in error.message and hints in error.hint
 
 
+@pytest.mark.parametrize("option", ["--input", "--papers"])
+def test_out_must_not_be_the_folder_that_is_read(tmp_path: Path, option: str) -> None:
+    write(tmp_path / "r.json", json.dumps([{"id": "a", "title": "Ice"}]))
+    error = refused(tmp_path, option, str(tmp_path / "." / ""))
+    assert "is the folder that is read" in error.message and "another folder" in error.hint
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["r.json"]
+
+
+@pytest.mark.parametrize("given", [(), ("/no/such/folder",)])
+def test_input_is_checked_before_anything_is_said_about_the_model(tmp_path: Path, given: tuple[str, ...]) -> None:
+    result = CliRunner().invoke(cli, ["generate", "--out", str(tmp_path / "run"), *given])
+    assert isinstance(result.exception, ScirgenError)
+    assert "model" not in result.output and not (tmp_path / "run").exists()
+    if not given:
+        assert result.exception.message == "no input is given"
+        assert "scirgen generate pdfs/" in result.exception.hint and "--domain geo" in result.exception.hint
+
+
 def test_empty_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     error = refused(tmp_path / "run", "--input", str(tmp_path / "empty"))

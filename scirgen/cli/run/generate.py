@@ -29,7 +29,8 @@ def generate(
 ) -> None:
     """Make a dataset from records and papers.
 
-    PATH is a folder of papers, of dataset records, or of both, or one file; without it, the domain's sample is used.
+    PATH is a folder of papers, of dataset records, or of both, or one file; without it, the
+    domain's sample is used, if it has one (--domain geo has).
     Run the command again with the same --out to resume; it redoes only what changed.
     """
     loaded, domain = resolve_config(domain=given["domain"], config_file=config_file, flags=settings_of(given))
@@ -41,15 +42,15 @@ def generate(
         else:
             show_preview(found, full=full)
         return
+    notes = []
     if not quiet and loaded.origins.get("models.generator", "default") == "default":
-        click.echo(
+        notes = [
             f"model     {loaded.config.models.generator} (no --model given: the embedded one, "
-            "which needs no key or server; scirgen models shows others)",
-            err=True,
-        )
+            "which needs no key or server; scirgen models shows others)"
+        ]
     observer = make_observer(quiet=quiet)
     with observer:
-        run = asyncio.run(run_pipeline(out, loaded.config, domain, observer=observer))
+        run = asyncio.run(run_pipeline(out, loaded.config, domain, observer=observer, notes=notes))
     sys.exit(summarise(run))
 
 
@@ -75,6 +76,8 @@ def show_preview(found: Preview, *, full: bool = False) -> None:
     click.echo(f"papers    {', '.join(f'{k} {n}' for k, n in found.found_by.most_common()) or 'none'} ({of})")
     for reason in found.reasons:
         click.echo(f"  rejected: {_cropped(reason)}")
+    for warning in found.warnings:
+        click.echo(f"warning   {warning}")
     for dataset in found.first:
         click.echo(f"record    {dataset.id}")
         for name, value in fields_of(dataset)[: None if full else _SHOWN]:

@@ -13,8 +13,8 @@ from scirgen.core.records import Dataset, Rejection
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Domain
 from scirgen.stages.collect.open import open_source
-from scirgen.stages.collect.pages import iterate, setting_aside
-from scirgen.stages.collect.source import Source
+from scirgen.stages.collect.pages import NO_ID, absent, iterate, no_record, other_language, setting_aside
+from scirgen.stages.collect.source import Cursor, Source
 
 SHOWN = 3
 """Number of records and rejections that are shown."""
@@ -42,6 +42,7 @@ class Preview:
     found_by: Counter[str] = field(default_factory=Counter)
     titles: list[str] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
     first: list[Dataset] = field(default_factory=list)
 
     def note(self, rejection: Rejection) -> None:
@@ -57,10 +58,13 @@ async def preview(config: Config, registry: Registry, domain: Domain | None, fol
         ScirgenError: the same errors as in a run.
     """
     source = open_source(config, registry, domain, folder)
-    found = Preview(source.name, source.count())
+    found = Preview(source.name, source.count(), warnings=source.warnings())
     first: list[Dataset] = []
     seen: set[int] = set()
+    missing, languages = config.collect.ids, Counter[str]()
     async for entry in iterate(source.datasets, None):
+        if missing and not isinstance(entry, Cursor):
+            missing = absent(missing, entry)
         if isinstance(entry, Rejection):
             found.rejected[entry.code] += 1
             found.note(entry)
@@ -73,11 +77,16 @@ async def preview(config: Config, registry: Registry, domain: Domain | None, fol
                 found.note(aside)
             continue
         found.wanted += 1
+        languages[entry.language] += 1
         found.licences[entry.licence] += 1
         found.filled.update(name for name, value in fields_of(entry) if value)
         first += [entry] if len(first) < PAPERS_OF else []
         if found.wanted == config.collect.limit:
             break
+    if missing and missing == config.collect.ids and not found.wanted:
+        raise InputError(no_record(missing), hint=NO_ID, code="no_such_id")
+    if missing and found.wanted != config.collect.limit:
+        found.warnings.append(no_record(missing))
     if not found.wanted:
         why = f" ({', '.join(f'{k} {n}' for k, n in found.rejected.most_common(3))})" if found.rejected else ""
         raise InputError(
@@ -86,6 +95,7 @@ async def preview(config: Config, registry: Registry, domain: Domain | None, fol
             "fields are.",
             code="nothing_read",
         )
+    found.warnings += filter(None, [other_language(languages, config)])
     found.first, found.unread = first[:SHOWN], source.unread()
     await _papers(source, config.collect, first, found)
     return found

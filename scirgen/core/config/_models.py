@@ -85,7 +85,7 @@ class Config(Section):
     """Everything that decides what a run makes and how."""
 
     domain: str = Field(default="general", description="name of the domain plugin")
-    input: str | None = Field(default=None, description="folder or file of records; none: the domain's sample")
+    input: str | None = Field(default=None, description="folder or file of records; none: the domain's sample, if any")
     papers: str | None = Field(default=None, description="folder of papers, if it is not inside the input")
     overrides: str | None = Field(
         default=None,

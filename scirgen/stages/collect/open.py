@@ -13,7 +13,7 @@ from scirgen.core.records import Dataset, Paper
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Domain
 from scirgen.stages.collect.files.folder import only_papers
-from scirgen.stages.collect.source import Candidate, Fetched, PaperService, Source, SourceSetup
+from scirgen.stages.collect.source import NO_INPUT, Candidate, Fetched, PaperService, Source, SourceSetup
 from scirgen.stages.collect.validated_source import CheckedSource, blamed, candidates_of, checked, fetched_by, lacking
 from scirgen.stages.collect.web.json_api import WebService
 
@@ -32,11 +32,18 @@ def open_source(config: Config, registry: Registry, domain: Domain | None, folde
         folder: the run's folder; downloads go below it.
 
     Raises:
-        InputError: the input or the folder of papers does not exist, or holds no records.
+        InputError: the input or the folder of papers does not exist, holds no records, or is the run's folder.
         PluginError: no source of that name.
         ConfigError: the source's options are wrong.
     """
     given = _input(config, domain)
+    for read in (config.input, config.papers):
+        if read and Path(read).expanduser().resolve() == folder.resolve():
+            raise InputError(
+                f"--out {folder} is the folder that is read; a run would read its own files",
+                hint="Give --out another folder; one inside the input may be used, and is not read.",
+                code="out_is_input",
+            )
     name = config.collect.source
     if name == AUTO:
         name = _claiming(registry, domain, given)
@@ -108,8 +115,7 @@ def _claiming(registry: Registry, domain: Domain | None, path: Path | None) -> s
     if path is None:
         raise ConfigError(
             "nothing to read: no input is given, and the domain has no sample",
-            hint="Pass --input with a folder or file of records, --source with the name of a catalogue, "
-            "or --domain geo for its sample.",
+            hint=NO_INPUT,
         )
     entries = registry.entries()
     owner = entries[("domain", domain.name)][0] if domain and ("domain", domain.name) in entries else None

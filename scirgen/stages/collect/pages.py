@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from collections import Counter
 from collections.abc import (
     AsyncGenerator,
     AsyncIterable,
@@ -24,10 +25,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
-from scirgen.core.config import CollectConfig
+from scirgen.core.config import CollectConfig, Config
 from scirgen.core.errors import PaperError, ScirgenError, SourceError
 from scirgen.core.fingerprint import digest, file_sha256
 from scirgen.core.records import Dataset, Failure, Link, Paper, Rejection
+from scirgen.core.text.language import TELLABLE, language_name
 from scirgen.stages.collect.licences import licence_allowed
 from scirgen.stages.collect.source import MOST_BAD, Candidate, Cursor, Fetched, Source
 
@@ -193,6 +195,43 @@ def setting_aside(dataset: Dataset, config: CollectConfig, known: set[int]) -> R
         return rejected(dataset, "licence", f"licence {dataset.licence!r} is not among {', '.join(config.licences)}")
     known.add(short)
     return None
+
+
+def other_language(languages: Counter[str], config: Config) -> str:
+    """A line if most records are in another language than the questions, and nobody chose that; otherwise empty.
+
+    Args:
+        languages: number of records by language.
+        config: ``language`` is read.
+    """
+    (most, number), *_ = languages.most_common(1) or [("", 0)]
+    if "language" in config.model_fields_set or number * 2 <= languages.total():
+        return ""
+    asked = config.language.lower()
+    if most == asked.partition("-")[0] or most not in TELLABLE:
+        return ""
+    return (
+        f"{number} of {languages.total()} records are in {language_name(most)} ({most}); questions will be in "
+        f"{language_name(asked)}: --language {most} changes that"
+    )
+
+
+NO_ID = "scirgen generate --dry-run without --ids shows the ids of the first records."
+"""The hint where no record has a requested id."""
+
+
+def absent(ids: Sequence[str], entry: Dataset | Rejection) -> tuple[str, ...]:
+    """The ids that are neither the record's, used or set aside, nor its DOI."""
+    if isinstance(entry, Dataset):
+        own, text = {entry.id.lower(), (entry.doi or entry.id).lower()}, ""
+    else:
+        own, text = {entry.record_id.lower()}, entry.record.lower()
+    return tuple(i for i in ids if i.lower() not in own and f'"{i.lower()}"' not in text)
+
+
+def no_record(ids: Sequence[str]) -> str:
+    """A line about requested ids that no record has."""
+    return f"no record has the id {' or '.join(map(repr, ids))}"
 
 
 def rejected(record: Dataset | Paper, code: str, reason: str, dataset_id: str | None = None) -> Rejection:

@@ -64,6 +64,10 @@ class SourceSetup:
     datasets_from_papers: bool = False
 
 
+NO_INPUT = "Name a folder or file: scirgen generate pdfs/, or read a sample: --domain geo."
+"""The hint where a source that reads files gets none."""
+
+
 @runtime_checkable
 class Source(Protocol):
     """A source adapter, made with a `SourceSetup`.

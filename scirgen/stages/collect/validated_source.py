@@ -108,6 +108,11 @@ class CheckedSource:
             counted = getattr(self._source, "unread", lambda: None)()
         return counted if isinstance(counted, Counter) else None
 
+    def warnings(self) -> list[str]:
+        """Lines for the user about the options of the source; empty if it has none."""
+        with blamed(self._source, "warnings()"):
+            return list(map(str, getattr(self._source, "warnings", list)()))
+
     async def datasets(self, cursor: str | None = None) -> AsyncGenerator[Dataset | Cursor | Rejection, None]:
         """The source's datasets, cursors and rejections.
 

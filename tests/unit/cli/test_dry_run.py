@@ -74,3 +74,38 @@ def test_full_shows_whole_texts_and_every_key(tmp_path: Path) -> None:
     (tmp_path / "r.json").write_text(json.dumps([row]))
     short, full = dry_run(tmp_path / "r.json")[1], dry_run(tmp_path / "r.json", "--full")[1]
     assert "and 4 more (--full)" in short and "k11.v" in full and "word " * 39 in full
+
+
+def test_column_that_no_record_has_is_named_with_those_that_are_there(tmp_path: Path) -> None:
+    rows = [{"id": "a", "title": "Ice"}, {"id": "b", "title": "Soil", "Text": "Radar.", "in": {"side": "x"}}]
+    (tmp_path / "r.json").write_text(json.dumps(rows))
+    columns = "--set", "collect.options.columns={description: [Abstract, Body], keywords: text, url: in.side}"
+    code, said = dry_run(tmp_path / "r.json", *columns)
+    assert code == 0
+    assert "no record has the column 'Abstract' or 'Body' (description); columns are id, title, Text, in" in said
+    assert said.count("no record has") == 1
+    code, said = dry_run(tmp_path / "r.json", "--set", "collect.options.columns={title: Titel}")
+    assert code != 0 and "no record has the column 'Titel' (title); columns are id, title, Text, in" in said
+
+
+def test_requested_id_that_no_record_has_is_named(tmp_path: Path) -> None:
+    rows = [{"id": "K-1", "title": "Ice", "doi": "10.5555/ice.1"}, {"id": "K-2", "related": "K-9"}]
+    (tmp_path / "r.json").write_text(json.dumps(rows))
+    code, said = dry_run(tmp_path / "r.json", "--ids", "K-999")
+    assert code != 0 and "no record has the id 'K-999'" in said and "no_title" not in said
+    code, said = dry_run(tmp_path / "r.json", "--ids", "K-2")
+    assert code != 0 and "no_title" in said and "no record has" not in said
+    code, said = dry_run(tmp_path / "r.json", "--ids", "10.5555/ICE.1", "--ids", "k-7")
+    assert code == 0 and "warning   no record has the id 'k-7'\n" in said
+
+
+def test_records_in_another_language_than_the_questions_are_named(tmp_path: Path) -> None:
+    german = "Die Messungen der Schneehöhe an der Station dauern seit vielen Jahren an."
+    rows = [{"id": f"d{n}", "title": "Die Schneehöhe", "description": german} for n in range(3)]
+    rows.append({"id": "e", "title": "Snow depth", "description": "The depth of snow was measured for many years."})
+    (tmp_path / "r.json").write_text(json.dumps(rows))
+    code, said = dry_run(tmp_path / "r.json")
+    line = "3 of 4 records are in German (de); questions will be in English: --language de"
+    assert code == 0 and line in said
+    for chosen in ("en", "de"):
+        assert "questions will be" not in dry_run(tmp_path / "r.json", "--language", chosen)[1]

@@ -20,11 +20,19 @@ from scirgen.core.safety.files import is_below
 from scirgen.stages.collect.files.known_records import plain, recognised
 from scirgen.stages.collect.files.mapping import COLUMNS, RecordMapping, unread
 from scirgen.stages.collect.files.paperfolder import PAPER_TYPES, TABLE, PaperFolder
-from scirgen.stages.collect.files.recordfiles import RawRecord, kind_of, malformed, read_records, readable_name
-from scirgen.stages.collect.source import Candidate, Cursor, Fetched, SourceSetup
+from scirgen.stages.collect.files.recordfiles import (
+    RawRecord,
+    files_below,
+    kind_of,
+    malformed,
+    read_records,
+    readable_name,
+)
+from scirgen.stages.collect.source import NO_INPUT, Candidate, Cursor, Fetched, SourceSetup
 from scirgen.stages.collect.validated_source import place, said
 
 _PAGE = 200
+_COLUMNS_SHOWN = 20
 PAPERS = "papers"
 """The folder of papers inside an input folder, or beside an input file."""
 
@@ -60,7 +68,8 @@ class FolderSource:
     default), datasets come first if a paper was found for them by column, DOI, file name or a mention in its text.
 
     Raises:
-        InputError: there is no input, it holds no file of records, or the given folder of papers holds no paper.
+        InputError: there is no input, it holds no file of records, or the given folder of papers holds no paper,
+            or no record has the column that the user named for titles.
         ResourceError: an option is unknown or wrong.
     """
 
@@ -69,7 +78,7 @@ class FolderSource:
 
     def __init__(self, setup: SourceSetup) -> None:
         if setup.input is None:
-            raise InputError("no input is given", hint="Pass --input with a folder or file of records.")
+            raise InputError("no input is given", hint=NO_INPUT)
         self._setup = setup
         self._options = validate(dict(setup.options), FolderOptions, "collect.options")
         if unknown := sorted(set(self._options.columns) - set(COLUMNS)):
@@ -83,6 +92,8 @@ class FolderSource:
                 hint=f"Put files of records there: {self.suffix_hint}.",
                 code="no_records",
             )
+        if "title" in self._options.columns and (missing := self._missing.get("title")):
+            raise InputError(missing, hint="Name a column that is there.", code="no_column")
 
     # -- what a subclass may override ------------------------------------------------------------------------------
 
@@ -152,6 +163,10 @@ class FolderSource:
                     found.update(unread(entry.value, dataset))
         return found
 
+    def warnings(self) -> list[str]:
+        """A line for each column of the user's that no record has."""
+        return list(self._missing.values())
+
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _read(self, entry: RawRecord) -> Dataset | Rejection:
@@ -182,6 +197,27 @@ class FolderSource:
         if named and isinstance(found, Dataset):
             self._named[found.id] = named
         return found
+
+    @cached_property
+    def _missing(self) -> dict[str, str]:
+        """Field -> a line that says that no record has the column that the user named for it. A subclass that reads
+        records in its own way is not checked."""
+        left = list(self._mapping.own) if type(self).dataset is FolderSource.dataset else []
+        there: dict[str, None] = {}
+        for file, label in self._files:
+            for entry in read_records(file, label, records=self._options.records) if left else ():
+                if isinstance(entry, RawRecord):
+                    there.update(dict.fromkeys(entry.value) if len(there) < _COLUMNS_SHOWN else {})
+                    left = self._mapping.lacking(entry.value, left)
+                if not left:
+                    break
+        shown = ", ".join(k[:40] for k in list(there)[:_COLUMNS_SHOWN]) + (
+            ", ..." if len(there) > _COLUMNS_SHOWN else ""
+        )
+        return {
+            f: f"no record has the column {' or '.join(map(repr, self._mapping.own[f]))} ({f}); columns are {shown}"
+            for f in (left if there else ())
+        }
 
     @cached_property
     def _survey(self) -> tuple[frozenset[str], frozenset[str]]:
@@ -227,7 +263,7 @@ class FolderSource:
         beside = setup.input if setup.input.is_dir() else setup.input.parent
         root = setup.papers or (beside / PAPERS if (beside / PAPERS).is_dir() else None)
         kinds = PAPER_TYPES if root is not None else (".pdf",)  # beside records, other files may be anything
-        if root is None and (not setup.input.is_dir() or not any(beside.rglob("*.pdf"))):
+        if root is None and (not setup.input.is_dir() or not any(p.match("*.pdf") for p in files_below(beside))):
             return None
         papers = PaperFolder(
             root or beside,
@@ -262,7 +298,7 @@ def record_files(root: Path) -> list[tuple[Path, str]]:
     """
     found = [
         (readable_name(p), p.relative_to(root).as_posix())
-        for p in root.rglob("*")
+        for p in files_below(root)
         if kind_of(p)
         and p.is_file()
         and is_below(p, root)

@@ -121,7 +121,7 @@ class RecordMapping:
     """
 
     def __init__(self, columns: Mapping[str, str | Sequence[str]] | None = None) -> None:
-        own = {f: (c,) if isinstance(c, str) else tuple(c) for f, c in (columns or {}).items()}
+        self.own = own = {f: (c,) if isinstance(c, str) else tuple(c) for f, c in (columns or {}).items()}
         self._keys = {f: tuple(squeezed(k) for k in (*own.get(f, ()), *names)) for f, names in COLUMNS.items()}
         paths = [path for listed in own.values() for path in listed]
         self._paths = {squeezed(path): path for path in paths if "." in path}
@@ -164,6 +164,11 @@ class RecordMapping:
     def applies(self, record: Mapping[str, object]) -> bool:
         """Tells a record that has one of the user's columns."""
         return not self._own.isdisjoint(self._by_key(record))
+
+    def lacking(self, record: Mapping[str, object], fields: Iterable[str]) -> list[str]:
+        """The fields for which the record has none of the user's columns."""
+        by_key = self._by_key(record)
+        return [f for f in fields if by_key.keys().isdisjoint(map(squeezed, self.own[f]))]
 
     def papers(self, record: Mapping[str, object]) -> tuple[str, ...]:
         """File names and DOIs of the dataset's papers, according to its record."""

@@ -17,7 +17,7 @@ from scirgen.core.safety.files import is_below
 from scirgen.core.text.doi import doi_in_file_name, doi_tails, find_doi, mentions_doi
 from scirgen.stages.collect.files.child import ChildError, printed_lines
 from scirgen.stages.collect.files.mapping import letters, text, texts
-from scirgen.stages.collect.files.recordfiles import RawRecord, kind_of, read_records, readable_name
+from scirgen.stages.collect.files.recordfiles import RawRecord, files_below, kind_of, read_records, readable_name
 from scirgen.stages.collect.licences import normalise_licence
 from scirgen.stages.collect.source import Candidate, Fetched
 
@@ -134,7 +134,7 @@ class PaperFolder:
         table = {str(r.get("file") or r.get("path") or r.get("filename")): r for r in self._table()}
         found = (
             readable_name(p)
-            for p in sorted(self.root.rglob("*"))
+            for p in files_below(self.root)
             if _is_paper(p) and p.suffix.lower() in self._kinds and is_below(p, self.root)
         )
         return tuple(self._file(p, table.get(_relative(p, self.root)) or table.get(p.name) or {}) for p in found)
@@ -142,7 +142,7 @@ class PaperFolder:
     @cached_property
     def outside(self) -> frozenset[str]:
         """Names of links in the folder that lead out of it. They are reported and never opened."""
-        found = (p for p in sorted(self.root.rglob("*")) if p.is_symlink() and not is_below(p, self.root))
+        found = (p for p in files_below(self.root) if p.is_symlink() and not is_below(p, self.root))
         return frozenset(_relative(p, self.root) for p in found if p.suffix.lower() in PAPER_TYPES or p.is_dir())
 
     @cached_property

@@ -12,6 +12,7 @@ import io
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast
@@ -62,6 +63,20 @@ def readable_name(path: Path) -> Path:
             code="bad_file_name",
         ) from None
     return path
+
+
+def files_below(root: Path) -> list[Path]:
+    """Everything below a folder, sorted, without the folders of runs and releases that scirgen wrote there."""
+    found = sorted(root.rglob("*"))
+    made = {p.parent for p in found if p.parent != root and _marks_output(p)}
+    return [p for p in found if made.isdisjoint(p.parents)] if made else found
+
+
+def _marks_output(path: Path) -> bool:
+    if path.name == "release.json":
+        with suppress(OSError), path.open("rb") as file:
+            return b'"scirgen"' in file.read(_HEAD)
+    return path.name == "run.db"
 
 
 def kind_of(path: Path) -> Kind | None:

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 import scirgen
-from scirgen import Candidate, Cursor, Dataset, Fetched, Paper, SourceError
+from scirgen import Candidate, Cursor, Dataset, Fetched, Paper, Rejection, SourceError
 from scirgen.api import Run, resolve_config, run_pipeline
 from scirgen.cli.run.status import status
 from scirgen.core.errors import InputError, PluginError
@@ -140,8 +140,11 @@ async def test_revision_when_it_is_a_coroutine_then_it_is_said_so() -> None:
         with_member("revision", revision).revision(None)
 
 
-async def generate(tmp_path: Path, source: object, server: FakeServer) -> Run:
+async def generate(
+    tmp_path: Path, source: object, server: FakeServer, ids: tuple[str, ...] = (), observer: Silent | None = None
+) -> Run:
     flags = {
+        "collect.ids": list(ids),
         **SETTINGS,
         "generate.types": ["all"],
         "generate.types_without_paper": 8,
@@ -149,7 +152,7 @@ async def generate(tmp_path: Path, source: object, server: FakeServer) -> Run:
         "models.generator": f"openai:fake@{server.url}",
     }
     loaded, domain = resolve_config(domain="geo", flags=flags)
-    return await run_pipeline(tmp_path / "run", loaded.config, domain, source=source, observer=Silent())
+    return await run_pipeline(tmp_path / "run", loaded.config, domain, source=source, observer=observer or Silent())
 
 
 async def test_papers_that_raise_cost_one_dataset_which_is_tried_again(
@@ -202,6 +205,38 @@ async def test_run_when_the_source_gives_nothing_then_it_is_an_error(tmp_path: P
     async with FakeServer() as server:
         with pytest.raises(InputError, match="the source gave none of the requested"):
             await generate(tmp_path, with_member("datasets", lambda self, cursor=None: iter(())), server)
+
+
+class Noting(Silent):
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def note(self, message: str) -> None:
+        self.said.append(message)
+
+
+async def test_run_says_that_the_records_are_in_another_language(tmp_path: Path) -> None:
+    german = [dataset(i).model_copy(update={"language": "de"}) for i in "ab"]
+    noting = Noting()
+    async with FakeServer() as server:
+        await generate(tmp_path, with_member("datasets", lambda self, cursor=None: iter(german)), server, (), noting)
+    line = "2 of 2 records are in German (de); questions will be in English: --language de changes that"
+    assert noting.said.count(line) == 1
+
+
+async def test_run_names_a_requested_id_that_no_record_has(tmp_path: Path) -> None:
+    def given(self, cursor=None):
+        yield dataset("a")
+        yield Rejection.of("collect", "no_title", "the record has no title", ("Dataset", "b"))
+
+    noting = Noting()
+    async with FakeServer() as server:
+        with pytest.raises(InputError, match="no record has the id 'K-999'"):
+            await generate(tmp_path / "none", with_member("datasets", given), server, ("K-999",))
+        with pytest.raises(InputError, match="no_title 1"):
+            await generate(tmp_path / "b", with_member("datasets", given), server, ("b",))
+        await generate(tmp_path / "some", with_member("datasets", given), server, ("a", "b", "K-999"), noting)
+    assert noting.said == ["no record has the id 'K-999'"]
 
 
 async def test_a_dataset_whose_id_would_break_a_table_is_set_aside() -> None:

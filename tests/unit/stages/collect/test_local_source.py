@@ -252,3 +252,22 @@ def test_schema_org_and_dcat_documents_are_read(tmp_path: Path, local: Open) -> 
     assert (tides.title, tides.licence, tides.keywords) == ("Tides", "cc0-1.0", ("tides", "sea level"))
     assert tides.description == "Ten gauges."
     assert one.id == "one"
+
+
+def test_runs_and_releases_inside_the_input_are_not_read(catalogue: Path, local: Open) -> None:
+    before = local(catalogue)
+    assert before.revision(None)
+    for name, marker, text in (("runs/latest", "run.db", ""), ("shared", "release.json", '{"scirgen": "0.1.0"}')):
+        inner = catalogue / name / "documents"
+        inner.mkdir(parents=True)
+        (inner.parent / marker).write_text(text)
+        (inner.parent / "log.jsonl").write_text('{"title": "An event"}')
+        (inner / "d.jsonl").write_text('{"title": "A document"}')
+        (inner / "paper.pdf").write_bytes(b"%PDF-1.7")
+    after = local(catalogue)
+    assert datasets(after) == datasets(before) and after.revision(None) == before.revision(None)
+    papers = local(catalogue, papers=catalogue)
+    assert papers._papers is not None
+    assert {f.path.suffix for f in papers._papers.files} == {".md"}
+    (catalogue / "shared" / "release.json").write_text('{"title": "Somebody else\'s"}')
+    assert "A document" in {d.title for d in datasets(local(catalogue))}
