@@ -133,6 +133,22 @@ def test_a_row_without_question_or_answer_is_named(row: dict[str, str], lacks: s
         scirgen.score([row], model="openai:fake@http://127.0.0.1:9/v1")
 
 
+@pytest.mark.parametrize("part", ["audit", "score", "tag"])
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("frage,antwort\nWie viele?,Vierzig\n", "row 1 has no question; it has: frage, antwort"),
+        ("question,answer\n", "holds no questions"),
+        ("", "holds no questions"),
+    ],
+)
+def test_a_table_without_questions_is_refused(part: str, text: str, says: str, tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text(text)
+    model = [] if part == "audit" else ["--model", "openai:fake@http://127.0.0.1:9/v1"]
+    shown = CliRunner().invoke(cli, [part, str(tmp_path / "x.csv"), *model])
+    assert isinstance(shown.exception, InputError) and says in str(shown.exception)
+
+
 def test_a_setting_that_a_part_does_not_read_is_refused(paper: Path) -> None:
     with pytest.raises(ConfigError, match="changes nothing here"):
         scirgen.parse(paper, settings={"seed": 2})
