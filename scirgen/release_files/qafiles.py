@@ -207,7 +207,8 @@ def _beir(folder: Path, split: str | None, language: str) -> Iterator[QAGroup]:
 def plain_groups(
     records: Iterable[Mapping[str, object]], split: str | None = None, language: str = "", first: int = 1
 ) -> Iterator[QAGroup]:
-    """The questions of records with the usual keys (``question``, ``answer``, ``context`` ...), by dataset.
+    """The questions of records with the usual keys (``question``, ``answer``, ``context`` ...), by dataset; a record's
+    own context is its evidence.
 
     Raises:
         InputError: a record has none of the keys of a question.
@@ -225,13 +226,14 @@ def plain_groups(
         level = _LEVEL.search(_text(record, ("bloom", "level")) or "")
         identity = _text(record, ("id", "_id", "qid", "query_id")) or content_id("row", number - 1, question)
         answer = _text(record, _ANSWER_KEYS)
+        said = [s for key in ("context", "contexts", "evidence") for s in texts_in(record.get(key)) if s.strip()]
+        cited = tuple(Span(document_id=identity, start=0, end=len(text), text=text) for text in said)
         row = QARow(
             identity, question, answer, _text(record, _TYPE_KEYS) or "", level.group() if level else None, own,
             _language(_string(record.get("language")) or language, question, answer),
-            (dataset_id,) if dataset_id else (),
+            (dataset_id,) if dataset_id else (), cited,
         )  # fmt: skip
         found.setdefault(dataset_id, []).append(row)
-        said = [s for key in ("context", "contexts", "evidence") for s in texts_in(record.get(key))]
         contexts.setdefault(dataset_id, {}).update(dict.fromkeys(said))
     for dataset_id in sorted(found):
         yield QAGroup(dataset_id, context="\n".join(contexts[dataset_id]), rows=tuple(found[dataset_id]))

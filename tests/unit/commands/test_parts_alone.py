@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -164,6 +165,17 @@ def test_audit_of_a_list_shows_its_defects() -> None:
     found = scirgen.audit([{"question": "What does this dataset hold?", "answer": "Ice."}])
     assert found.defects["pointing"] == 1 and "defect=pointing" in repr(found)
     assert set(found.to_pandas().columns) == {"defect", "rows", "share"}
+
+
+def test_audit_holds_an_answer_against_the_context_of_its_own_row(tmp_path: Path) -> None:
+    asked = "How many stations are in the network?"
+    rows = [("Forty stations.", "The network has seven stations."), ("Forty stations.", "The network has 40 stations.")]
+    path = tmp_path / "x.jsonl"
+    path.write_text("".join(json.dumps({"question": asked, "answer": a, "context": c}) + "\n" for a, c in rows))
+    shown = CliRunner().invoke(cli, ["audit", str(path)]).output
+    assert "x.jsonl (jsonl): 2 rows about 1 dataset\n" in shown
+    assert re.search(r"not_supported +1 +50.00%\n.*number forty is not in its evidence", shown)
+    assert re.search(r"unexplained_abbreviation +not checked: rows have no sources", shown)
 
 
 async def in_thread(work):
