@@ -89,6 +89,16 @@ def test_parse_names_the_file_that_cannot_be_read(paper: Path) -> None:
     assert bad["error"] == "damaged" and "error" not in good
 
 
+@pytest.mark.parametrize("flag", [[], ["--json"], ["--markdown"]])
+def test_parse_gives_the_whole_reason_and_fails_if_nothing_can_be_read(flag: list[str], paper: Path) -> None:
+    broken = paper.parent / "broken.pdf"
+    broken.write_bytes(b"%PDF-1.4 nothing")
+    (row,) = scirgen.parse(broken)
+    found = CliRunner().invoke(cli, ["parse", str(broken), *flag])
+    assert found.exit_code == 2 and "".join(str(row["reason"]).split()) in "".join(found.output.split())
+    assert CliRunner().invoke(cli, ["parse", str(broken), str(paper), *flag]).exit_code == 0
+
+
 def test_parse_prints_markdown_that_reads_as_the_paper(paper: Path) -> None:
     found = CliRunner().invoke(cli, ["parse", str(paper), "--markdown"])
     assert found.exit_code == 0 and found.output.strip() == PAPER.strip()
