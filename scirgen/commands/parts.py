@@ -18,6 +18,7 @@ from scirgen.core.records import BlockKind, Document, Link, Paper, QAPair, Secti
 from scirgen.core.registry import load_registry
 from scirgen.core.resources import Domain, resolve_config
 from scirgen.core.runtime import blocking
+from scirgen.llm.session import ChatSession, ScoreSession
 from scirgen.pipeline.run import opened_context
 from scirgen.release_files.qafiles import lacking, no_rows, plain_groups
 from scirgen.stages.base import Stage, StageContext, WorkItem, made_stage, suited
@@ -147,10 +148,10 @@ def score(
     """
     flags = {**_models(model, True), **(settings or {}), "filter.faithfulness": list(scorers)}
     loaded, pack = resolve_config(domain=domain, flags=flags, reads=("filter", "models", "limits"))
-    return Table(blocking(_scored(list(rows_of(rows)), loaded.config, pack)), "scores")
+    return blocking(_scored(list(rows_of(rows)), loaded.config, pack))
 
 
-async def _scored(rows: list[Row], config: Config, pack: Domain) -> list[Row]:
+async def _scored(rows: list[Row], config: Config, pack: Domain) -> Table:
     found: list[Row] = []
     pairs = _pairs(rows)
     contexts = [_context(n, row) for n, row in enumerate(rows, 1)]
@@ -167,7 +168,7 @@ async def _scored(rows: list[Row], config: Config, pack: Domain) -> list[Row]:
                 "verdict": "not measured" if error or not judged.scores else outcome(judged),
                 "why": str(error) if error else sentence(against, ctx.registry) if against else "",
             })  # fmt: skip
-    return found
+        return Table(found, _by("scores", ctx.score_session or ctx.chat_session))
 
 
 def tag(
@@ -195,10 +196,10 @@ def tag(
     """
     flags = {**_models(model, False), **(settings or {})}
     loaded, pack = resolve_config(domain=domain, flags=flags, reads=("tag", "models", "limits"))
-    return Table(blocking(_tagged(list(rows_of(rows)), loaded.config, pack)), "tags")
+    return blocking(_tagged(list(rows_of(rows)), loaded.config, pack))
 
 
-async def _tagged(rows: list[Row], config: Config, pack: Domain) -> list[Row]:
+async def _tagged(rows: list[Row], config: Config, pack: Domain) -> Table:
     found: list[Row] = []
     given = _pairs(rows)
     async with opened_context(config, pack, "tag", needs_scores=False) as ctx:
@@ -216,7 +217,11 @@ async def _tagged(rows: list[Row], config: Config, pack: Domain) -> list[Row]:
     for row, pair, kinds in zip(rows, pairs, possible, strict=True):
         level = tagged[pair.id].bloom if pair.id in tagged else None
         found.append({**row, "question_type": pair.question_type, "possible_types": kinds, "bloom": level})
-    return found
+    return Table(found, _by("tags", ctx.chat_session))
+
+
+def _by(made: str, session: ChatSession | ScoreSession | None) -> str:
+    return f"{made} by {session.identity}" if session is not None else made
 
 
 _USUAL = "concept_completion"

@@ -128,6 +128,13 @@ async def test_tag_gives_types_by_form_and_levels(tmp_path: Path) -> None:
     assert all(str(r["bloom"]).startswith("C") for r in found)
 
 
+@pytest.mark.parametrize("part", [scirgen.score, scirgen.tag])
+async def test_the_first_line_names_the_model(part) -> None:
+    async with FakeServer() as server:
+        table = await in_thread(lambda: part(ROWS, model=f"openai:fake@{server.url}"))
+    assert re.fullmatch(r"(scores|tags) by openai:fake\S*: 2 rows", repr(table).splitlines()[0])
+
+
 async def test_match_says_which_papers_use_a_dataset(paper: Path, tmp_path: Path) -> None:
     records = tmp_path / "records.json"
     records.write_text(json.dumps([{"id": "lake", "title": "Arvel lake ice thickness", "doi": "10.5072/ice.7"}]))
