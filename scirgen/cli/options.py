@@ -181,3 +181,8 @@ def parse_settings(values: tuple[str, ...]) -> dict[str, object]:
 def names_in(listed: str | None) -> list[str]:
     """The names in a comma-separated list; none if it was not given."""
     return [name.strip() for name in (listed or "").split(",") if name.strip()]
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """``1 dataset``, ``2 datasets``."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"

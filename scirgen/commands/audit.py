@@ -18,7 +18,7 @@ from scirgen.core.registry import Registry
 from scirgen.core.resources import Resources
 from scirgen.core.runtime import blocking
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.release_files.qafiles import QAFile, QAGroup, QARow, open_qa, plain_groups, type_key
+from scirgen.release_files.qafiles import QAFile, QAGroup, QARow, no_rows, open_qa, plain_groups, type_key
 from scirgen.repeats.neardup import Asked, resolve
 from scirgen.stages.base import StageContext
 from scirgen.stages.collect.files.folder import record_files
@@ -155,7 +155,7 @@ def audit(file: QAFile, config: Config, resources: Resources, registry: Registry
     Every gate sees every row of a dataset, whatever the other gates decide, so the counts do not depend on their order.
 
     Raises:
-        InputError: the file is malformed.
+        InputError: the file is malformed or holds no question.
         ResourceError: a taxonomy or prompt file is wrong.
     """
     return blocking(_audit(file, config, resources, registry))
@@ -179,6 +179,8 @@ async def _audit(file: QAFile, config: Config, resources: Resources, registry: R
         seen += group.rows
         for position in await _judge_group(group, gates, result, ctx):
             defective.add(base + position)
+    if not seen:
+        raise no_rows(file.path)
     result.rows = len(seen)
     result.not_checked = {c: r for c, r in result.not_checked.items() if c not in result.checked}
     for code in result.not_checked:

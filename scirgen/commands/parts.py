@@ -18,8 +18,9 @@ from scirgen.core.records import BlockKind, Document, Link, Paper, QAPair, Secti
 from scirgen.core.registry import load_registry
 from scirgen.core.resources import Domain, resolve_config
 from scirgen.core.runtime import blocking
+from scirgen.llm.session import ChatSession, ScoreSession
 from scirgen.pipeline.run import opened_context
-from scirgen.release_files.qafiles import plain_groups
+from scirgen.release_files.qafiles import lacking, no_rows, plain_groups
 from scirgen.stages.base import Stage, StageContext, WorkItem, made_stage, suited
 from scirgen.stages.collect.files.paperfolder import PAPER_TYPES, PaperFolder
 from scirgen.stages.collect.open import open_source
@@ -147,10 +148,10 @@ def score(
     """
     flags = {**_models(model, True), **(settings or {}), "filter.faithfulness": list(scorers)}
     loaded, pack = resolve_config(domain=domain, flags=flags, reads=("filter", "models", "limits"))
-    return Table(blocking(_scored(list(rows_of(rows)), loaded.config, pack)), "scores")
+    return blocking(_scored(list(rows_of(rows)), loaded.config, pack))
 
 
-async def _scored(rows: list[Row], config: Config, pack: Domain) -> list[Row]:
+async def _scored(rows: list[Row], config: Config, pack: Domain) -> Table:
     found: list[Row] = []
     pairs = _pairs(rows)
     contexts = [_context(n, row) for n, row in enumerate(rows, 1)]
@@ -167,7 +168,7 @@ async def _scored(rows: list[Row], config: Config, pack: Domain) -> list[Row]:
                 "verdict": "not measured" if error or not judged.scores else outcome(judged),
                 "why": str(error) if error else sentence(against, ctx.registry) if against else "",
             })  # fmt: skip
-    return found
+        return Table(found, _by("scores", ctx.score_session or ctx.chat_session))
 
 
 def tag(
@@ -195,16 +196,17 @@ def tag(
     """
     flags = {**_models(model, False), **(settings or {})}
     loaded, pack = resolve_config(domain=domain, flags=flags, reads=("tag", "models", "limits"))
-    return Table(blocking(_tagged(list(rows_of(rows)), loaded.config, pack)), "tags")
+    return blocking(_tagged(list(rows_of(rows)), loaded.config, pack))
 
 
-async def _tagged(rows: list[Row], config: Config, pack: Domain) -> list[Row]:
+async def _tagged(rows: list[Row], config: Config, pack: Domain) -> Table:
     found: list[Row] = []
+    given = _pairs(rows)
     async with opened_context(config, pack, "tag", needs_scores=False) as ctx:
         stage, size = _stage("tag", ctx), config.tag.batch_size
         possible: list[list[str]] = []
         pairs: list[QAPair] = []
-        for pair in _pairs(rows):
+        for pair in given:
             possible.append(_possible(pair, ctx))
             kind = pair.question_type or next(iter(possible[-1]), _USUAL)
             pairs.append(pair.model_copy(update={"question_type": kind}))
@@ -215,7 +217,11 @@ async def _tagged(rows: list[Row], config: Config, pack: Domain) -> list[Row]:
     for row, pair, kinds in zip(rows, pairs, possible, strict=True):
         level = tagged[pair.id].bloom if pair.id in tagged else None
         found.append({**row, "question_type": pair.question_type, "possible_types": kinds, "bloom": level})
-    return found
+    return Table(found, _by("tags", ctx.chat_session))
+
+
+def _by(made: str, session: ChatSession | ScoreSession | None) -> str:
+    return f"{made} by {session.identity}" if session is not None else made
 
 
 _USUAL = "concept_completion"
@@ -331,14 +337,15 @@ def _pairs(rows: Sequence[Row]) -> list[QAPair]:
     """A pair for each row, in their order.
 
     Raises:
-        InputError: a row has no question or no answer.
+        InputError: there is no row, or a row has no question or no answer.
     """
+    if not rows:
+        raise no_rows("the table")
     found: list[QAPair] = []
     for number, row in enumerate(rows, 1):
-        [asked] = [q for group in plain_groups([row]) for q in group.rows]
+        [asked] = [q for group in plain_groups([row], first=number) for q in group.rows]
         if not asked.question or not asked.answer:
-            lacks = "question" if not asked.question else "answer"
-            raise InputError(f"row {number} has no {lacks}; it has: {', '.join(row)}", hint=f"Name the column {lacks}.")
+            raise lacking("answer" if asked.question else "question", number, row)
         found.append(
             QAPair(
                 id=content_id("row", number), dataset_id=f"row-{number}", question=asked.question, answer=asked.answer,
@@ -351,5 +358,5 @@ def _pairs(rows: Sequence[Row]) -> list[QAPair]:
 def _context(number: int, row: Row) -> str:
     [group] = plain_groups([row])
     if not group.context:
-        raise InputError(f"row {number} has no context; it has: {', '.join(row)}", hint="Name the column context.")
+        raise lacking("context", number, row)
     return group.context

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import html
 import json
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, overload, runtime_checkable
@@ -22,6 +23,8 @@ Row = Mapping[str, object]
 _SHOWN = 10
 _WIDTH = 60
 _LINE = 120
+_WHOLE = ("reason", "why", "explanation")
+"""Columns that are not cut: a reason ends with its remedy."""
 
 
 @runtime_checkable
@@ -129,27 +132,31 @@ class Table(Sequence[Row]):
 
     def __repr__(self) -> str:
         lines = [f"{self.title or 'table'}: {len(self)} {'row' if len(self) == 1 else 'rows'}"]
-        told = [{k: _short(v) for k, v in row.items() if v not in ("", None, [])} for row in self._rows[:_SHOWN]]
+        told = [{k: _short(v, k) for k, v in row.items() if v not in ("", None, [])} for row in self._rows[:_SHOWN]]
         rows = ["  ".join(f"{key}={text}" for key, text in row.items()) for row in told]
         if all(len(row) < _LINE for row in rows):
             lines += [f"  {row}" for row in rows]
         else:
             for number, row in enumerate(told, 1):
-                lines += [f"{number}", *(f"  {key:16} {text}" for key, text in row.items())]
+                lines += [f"{number}", *(_wrapped(key, text) for key, text in row.items())]
         return "\n".join(lines + ([f"and {len(self) - _SHOWN} more"] if len(self) > _SHOWN else []))
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{html.escape(c)}</th>" for c in self.columns)
         body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(_short(row.get(c, '')))}</td>" for c in self.columns) + "</tr>"
+            "<tr>" + "".join(f"<td>{html.escape(_short(row.get(c, ''), c))}</td>" for c in self.columns) + "</tr>"
             for row in self._rows[:_SHOWN]
         )
         title = html.escape(f"{self.title}: {len(self)} rows")
         return f"<table><caption>{title}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def _short(value: object) -> str:
+def _wrapped(key: str, text: str) -> str:
+    return textwrap.fill(text, _LINE, initial_indent=f"  {key:16} ", subsequent_indent=" " * 19)
+
+
+def _short(value: object, column: str) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     line = " ".join(str(value).split())
-    return line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…"
+    return line if column in _WHOLE or len(line) <= _WIDTH else line[: _WIDTH - 1] + "…"

@@ -124,7 +124,7 @@ def open_qa(path: Path, split: str | None = None, language: str = "") -> QAFile:
         raise InputError(f"{path} holds no question-answer set", hint=_HINT)
     first = next(_objects(path), None)
     if first is None:
-        raise InputError(f"{path} holds no questions", hint=_HINT)
+        raise no_rows(path)
     if _text(first, _QUESTION_KEYS):
         return QAFile(path, "jsonl", lambda: plain_groups(_objects(path), split, language))
     raise InputError(f"{path} is not a question-answer set: its first record has no 'question'", hint=_HINT)
@@ -205,30 +205,48 @@ def _beir(folder: Path, split: str | None, language: str) -> Iterator[QAGroup]:
 
 
 def plain_groups(
-    records: Iterable[Mapping[str, object]], split: str | None = None, language: str = ""
+    records: Iterable[Mapping[str, object]], split: str | None = None, language: str = "", first: int = 1
 ) -> Iterator[QAGroup]:
-    """The questions of records with the usual keys (``question``, ``answer``, ``context`` ...), by dataset."""
+    """The questions of records with the usual keys (``question``, ``answer``, ``context`` ...), by dataset; a record's
+    own context is its evidence.
+
+    Raises:
+        InputError: a record has none of the keys of a question.
+    """
     found: dict[str, list[QARow]] = {}
     contexts: dict[str, dict[str, None]] = {}
-    for number, record in enumerate(records):
+    for number, record in enumerate(records, first):
         own = _string(record.get("split")) or None
         if split is not None and own != split:
             continue
         dataset_id = _text(record, _DATASET_KEYS) or ""
+        if record.keys().isdisjoint(_QUESTION_KEYS):
+            raise lacking("question", number, record)
         question = _text(record, _QUESTION_KEYS) or ""
         level = _LEVEL.search(_text(record, ("bloom", "level")) or "")
-        identity = _text(record, ("id", "_id", "qid", "query_id")) or content_id("row", number, question)
+        identity = _text(record, ("id", "_id", "qid", "query_id")) or content_id("row", number - 1, question)
         answer = _text(record, _ANSWER_KEYS)
+        said = [s for key in ("context", "contexts", "evidence") for s in texts_in(record.get(key)) if s.strip()]
+        cited = tuple(Span(document_id=identity, start=0, end=len(text), text=text) for text in said)
         row = QARow(
             identity, question, answer, _text(record, _TYPE_KEYS) or "", level.group() if level else None, own,
             _language(_string(record.get("language")) or language, question, answer),
-            (dataset_id,) if dataset_id else (),
+            (dataset_id,) if dataset_id else (), cited,
         )  # fmt: skip
         found.setdefault(dataset_id, []).append(row)
-        said = [s for key in ("context", "contexts", "evidence") for s in texts_in(record.get(key))]
         contexts.setdefault(dataset_id, {}).update(dict.fromkeys(said))
     for dataset_id in sorted(found):
         yield QAGroup(dataset_id, context="\n".join(contexts[dataset_id]), rows=tuple(found[dataset_id]))
+
+
+def no_rows(name: object) -> InputError:
+    """The error of a question-answer set without a row."""
+    return InputError(f"{name} holds no questions", hint=_HINT)
+
+
+def lacking(column: str, number: int, record: Mapping[str, object]) -> InputError:
+    """The error of a row without a column."""
+    return InputError(f"row {number} has no {column}; it has: {', '.join(record)}", hint=f"Name the column {column}.")
 
 
 def _language(said: str, question: str, answer: str | None) -> str:

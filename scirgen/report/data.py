@@ -169,6 +169,7 @@ class ReportData(Frozen):
     models: dict[str, str]
     datasets: int
     datasets_with_papers: int
+    datasets_with_rows: int = 0
     links: dict[str, int]
     papers: int
     papers_collected: int | None = None

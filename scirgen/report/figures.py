@@ -86,6 +86,7 @@ def _gather(view: StoreView, sample: int) -> ReportData:
         models=models if isinstance(models, dict) else {},
         datasets=len(datasets),
         datasets_with_papers=len(uses),
+        datasets_with_rows=len({p.dataset_id for p in pairs}),
         links=count_links(view.records("match", Link)),
         papers=len({paper for papers in uses.values() for paper in papers}),
         papers_collected=len({p.id for p in view.records("collect", Paper)}),
@@ -126,7 +127,7 @@ def _usage(usage: object, per_row: dict[str, float]) -> dict[str, object]:
     """The manifest's usage, with the generator's tokens per released row."""
     if not isinstance(usage, dict):
         return {}
-    return usage | {f"{name} tokens per released row": n for name, n in per_row.items()}
+    return usage | {f"generator's {name} tokens per released row": n for name, n in per_row.items()}
 
 
 def _slim(pairs: Iterable[QAPair]) -> Iterator[QAPair]:

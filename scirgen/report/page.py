@@ -109,7 +109,8 @@ def _in_a_sentence(data: ReportData) -> str:
     of = f"of {kinds} {'type' if kinds == 1 else 'types'}" if kinds else ""
     of += f" and Bloom levels {levels[0]} to {levels[-1]}" if kinds and len(levels) > 1 else ""
     datasets = "dataset" if data.datasets == 1 else "datasets"
-    about = f"about {data.datasets:,} {datasets} of the domain {data.domain or 'unknown'}"
+    some = f"{data.datasets_with_rows:,} of " if 0 < data.datasets_with_rows < data.datasets else ""
+    about = f"about {some}{data.datasets:,} {datasets} of the domain {data.domain or 'unknown'}"
     about += f" and {data.papers:,} {'paper' if data.papers == 1 else 'papers'} that use them" if data.papers else ""
     by = f"written by {', '.join(writers)}" if writers else ""
     by += f" and kept from {data.candidates:,} candidates" if writers and data.candidates else ""
@@ -124,13 +125,12 @@ def _in_a_sentence(data: ReportData) -> str:
 
 
 def _commonest_reason(data: ReportData) -> str:
-    """Say where most is lost: the failure that kept most items back, else the commonest rejection of a candidate."""
+    """Say where most is lost: the failure that kept most items back, else the commonest rejection."""
     failures = [(n, row.stage, code) for row in data.funnel for code, n in row.failures.items()]
     if failures:
         number, stage, code = max(failures)
         return f"Most items that could not be done: {stage}, {words(code)} ({number:,}). The next run tries them again."
-    shown = ("filter", "generate") if data.candidates else tuple(row.stage for row in data.funnel)
-    rejected = [(n, row.stage, code) for row in data.funnel if row.stage in shown for code, n in row.rejected.items()]
+    rejected = [(n, row.stage, code) for row in data.funnel for code, n in row.rejected.items()]
     if not rejected:
         return ""
     number, stage, code = max(rejected)
@@ -144,7 +144,7 @@ _FLOW: Final = {
     "parse": "papers read",
     "match": "papers that use a dataset",
     "extract": "sentences chosen",
-    "verify": "sentences kept",
+    "verify": "sentences kept, counted for each dataset that uses their paper",
     "generate": "candidate questions",
     "filter": "questions kept",
     "release": "questions released",
@@ -176,13 +176,10 @@ def _examples(sample: Sequence[SampleRow]) -> list[SampleRow]:
 
 
 def _tokens_per_row(data: ReportData) -> str:
-    """Tokens of all invocations, read and written, per released row; empty if unknown."""
-    rows, roles = data.released or data.rows, [u for u in data.usage.values() if isinstance(u, Mapping)]
-    counts = [u.get(k) for u in roles for k in ("prompt_tokens", "completion_tokens")]
-    if not rows or not counts or any(not isinstance(c, int) for c in counts):
-        return ""
-    read, written = (sum(int(u[k]) for u in roles) for k in ("prompt_tokens", "completion_tokens"))
-    return f"{read / rows:,.0f} / {written / rows:,.0f}"
+    """The generator's tokens, read and written, per released row; empty if unknown."""
+    counts = [data.usage.get(f"generator's {name} tokens per released row") for name in ("prompt", "reply")]
+    said = [f"{n:,.0f}" for n in counts if isinstance(n, int | float)]
+    return " / ".join(said) if len(said) == len(counts) else ""
 
 
 def _codes(data: ReportData) -> set[str]:

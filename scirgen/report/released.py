@@ -68,6 +68,7 @@ def gather_release(release: Release, *, sample: int = 300) -> ReportData:
         models={str(n): model for n, model in enumerate(info.models, 1)},
         datasets=len(documents),
         datasets_with_papers=sum(bool(p) for p in documents.values()),
+        datasets_with_rows=len({a.dataset_id for a in asked}),
         links={name: n for name, n in info.counts.items() if name.startswith("links")},
         papers=info.counts.get("papers", 0),
         rows=len(asked),

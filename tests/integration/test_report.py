@@ -24,6 +24,7 @@ from scirgen.core.records import (
     Link,
     QAPair,
     Rejection,
+    ReleaseFile,
     Score,
 )
 from scirgen.pipeline.runner import Outcome
@@ -184,10 +185,33 @@ def test_what_judged_nothing_is_named(run: Path) -> None:
     assert gather(run).judged_nothing == (said,) and said in render(gather(run))
 
 
-def test_tokens_are_stated_for_each_row(run: Path) -> None:
-    usage = {"generator": {"calls": 3, "prompt_tokens": 7000, "completion_tokens": 700}}
-    page = render(gather(run).model_copy(update={"usage": usage}))
-    assert "tokens in / out per row" in page and "1,000 / 100" in page
+def test_tokens_for_each_row_are_the_generators_in_report_and_status(run: Path) -> None:
+    usage = {n: {"calls": 3, "prompt_tokens": 7000, "completion_tokens": 700} for n in ("generator", "scorer")}
+    with Store(run / "run.db") as store:
+        store.set_meta("manifest", json.dumps({"usage": usage}))
+        made = ReleaseFile(path="release/train.jsonl", sha256="0", bytes=1, rows=7)
+        store.use("d1", "release", "k", store.put("release", "k", "f", StageResult((made,)), 0.1).id)
+    page, said = render(gather(run)), CliRunner().invoke(cli, ["status", str(run)]).output
+    assert "generator's tokens in / out per row" in page and "1,000 / 100" in page
+    assert "took 1,000 prompt tokens and 100 reply tokens of the generator" in said
+
+
+def test_losses_are_those_of_all_steps_in_the_unit_of_their_step(run: Path) -> None:
+    lost = [
+        Rejection(
+            stage="verify", code="irrelevant", reason="r", record_kind="Aspect", record_id=f"a{n}", dataset_id="d1"
+        )
+        for n in range(9)
+    ]
+    with Store(run / "run.db") as store:
+        store.see_datasets(["d1", "d2"], 0, 1)
+        store.use("d1", "verify", "k9", store.put("verify", "k9", "f", StageResult((), tuple(lost)), 0.1).id)
+        other = Dataset(id="d2", title="Ice", description="Ice.")
+        store.use("d2", "collect", "k9", store.put("collect", "k9", "f", StageResult((other,)), 0.1).id)
+    page = render(gather(run))
+    assert "Commonest reason for a rejection: verify, irrelevant (9)." in page
+    assert "sentences kept, counted for each dataset that uses their paper" in page
+    assert "about 1 of 2 datasets of the domain geo" in page
 
 
 def test_evidence_is_shown_in_its_surroundings_with_its_page(run: Path) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from click import Command
 from click.testing import CliRunner
 
-from scirgen.cli.run.inspect import inspect
+from scirgen.cli.run.inspect import _show_scores, inspect
 from scirgen.cli.run.status import status
+from scirgen.core.records import QAPair, Score
 from scirgen.testing.server import FakeServer
 from tests.support.small_runs import run_small, write_records
 
@@ -64,3 +66,13 @@ async def test_status_names_what_judged_nothing_and_inspect_shows_scores(tmp_pat
     assert low["reason"].startswith("the evidence barely raises the answer's probability")
     seen = shown(inspect, low["record_id"], "--no-replies")
     assert "rejected as shift" in seen and "score shift" in seen and "(threshold 0.99) failed" in seen
+
+
+@pytest.mark.parametrize(("passed", "told"), [(True, False), (False, True)])
+def test_inspect_says_what_speaks_against_a_pair_only_where_it_did_not_pass(
+    passed: bool, told: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    against = "the evidence barely raises the answer's probability"
+    score = Score(name="calibrated", value=0.6, threshold=0.5, passed=passed, detail=against)
+    _show_scores(QAPair(id="q", dataset_id="d", question="Why?", answer="So.", question_type="x", scores=(score,)))
+    assert (against in capsys.readouterr().out) is told

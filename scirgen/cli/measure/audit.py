@@ -12,6 +12,7 @@ from scirgen.cli.options import (
     PATH,
     SPLIT,
     config_option,
+    counted,
     json_file_option,
     parse_settings,
     settings_option,
@@ -56,23 +57,23 @@ def audit(
 
 def as_text(found: Audit, examples: int) -> str:
     """The findings as a table with examples."""
-    rows = max(found.rows, 1)
-    lines = [f"{found.path} ({found.kind}): {found.rows} rows about {found.datasets} datasets"]
+    rows = found.rows
+    lines = [f"{found.path} ({found.kind}): {counted(found.rows, 'row')} about {counted(found.datasets, 'dataset')}"]
+    wide = max(map(len, ("no defect", *found.defects, *found.not_checked))) + 1
     if set(found.languages) - {"en"}:
         lines.append("languages: " + ", ".join(f"{code} {n}" for code, n in found.languages.most_common()))
-    lines.append(f"{'defect':22}{'rows':>8}{'share':>9}")
+    lines.append(f"{'defect':{wide}}{'rows':>8}{'share':>9}")
     for code, count in found.defects.most_common():
-        lines.append(f"{code:22}{count:>8}{count / rows:>9.2%}")
+        lines.append(f"{code:{wide}}{count:>8}{count / rows:>9.2%}")
         for _, question, reason in found.examples.get(code, [])[:examples]:
             lines.append(f"    {question[:110]!r}: {reason}")
-    lines += [f"{code:22}not checked: {why}" for code, why in sorted(found.not_checked.items())]
-    lines.append(f"{'no defect':22}{found.clean_rows:>8}{found.clean_rows / rows:>9.2%}")
+    lines += [f"{code:{wide}}not checked: {why}" for code, why in sorted(found.not_checked.items())]
+    lines.append(f"{'no defect':{wide}}{found.clean_rows:>8}{found.clean_rows / rows:>9.2%}")
     if found.yes_share is not None:
         answers = ", ".join(f"{found.verification[k]} {k}" for k in ("yes", "no", "other"))
         lines.append(f"Verification answers: {answers} (yes: {found.yes_share:.1%})")
-    lines.append(
-        f"phrases like 'the study', 'this dataset', 'the context': {found.pointing_phrases} rows, most of them innocent"
-    )
+    pointing = counted(found.pointing_phrases, "row")
+    lines.append(f"phrases like 'the study', 'this dataset', 'the context': {pointing}, most of them innocent")
     lines.append(f"questions repeated word for word with another gold dataset: {found.repeated_questions}")
     if found.most_repeated[1]:
         lines.append(f"  the most repeated, with {found.most_repeated[1]} datasets: {found.most_repeated[0]!r}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
@@ -33,13 +34,18 @@ def parse(
     pages and boxes.
     """
     found = parts.parse(files, domain=domain, settings=parse_settings(settings))
+    unread = [row for row in found if "error" in row]
     if markdown:
-        click.echo("\n\n".join(parts.as_markdown(row) for row in found))
+        click.echo("\n\n".join(parts.as_markdown(row) for row in found if row not in unread))
+        for row in unread:
+            click.echo(f"{row['file']}: {row['reason']}", err=True)
     else:
         _show(
             found if as_json else Table([{k: v for k, v in r.items() if k != "blocks"} for r in found], "papers"),
             as_json,
         )
+    if len(unread) == len(found):
+        sys.exit(2)
 
 
 @click.command()

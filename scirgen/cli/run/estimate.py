@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from scirgen.api import estimate_run, resolve_config
-from scirgen.cli.options import PATH, as_json_flag, echo_json, run_options, settings_of
+from scirgen.cli.options import PATH, as_json_flag, counted, echo_json, run_options, settings_of
 from scirgen.commands.estimate.estimate import Estimate, Figure
 from scirgen.llm.services import prices_read
 
@@ -55,7 +55,7 @@ def estimate(
 def as_text(found: Estimate) -> str:
     """The estimate as a table."""
     of = f"tried on {found.sampled} of them" if found.sampled else "from an earlier run"
-    lines = [f"{found.datasets} datasets; {of}. Each figure: low .. typical .. high"]
+    lines = [f"{counted(found.datasets, 'dataset')}; {of}. Each figure: low .. typical .. high"]
     lines.append(f"{'stage':10}{'model':10}{'calls':>24}{'prompt tokens':>26}{'reply tokens':>26}")
     rows = [(s.stage, s.role, s.calls, s.prompt_tokens, s.reply_tokens) for s in found.shares]
     for stage, role, *figures in [*rows, ("all", "", found.calls, found.prompt_tokens, found.reply_tokens)]:

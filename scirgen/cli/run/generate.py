@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from scirgen.api import Run, resolve_config, run_pipeline
-from scirgen.cli.options import echo_json, run_options, settings_of
+from scirgen.cli.options import counted, echo_json, run_options, settings_of
 from scirgen.commands.estimate.preview import Preview, fields_of, preview
 from scirgen.core.registry import load_registry
 from scirgen.pipeline.progress import make_observer
@@ -60,19 +60,18 @@ _SHOWN = 16
 def show_preview(found: Preview, *, full: bool = False) -> None:
     """Print the counts of a dry run; ``full``: all keys and whole texts."""
     most = None if full else 8
-    click.echo(
-        f"source    {found.source}" + (f", which holds {found.total} records" if found.total is not None else "")
-    )
+    holds = "" if found.total is None else f", which holds {counted(found.total, 'record')}"
+    click.echo(f"source    {found.source}{holds}")
     click.echo(f"datasets  {found.wanted}")
     tables = (
         ("rejected", found.rejected), ("licences", found.licences), ("filled", found.filled),
         ("not read", found.unread),
     )  # fmt: skip
-    for name, counted in tables:
-        if counted:
-            more = f", and {len(counted) - most} more (--full)" if most and len(counted) > most else ""
-            click.echo(f"{name:9} " + ", ".join(f"{k} {n}" for k, n in counted.most_common(most)) + more)
-    of = f"of the first {found.papers_of} datasets, before any is fetched"
+    for name, numbers in tables:
+        if numbers:
+            more = f", and {len(numbers) - most} more (--full)" if most and len(numbers) > most else ""
+            click.echo(f"{name:9} " + ", ".join(f"{k} {n}" for k, n in numbers.most_common(most)) + more)
+    of = f"of the first {counted(found.papers_of, 'dataset')}, before any is fetched"
     click.echo(f"papers    {', '.join(f'{k} {n}' for k, n in found.found_by.most_common()) or 'none'} ({of})")
     for reason in found.reasons:
         click.echo(f"  rejected: {_cropped(reason)}")
@@ -135,11 +134,6 @@ def queries_made(run: Run) -> str:
     queries = run.queries()
     recipes = ", ".join(f"{recipe} {n:,}" for recipe, n in queries.items())
     return f"{counted(sum(queries.values()), 'query', 'queries')} ({recipes})" if queries else ""
-
-
-def counted(number: int, noun: str, plural: str = "") -> str:
-    """``1 dataset``, ``2 datasets``."""
-    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 def _failing(funnel: dict[str, dict[str, int]]) -> str:

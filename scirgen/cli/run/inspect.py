@@ -111,7 +111,7 @@ def _show_scores(pair: QAPair) -> None:
         verdict = "unsure" if measured.unsure else {True: "passed", False: "failed", None: "measured"}[measured.passed]
         limit = f" (threshold {measured.threshold:g})" if measured.threshold is not None else ""
         click.echo(f"   score {measured.name} {measured.value:.4f}{limit} {verdict} {measured.model or ''}")
-        if measured.detail:
+        if measured.detail and verdict != "passed":  # it may say what speaks against the pair
             click.echo(f"      {measured.detail}")
 
 

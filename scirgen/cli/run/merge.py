@@ -12,7 +12,7 @@ import click
 
 from scirgen.api import Run
 from scirgen.api import merge as merge_runs
-from scirgen.cli.options import PATH, parse_settings
+from scirgen.cli.options import PATH, counted, parse_settings
 from scirgen.cli.run.generate import queries_made
 from scirgen.pipeline.observer import Silent
 
@@ -84,7 +84,7 @@ def summarise(run: Run, runs: int) -> int:
     queries = queries_made(run)
     click.echo(
         f"{run.outcome.status}: {sum(released.values())} rows of {accepted} accepted pairs"
-        f"{queries and f' and {queries}'}, from {run.outcome.datasets} datasets in {runs} runs"
+        f"{queries and f' and {queries}'}, from {counted(run.outcome.datasets, 'dataset')} in {runs} runs"
     )
     reasons = {k.split(":", 1)[1]: n for k, n in funnel["release"].items() if k.startswith("rejected:")}
     if reasons:

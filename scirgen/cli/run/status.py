@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from scirgen.cli.options import PATH, as_json_flag
+from scirgen.cli.options import PATH, as_json_flag, counted
 from scirgen.core.errors import InputError
 from scirgen.core.records import Failure, Link, Paper, Rejection, count_links
 from scirgen.pipeline.plan import PLAN
@@ -101,13 +101,13 @@ def _parts(manifest: Mapping[str, Any]) -> list[str]:
 
 def _reasons(view: StoreView, stage: str, most: int, as_json: bool) -> Iterator[str]:
     """A line for each rejection and failure, up to a limit per code; the rest is counted."""
-    counted: Counter[str] = Counter()
+    by_code: Counter[str] = Counter()
     files = {p.id: Path(p.file).name for p in view.records("collect", Paper) if p.file} if stage in _OF_PAPERS else {}
     for result in view.results(stage):
         entries: list[Rejection | Failure] = [*result.rejections(), *result.failures()]
         for entry in entries:
-            counted[entry.code] += 1
-            if counted[entry.code] > most:
+            by_code[entry.code] += 1
+            if by_code[entry.code] > most:
                 continue
             if as_json:
                 yield entry.model_dump_json(exclude_defaults=True)
@@ -117,7 +117,7 @@ def _reasons(view: StoreView, stage: str, most: int, as_json: bool) -> Iterator[
                 reason = _line(entry.reason.removeprefix(f"{entry.record_id}: "))
                 yield f"{entry.code:18} {_named(entry.record_id, files)}: {reason}"
     if not as_json:
-        yield from (f"{code}: {n - most} more; --most shows them" for code, n in counted.items() if n > most)
+        yield from (f"{code}: {n - most} more; --most shows them" for code, n in by_code.items() if n > most)
 
 
 def _named(record_id: str, files: Mapping[str, str]) -> str:
@@ -136,7 +136,7 @@ def _as_json(run: Path, view: StoreView) -> str:
 
 def _as_text(run: Path, view: StoreView) -> str:
     found = collect_status(run, view)
-    lines = [f"{run}: {found['datasets']} datasets, {found['datasets_waiting']} not complete"]
+    lines = [f"{run}: {counted(int(str(found['datasets'])), 'dataset')}, {found['datasets_waiting']} not complete"]
     if found["datasets_left"]:
         lines[0] += f"; {found['datasets_left']} of earlier runs left the catalogue or the selection"
     if names := _parts(view.manifest()):
@@ -175,7 +175,7 @@ def _as_text(run: Path, view: StoreView) -> str:
 def _per_row_line(found: dict[str, float]) -> str:
     cached = f" ({found['cached']:,g} of them from the server's cache)" if found.get("cached") else ""
     prompt, reply = found.get("prompt", 0), found.get("reply", 0)
-    return f"each released row took {prompt:,g} prompt tokens{cached} and {reply:,g} reply tokens"
+    return f"each released row took {prompt:,g} prompt tokens{cached} and {reply:,g} reply tokens of the generator"
 
 
 def _usage_line(role: str, row: dict[str, object]) -> str:

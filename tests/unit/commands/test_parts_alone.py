@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -88,6 +89,16 @@ def test_parse_names_the_file_that_cannot_be_read(paper: Path) -> None:
     assert bad["error"] == "damaged" and "error" not in good
 
 
+@pytest.mark.parametrize("flag", [[], ["--json"], ["--markdown"]])
+def test_parse_gives_the_whole_reason_and_fails_if_nothing_can_be_read(flag: list[str], paper: Path) -> None:
+    broken = paper.parent / "broken.pdf"
+    broken.write_bytes(b"%PDF-1.4 nothing")
+    (row,) = scirgen.parse(broken)
+    found = CliRunner().invoke(cli, ["parse", str(broken), *flag])
+    assert found.exit_code == 2 and "".join(str(row["reason"]).split()) in "".join(found.output.split())
+    assert CliRunner().invoke(cli, ["parse", str(broken), str(paper), *flag]).exit_code == 0
+
+
 def test_parse_prints_markdown_that_reads_as_the_paper(paper: Path) -> None:
     found = CliRunner().invoke(cli, ["parse", str(paper), "--markdown"])
     assert found.exit_code == 0 and found.output.strip() == PAPER.strip()
@@ -117,6 +128,13 @@ async def test_tag_gives_types_by_form_and_levels(tmp_path: Path) -> None:
     assert all(str(r["bloom"]).startswith("C") for r in found)
 
 
+@pytest.mark.parametrize("part", [scirgen.score, scirgen.tag])
+async def test_the_first_line_names_the_model(part) -> None:
+    async with FakeServer() as server:
+        table = await in_thread(lambda: part(ROWS, model=f"openai:fake@{server.url}"))
+    assert re.fullmatch(r"(scores|tags) by openai:fake\S*: 2 rows", repr(table).splitlines()[0])
+
+
 async def test_match_says_which_papers_use_a_dataset(paper: Path, tmp_path: Path) -> None:
     records = tmp_path / "records.json"
     records.write_text(json.dumps([{"id": "lake", "title": "Arvel lake ice thickness", "doi": "10.5072/ice.7"}]))
@@ -131,6 +149,22 @@ async def test_match_says_which_papers_use_a_dataset(paper: Path, tmp_path: Path
 def test_a_row_without_question_or_answer_is_named(row: dict[str, str], lacks: str) -> None:
     with pytest.raises(InputError, match=f"row 1 has no {lacks}; it has: {next(iter(row))}"):
         scirgen.score([row], model="openai:fake@http://127.0.0.1:9/v1")
+
+
+@pytest.mark.parametrize("part", ["audit", "score", "tag"])
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("frage,antwort\nWie viele?,Vierzig\n", "row 1 has no question; it has: frage, antwort"),
+        ("question,answer\n", "holds no questions"),
+        ("", "holds no questions"),
+    ],
+)
+def test_a_table_without_questions_is_refused(part: str, text: str, says: str, tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text(text)
+    model = [] if part == "audit" else ["--model", "openai:fake@http://127.0.0.1:9/v1"]
+    shown = CliRunner().invoke(cli, [part, str(tmp_path / "x.csv"), *model])
+    assert isinstance(shown.exception, InputError) and says in str(shown.exception)
 
 
 def test_a_setting_that_a_part_does_not_read_is_refused(paper: Path) -> None:
@@ -148,6 +182,17 @@ def test_audit_of_a_list_shows_its_defects() -> None:
     found = scirgen.audit([{"question": "What does this dataset hold?", "answer": "Ice."}])
     assert found.defects["pointing"] == 1 and "defect=pointing" in repr(found)
     assert set(found.to_pandas().columns) == {"defect", "rows", "share"}
+
+
+def test_audit_holds_an_answer_against_the_context_of_its_own_row(tmp_path: Path) -> None:
+    asked = "How many stations are in the network?"
+    rows = [("Forty stations.", "The network has seven stations."), ("Forty stations.", "The network has 40 stations.")]
+    path = tmp_path / "x.jsonl"
+    path.write_text("".join(json.dumps({"question": asked, "answer": a, "context": c}) + "\n" for a, c in rows))
+    shown = CliRunner().invoke(cli, ["audit", str(path)]).output
+    assert "x.jsonl (jsonl): 2 rows about 1 dataset\n" in shown
+    assert re.search(r"not_supported +1 +50.00%\n.*number forty is not in its evidence", shown)
+    assert re.search(r"unexplained_abbreviation +not checked: rows have no sources", shown)
 
 
 async def in_thread(work):
