@@ -10,7 +10,10 @@ from pathlib import Path
 from scirgen.core.fingerprint import digest, file_sha256
 from scirgen.core.registry import Registry
 
-_OWN = ("scirgen", "scirgen_bench", "scirgen_embedded", "scirgen_geo", "scirgen_label", "scirgen_tasks")
+_OWN = (
+    "scirgen", "scirgen_bench", "scirgen_embedded", "scirgen_geo", "scirgen_label", "scirgen_probe", "scirgen_scale",
+    "scirgen_tasks",
+)  # fmt: skip
 """Packages of this distribution: their classes have versions that are raised by hand."""
 _MOST_FILES = 500
 

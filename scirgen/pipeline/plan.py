@@ -22,10 +22,10 @@ class Step:
         item: the subject of one work item, in words.
         barrier: every dataset finishes this step before any dataset begins the next one.
         repeat: "quota": later rounds repeat the step for the quota cells that are still missing. A step on pairs
-            without it does not see the pairs of later rounds.
-        after: for a plugin's new step, the step that it follows. It adds records; later steps read theirs by the step's
-            name, so a plugin that changes or drops pairs is a gate, or replaces the step. Empty for one that replaces
-            the step of its name, whose barrier and repeat it keeps.
+            without the repeat does not see the pairs of later rounds.
+        after: for a plugin's new step, the step that it follows. It adds records, which later steps read under its
+            name; a plugin that drops pairs is a gate, and one that changes them replaces the step. Empty for one that
+            replaces the step of its name, whose barrier and repeat it keeps.
         by: the registered stage that does the work, if it has another name than the step.
     """
 
@@ -45,7 +45,7 @@ PLAN: tuple[Step, ...] = (
     Step("section", "Document", "SectionLabel", "a paper"),
     # Datasets that share a paper are known once all are matched: the later steps read it once for all of them.
     Step("match", "dataset metadata x document", "judged Link", "(dataset, paper)", barrier=True),
-    Step("extract", "labelled sections of linked papers", "Aspect", "(paper, section)"),
+    Step("extract", "labelled sections of linked papers", "Aspect", "(paper, section class)"),
     Step("verify", "aspects x dataset metadata", "kept Aspect", "(dataset, paper)"),
     Step(
         "generate",

@@ -235,7 +235,9 @@ class GateOptions(Section):
 class FilterConfig(Section):
     """Stage 8. ``thresholds`` are per faithfulness scorer and question type, for values from calibration."""
 
-    gates: tuple[str, ...] = Field(default=(), description="empty: all registered gates that are on by default")
+    gates: tuple[str, ...] = Field(
+        default=(), description="empty: scirgen's gates that are on by default, and plugins' that the settings name"
+    )
     gate_options: dict[str, GateOptions] = Field(default={}, description="gate code -> its options")
     faithfulness: tuple[str, ...] = Field(
         default=("auto",),

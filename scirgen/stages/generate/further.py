@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field, create_model
 
 from scirgen.core.config import Config, fingerprinted
 from scirgen.core.errors import PluginError
+from scirgen.core.plugincode import plugin_code
 from scirgen.core.prompts import RenderedPrompt
 from scirgen.core.registry import Registry, returned
 from scirgen.stages.base import StageContext, StageResult
@@ -73,7 +74,13 @@ def further_requests(config: Config, registry: Registry) -> list[FurtherRequest]
 def definitions(ctx: StageContext) -> list[object]:
     """List everything that the further requests' results depend on; empty without any."""
     return [
-        (r.name, r.version, ctx.prompts.get(r.prompt, ctx.pack).hash, fingerprinted(ctx.config.section_of(r.name)))
+        (
+            r.name,
+            r.version,
+            plugin_code(type(r)),
+            ctx.prompts.get(r.prompt, ctx.pack).hash,
+            fingerprinted(ctx.config.section_of(r.name)),
+        )
         for r in further_requests(ctx.config, ctx.registry)
     ]
 

@@ -14,6 +14,7 @@ from typing import ClassVar
 from scirgen.core.config import Config, ReleaseConfig
 from scirgen.core.errors import ConfigError
 from scirgen.core.fingerprint import digest, file_sha256
+from scirgen.core.plugincode import plugin_code, provided_code
 from scirgen.core.records import Rejection, ReleaseFile
 from scirgen.core.registry import load_registry
 from scirgen.llm.encoders.embeddings import describe, model_of, open_embedder, usable_model
@@ -38,13 +39,15 @@ class ReleaseStage(Stage):
 
     def uses(self, config: Config) -> Uses:
         """The release's settings, and scirgen's version, which the card names."""
-        parts, fields = release_parts(config, load_registry()), row_fields(config, load_registry())
+        registry = load_registry()
+        parts, fields = release_parts(config, registry), row_fields(config, registry)
         return Uses(
             config=("release",),
             taxonomies=tuple(dict.fromkeys(("wording", *(t for p in parts for t in p.taxonomies)))),
             extra=(
-                *(f"{p.name} {p.fingerprint(config)}" for p in parts),
-                *(f"fields {p.name} {p.fingerprint(config)}" for p in fields),
+                *(f"{p.name} {p.fingerprint(config)}{plugin_code(type(p))}" for p in parts),
+                *(f"fields {p.name} {p.fingerprint(config)}{plugin_code(type(p))}" for p in fields),
+                *(code for name in config.release.formats for code in provided_code(registry, "release_format", name)),
                 version("scirgen"),
                 config.domain,
                 digest(config.generate.quota),
