@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def drawn_clusters(count: int, draws: int, seed: int) -> Iterator[NDArray[np.int64]]:
-    """``draws`` samples of ``count`` clusters with replacement, as indices."""
+    """``draws`` samples of ``count`` clusters with replacement, as indices of shape (count,)."""
     random = np.random.default_rng(seed)
     for _ in range(draws):
         yield random.integers(0, count, count)
