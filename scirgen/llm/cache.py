@@ -34,8 +34,8 @@ INSERT INTO spent VALUES(?, ?, 1, ?, ?, ?, ?) ON CONFLICT (kind, model) DO UPDAT
   completion_tokens = completion_tokens + excluded.completion_tokens, uncounted = uncounted + excluded.uncounted,
   cached_tokens = cached_tokens + excluded.cached_tokens"""
 _SPENT_BEFORE = """
-SELECT kind, model, COUNT(*) AS calls, TOTAL(prompt_tokens) AS prompt_tokens,
-  TOTAL(completion_tokens) AS completion_tokens,
+SELECT kind, model, COUNT(*) AS calls, COALESCE(SUM(prompt_tokens), 0) AS prompt_tokens,
+  COALESCE(SUM(completion_tokens), 0) AS completion_tokens,
   SUM(prompt_tokens IS NULL OR completion_tokens IS NULL) AS uncounted, 0 AS cached_tokens FROM replies
   GROUP BY kind, model"""
 
@@ -188,9 +188,9 @@ class ReplyCache:
         table = "spent" if self._counted else f"({_SPENT_BEFORE})" if self._there else None
         if table is None:
             return []
-        columns = "calls, prompt_tokens, completion_tokens, uncounted, cached_tokens"
+        columns = "kind, calls, prompt_tokens, completion_tokens, uncounted, cached_tokens, model"
         with self.writer.guarded():
-            rows = self._db.execute(f"SELECT kind, {columns}, model FROM {table} ORDER BY kind, model").fetchall()  # noqa: S608
+            rows = self._db.execute(f"SELECT {columns} FROM {table} ORDER BY kind, model").fetchall()  # noqa: S608
         return [Spent(*row) for row in rows]
 
     def spoil(self, *keys: str) -> None:

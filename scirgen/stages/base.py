@@ -96,6 +96,22 @@ def made_stage(registry: Registry, name: str) -> Stage:
     return made()
 
 
+def asked_for(kind: str, base: type[Any], config: Config, registry: Registry) -> list[Any]:
+    """Plugins of a kind that the settings name, in ``steps`` or by a section of their name; in the order of names.
+
+    Raises:
+        PluginError: what a plugin registered is not a subclass of ``base``.
+    """
+    found: list[Any] = []
+    for name in registry.names(kind):
+        if name in config.steps or name in config.sections:
+            made = registry.get(kind, name)
+            if not (isinstance(made, type) and issubclass(made, base)):
+                raise PluginError(f"{kind} {name!r} is not a {base.__name__} subclass")
+            found.append(made())
+    return found
+
+
 def suited(stage: Stage, ctx: StageContext) -> Stage:
     """The stage for a model's prompt pack: its variant `NAME.PACK` of the registry, or the stage itself.
 

@@ -13,6 +13,6 @@ def test_the_gate_keeps_the_contract_and_accepts_plain_pairs():
 
 
 def test_a_long_question_is_rejected_with_its_length():
-    pair = QAPair(id="p", dataset_id="d", question="Why " + "so " * 60 + "?", answer="Yes", question_type="verification")
+    pair = QAPair(id="p", dataset_id="d", question="Why " + "so " * 60 + "?", answer="Yes", question_type="definition")
     (verdict,) = check_gate(TemplateGate, [pair])
     assert not verdict.accept and verdict.reason == "62 words"

@@ -10,11 +10,10 @@ from typing import Any, ClassVar, TypeVar
 from pydantic import BaseModel, Field, create_model
 
 from scirgen.core.config import Config, fingerprinted
-from scirgen.core.errors import PluginError
 from scirgen.core.plugincode import plugin_code
 from scirgen.core.prompts import RenderedPrompt
 from scirgen.core.registry import Registry, returned
-from scirgen.stages.base import StageContext, StageResult
+from scirgen.stages.base import StageContext, StageResult, asked_for
 from scirgen.stages.generate.strategy import Discard, Draft, Further, Task
 
 M = TypeVar("M", bound=BaseModel)
@@ -61,14 +60,7 @@ def further_requests(config: Config, registry: Registry) -> list[FurtherRequest]
     Raises:
         PluginError: what a plugin registered is not a `FurtherRequest` class.
     """
-    found: list[FurtherRequest] = []
-    for name in registry.names("further_request"):
-        if name in config.steps or name in config.sections:
-            made = registry.get("further_request", name)
-            if not (isinstance(made, type) and issubclass(made, FurtherRequest)):
-                raise PluginError(f"further request {name!r} is not a FurtherRequest subclass")
-            found.append(made())
-    return found
+    return asked_for("further_request", FurtherRequest, config, registry)
 
 
 def definitions(ctx: StageContext) -> list[object]:

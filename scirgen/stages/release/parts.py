@@ -14,7 +14,7 @@ from scirgen.core.errors import PluginError
 from scirgen.core.records import Dataset, QAPair, Record, Rejection
 from scirgen.core.registry import Registry, returned, wrong_return
 from scirgen.release_files.release import ReleaseRow, RowField
-from scirgen.stages.base import RunView, StageContext
+from scirgen.stages.base import RunView, StageContext, asked_for
 from scirgen.stages.release.describe.features import feature
 
 if TYPE_CHECKING:
@@ -128,18 +128,13 @@ def row_fields(config: Config, registry: Registry) -> list[RowFields]:
     Raises:
         PluginError: what a plugin registered is not a `RowFields` class, or its fields cannot be added.
     """
-    found: list[RowFields] = []
+    found: list[RowFields] = asked_for("row_fields", RowFields, config, registry)
     taken = dict.fromkeys(ReleaseRow.model_fields, "scirgen")
-    for name in registry.names("row_fields"):
-        if name in config.steps or name in config.sections:
-            made = registry.get("row_fields", name)
-            if not (isinstance(made, type) and issubclass(made, RowFields)):
-                raise PluginError(f"row fields {name!r} are not a RowFields subclass")
-            for column in made.fields.model_fields:
-                if column in taken:
-                    raise PluginError(f"row fields {name!r}: the field {column!r} is {taken[column]}'s already")
-                taken[column] = name
-            found.append(made())
+    for one in found:
+        for column in one.fields.model_fields:
+            if column in taken:
+                raise PluginError(f"row fields {one.name!r}: the field {column!r} is {taken[column]}'s already")
+            taken[column] = one.name
     columns(found)
     return found
 
@@ -192,14 +187,7 @@ def release_parts(config: Config, registry: Registry) -> list[ReleasePart]:
     Raises:
         PluginError: a plugin's part is not a `ReleasePart` class.
     """
-    found: list[ReleasePart] = []
-    for name in registry.names("release_part"):
-        if name in config.steps or name in config.sections:
-            made = registry.get("release_part", name)
-            if not (isinstance(made, type) and issubclass(made, ReleasePart)):
-                raise PluginError(f"release part {name!r} is not a ReleasePart subclass")
-            found.append(made())
-    return found
+    return asked_for("release_part", ReleasePart, config, registry)
 
 
 def part_contents(parts: Iterable[ReleasePart], run: RunView, ctx: StageContext) -> list[PartContent]:
