@@ -43,7 +43,7 @@ def short_name(title: str) -> str | None:
 
 def makers(authors: Sequence[str], year: int | None) -> str:
     """The first authors and the year of a record or paper, by which researchers name one that has no other name."""
-    return ", ".join(authors[:_FIRST_AUTHORS]) + (f" ({year})" if year else "") if authors else ""
+    return "; ".join(authors[:_FIRST_AUTHORS]) + (f" ({year})" if year else "") if authors else ""
 
 
 class Called(NamedTuple):
