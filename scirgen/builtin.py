@@ -92,8 +92,6 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "same_fact": ("scirgen.stages.filter.gates.duplicate:SameFactGate",),
     },
     "faithfulness": {
-        "semantic": ("scirgen.stages.filter.faithfulness.semantic:SemanticScorer", "SePer as published, soft"),
-        "semantic_hard": ("scirgen.stages.filter.faithfulness.semantic:HardSemanticScorer", "SePer as published, hard"),
         "nli": ("scirgen.stages.filter.faithfulness.judged:EntailmentScorer", "an entailment model on passages"),
         "llm_judge": (
             "scirgen.stages.filter.faithfulness.judged:JudgeScorer",

@@ -50,6 +50,9 @@ PLUGIN = Plugin(
             "queries, gold and hard negatives",
             "benchmark",
         ),
+        Provided("faithfulness", "semantic", "scirgen_bench.semantic:SemanticScorer", "SePer as published, soft"),
+        Provided("faithfulness", "semantic_hard", "scirgen_bench.semantic:HardSemanticScorer", "the same, hard"),
+        Provided("settings", "semantic", "scirgen_bench.settings:SemanticConfig"),
         Provided("gate", "type_opinion", "scirgen_bench.type_opinion:TypeOpinionGate"),
         Provided("settings", "type_opinion", "scirgen_bench.settings:ClassifierConfig"),
         Provided(
