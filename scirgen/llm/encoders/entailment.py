@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, cast, runtime_checkable
 
 from scirgen.core.config import LimitsConfig, ModelsConfig
-from scirgen.core.errors import ConfigError, ModelAccessError, ModelError
+from scirgen.core.errors import ConfigError, ModelError
 from scirgen.core.prompts import Prompt, PromptLibrary
-from scirgen.core.registry import Registry, returned_list
+from scirgen.core.registry import Registry
 from scirgen.core.resources import Resources
 from scirgen.core.text.words import words_and_numbers
 from scirgen.llm.base import Message, ScoreReply, ScoreRequest
@@ -46,11 +46,6 @@ class Entailment:
     neutral: float
     contradiction: float = 0.0
     only: Literal["", "entailment", "contradiction"] = ""
-
-    @property
-    def entails(self) -> bool:
-        """Check whether entailment is the most probable of the three."""
-        return self.entailment > max(self.neutral, self.contradiction)
 
 
 @runtime_checkable
@@ -96,21 +91,6 @@ def open_entailment(
     parsed = ModelURI.parse(uri)
     factory: Any = registry.get("entailment", parsed.scheme)
     return cast(EntailmentModel, factory(parsed, options, scorer, prompt))
-
-
-def with_entailment(found: Sequence[Entailment | ModelError], model: EntailmentModel) -> list[Entailment | ModelError]:
-    """The results, for callers that need entailment.
-
-    Raises:
-        ModelAccessError: the model detects contradiction only.
-    """
-    returned_list(model.entail, found, (Entailment, ModelError), "an Entailment")
-    if any(isinstance(one, Entailment) and one.only == "contradiction" for one in found):
-        raise ModelAccessError(
-            f"{model.identity} detects contradiction and not entailment",
-            hint="Only the score nli can use such a model.",
-        )
-    return list(found)
 
 
 @cache
