@@ -39,8 +39,7 @@ FORMS = (
 @dataclass(frozen=True)
 class Entailment:
     """Probabilities that sum to 1. A model that only detects entailment, or only contradiction (``only``), puts the
-    rest into
-    ``neutral``."""
+    rest into ``neutral``."""
 
     entailment: float
     neutral: float
