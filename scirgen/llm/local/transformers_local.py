@@ -176,23 +176,19 @@ class _Worker:
                 deadline = time.monotonic() + _GATHER_S
 
     def _take(self, backlog: list[_Waiting]) -> list[_Waiting]:
-        """The request that has waited longest, and those that share most of its prompt, within the limits on rows and
+        """The request that has waited longest, and those nearest to it in size, within the limits on rows and
         tokens."""
-        from scirgen.llm.tokens.prefixes import common_prefix
-
-        first = backlog[0]
-        tokens = first[0].tokens
-        others = sorted(range(1, len(backlog)), key=lambda i: (-common_prefix(tokens, backlog[i][0].tokens) // 64, i))
-        chosen, longest = [0], _size(first[0])
-        for index in others:
-            wide = max(longest, _size(backlog[index][0]))
-            if len(chosen) == self._max_rows or wide * (len(chosen) + 1) > self._max_tokens:
+        longest = _size(backlog[0][0])
+        others = sorted(backlog[1:], key=lambda waiting: abs(_size(waiting[0]) - longest))
+        batch = [backlog[0]]
+        for waiting in others:
+            wide = max(longest, _size(waiting[0]))
+            if len(batch) == self._max_rows or wide * (len(batch) + 1) > self._max_tokens:
                 break
-            chosen.append(index)
+            batch.append(waiting)
             longest = wide
-        batch = [backlog[i] for i in chosen]
-        for index in sorted(chosen, reverse=True):
-            del backlog[index]
+        taken = {id(waiting[0]) for waiting in batch}
+        backlog[:] = [waiting for waiting in backlog if id(waiting[0]) not in taken]
         return batch
 
     def _decode(self, batch: list[_Waiting]) -> None:
