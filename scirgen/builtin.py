@@ -107,7 +107,6 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "hf": ("scirgen.llm.encoders.entailment:ClassifierEntailment", "a classifier", "local"),
         "decision": ("scirgen.llm.encoders.entailment:DecisionEntailment", "a decision model on a server"),
         "score": ("scirgen.llm.encoders.entailment:ScorerEntailment", "the scorer's yes against its no"),
-        "lexical": ("scirgen.llm.encoders.entailment:LexicalEntailment", "shared words; a baseline"),
     },
     "engine": {
         "local": ("scirgen.pipeline.engine:LocalEngine", "asyncio on this machine"),

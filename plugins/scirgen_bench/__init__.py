@@ -53,6 +53,7 @@ PLUGIN = Plugin(
         ),
         Provided("faithfulness", "semantic", "scirgen_bench.semantic:SemanticScorer", "SePer as published, soft"),
         Provided("faithfulness", "semantic_hard", "scirgen_bench.semantic:HardSemanticScorer", "the same, hard"),
+        Provided("entailment", "lexical", "scirgen_bench.shared_words:SharedWords", "shared words; a baseline"),
         Provided("settings", "semantic", "scirgen_bench.settings:SemanticConfig"),
         Provided("gate", "type_opinion", "scirgen_bench.type_opinion:TypeOpinionGate"),
         Provided("settings", "type_opinion", "scirgen_bench.settings:ClassifierConfig"),

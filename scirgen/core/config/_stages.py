@@ -262,7 +262,7 @@ class FilterConfig(Section):
         json_schema_extra={"fingerprint": False},
     )
     entailment: str = Field(
-        default="", description="URI of the entailment model of nli and semantic: hf:, decision:, score:, lexical:"
+        default="", description="URI of the entailment model of nli: hf:, decision:, score:, or a plugin's"
     )
     thresholds: dict[str, dict[str, float | tuple[float, float]]] = Field(
         default={},

@@ -1,15 +1,14 @@
 """Decides whether one text entails another. The plugin kind ``entailment``: a model of Hugging Face's, a decision model
-on a server, the run's scorer, or shared words.
+on a server, or the run's scorer.
 
-A URI names one: ``hf:ID_OR_DIR``, ``decision:NAME[@URL]``, ``score:yes-no``, ``lexical:words``, or a plugin's scheme.
-The callers decide how to use the answer.
+A URI names one: ``hf:ID_OR_DIR``, ``decision:NAME[@URL]``, ``score:yes-no``, or a plugin's scheme. The callers decide
+how to use the answer.
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -21,7 +20,6 @@ from scirgen.core.errors import ConfigError, ModelError
 from scirgen.core.prompts import Prompt, PromptLibrary
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Resources
-from scirgen.core.text.words import words_and_numbers
 from scirgen.llm.base import Message, ScoreReply, ScoreRequest
 from scirgen.llm.chat_session import CachedChatSession
 from scirgen.llm.encoders.verifiers import Verifier, load_verifier
@@ -32,7 +30,7 @@ from scirgen.llm.uri import ModelURI
 
 FORMS = (
     "hf:ID_OR_DIR (a classifier for natural language inference, MiniCheck, FactCG, HHEM-2.1-open, Granite Guardian), "
-    "decision:NAME[@URL], score:yes-no or lexical:words"
+    "decision:NAME[@URL] or score:yes-no"
 )
 
 
@@ -205,26 +203,3 @@ def _yes_no(yes: ScoreReply | ModelError, no: ScoreReply | ModelError) -> Entail
         return no
     share = 1.0 / (1.0 + math.exp(sum(no.logprobs) - sum(yes.logprobs)))
     return Entailment(share, 1.0 - share, only="entailment")
-
-
-_EMPTY = frozenset([
-    "a", "an", "and", "are", "as", "at", "be", "by", "for", "from", "in", "is", "it", "its", "of", "on", "or", "that",
-    "the", "this", "to", "was", "were", "which", "with",
-])  # fmt: skip
-
-
-class LexicalEntailment(_Entailment):
-    """The share of the hypothesis's words, except the most common, that occur in the premise. A baseline without a
-    model."""
-
-    counts_words: ClassVar[bool] = True
-
-    async def entail(self, pairs: Sequence[tuple[str, str]]) -> list[Entailment | ModelError]:
-        return [self._share(premise, hypothesis) for premise, hypothesis in pairs]
-
-    @staticmethod
-    def _share(premise: str, hypothesis: str) -> Entailment:
-        held = set(words_and_numbers(premise))
-        words = Counter(w for w in words_and_numbers(hypothesis) if w not in _EMPTY)
-        share = sum(n for w, n in words.items() if w in held) / words.total() if words else 0.0
-        return Entailment(share, 1.0 - share, only="entailment")

@@ -16,9 +16,11 @@ from scirgen.core.records import Score
 from scirgen.llm.base import ModelIdentity, ScoreReply, ScoreRequest
 from scirgen.llm.encoders.entailment import Entailment
 from scirgen.llm.session import TextAnswer
+from scirgen.llm.uri import ModelURI
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.stage import FilterStage
 from scirgen_bench.semantic import HardSemanticScorer, SemanticScorer, belief, clusters, means_answer, weights
+from scirgen_bench.shared_words import SharedWords
 from tests.support.filtering import MATERIAL, pair
 
 MakeCtx = Callable[..., StageContext]
@@ -123,3 +125,9 @@ def test_the_notebooks_responses_have_the_notebooks_weights() -> None:
 def test_belief_weighs_responses_by_their_likelihood() -> None:
     assert belief([0.0, log(1 / 3)], [1.0, 0.0]) == pytest.approx(0.75)
     assert belief([-900.0, -900.0], [1.0, 0.5]) == pytest.approx(0.75)
+
+
+async def test_lexical_entailment_is_the_share_of_words_held() -> None:
+    model = SharedWords(ModelURI("lexical", "words"), {}, None, None)
+    result = (await model.entail([("rain fell in 1979", "the rain of 1980 fell")]))[0]
+    assert isinstance(result, Entailment) and result.entailment == pytest.approx(2 / 3)

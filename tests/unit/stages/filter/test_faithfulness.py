@@ -4,7 +4,6 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -16,7 +15,7 @@ from scirgen.core.records import Dataset, Score, Span
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.llm.base import Capabilities, Message, ModelIdentity, ScoreReply, ScoreRequest
-from scirgen.llm.encoders.entailment import Entailment, LexicalEntailment, ScorerEntailment, open_entailment
+from scirgen.llm.encoders.entailment import Entailment, ScorerEntailment, open_entailment
 from scirgen.llm.session import Answer
 from scirgen.llm.uri import ModelURI
 from scirgen.stages.base import StageContext
@@ -258,12 +257,6 @@ async def test_the_scorer_as_entailment_model_compares_yes_with_no() -> None:
     model = ScorerEntailment(ModelURI("score", "yes-no"), {}, ScriptedScorer(rule), prompt)
     result = (await model.entail([("a", "b")]))[0]
     assert isinstance(result, Entailment) and result.entailment == pytest.approx(1 / (1 + math.exp(-1)))
-
-
-async def test_lexical_entailment_is_the_share_of_words_held() -> None:
-    model = LexicalEntailment(ModelURI("lexical", "words"), {}, None, SimpleNamespace())
-    result = (await model.entail([("rain fell in 1979", "the rain of 1980 fell")]))[0]
-    assert isinstance(result, Entailment) and result.entailment == pytest.approx(2 / 3)
 
 
 def test_an_unknown_entailment_scheme_is_refused_with_the_known_ones(ctx: StageContext) -> None:
