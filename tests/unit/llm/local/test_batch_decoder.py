@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -150,7 +151,19 @@ async def test_backend_serves_concurrent_requests_in_batches_and_closes(tmp_path
     assert together == alone
     assert {reply.text for reply in together[1::2]} <= {"yes", "no"}
     await chat.aclose()
-    assert not [t for t in __import__("threading").enumerate() if t.name == "scirgen-decoder"]
+    assert not [t for t in threading.enumerate() if t.name.startswith("scirgen-decoder")]
+
+
+async def test_closing_ends_the_requests_in_flight_and_those_that_wait(tmp_path: Path) -> None:
+    chat = local_chat(tmp_path, batch_rows=1)
+    await chat.start()
+    asked = [ChatRequest((Message("user", f"{TEXT} {n}"),), None, Sampling(max_tokens=300)) for n in range(3)]
+    replies = [asyncio.ensure_future(chat.chat(request)) for request in asked]
+    while len(chat._waiting) < len(asked):
+        await asyncio.sleep(0)
+    await chat.aclose()
+    found = await asyncio.gather(*replies, return_exceptions=True)
+    assert all(isinstance(one, ModelError) and "closed" in one.message for one in found)
 
 
 async def test_a_prompt_that_does_not_fit_the_window_is_refused_not_cut(tmp_path: Path) -> None:
