@@ -279,7 +279,7 @@ def test_example_retriever_and_entailment_model_work(installed: Registry) -> Non
     assert retriever.search(["anything"], 1).documents.tolist() == [[1]]
     made = installed.get("entailment", "equal")(ModelURI.parse("equal:texts"), {}, None, None)
     yes, no = asyncio.run(made.entail([("Ice is thin.", "ice is thin"), ("Ice is thin.", "ice is thick")]))
-    assert yes.entails and not no.entails
+    assert yes.entailment > 0.5 > no.entailment
 
 
 def test_docs_show_the_example_of_each_kind() -> None:
