@@ -117,7 +117,6 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "match_strategy": {
         "auto": ("scirgen.stages.match.judge:AutoStrategy", "rules first, the model for undecided cases"),
         "mention": ("scirgen.stages.match.mention:MentionStrategy", "named or cited where data are used"),
-        "datafinder": ("scirgen.stages.match.mention:DataFinderStrategy", "cited, and named twice"),
         "model": ("scirgen.stages.match.judge:ModelStrategy", "the generator judges the nearest sentences"),
     },
     "generation_strategy": {
