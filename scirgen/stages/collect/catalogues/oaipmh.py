@@ -1,27 +1,22 @@
-"""OAI-PMH: any repository that is harvested with it, in Dublin Core. oaipmh-scythe speaks the protocol.
+"""OAI-PMH: any repository that is harvested with it, in Dublin Core or DataCite's schema.
 
 Specified at https://www.openarchives.org/OAI/openarchivesprotocol.html.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from xml.etree.ElementTree import Element
 
-import httpx2
 from pydantic import Field
 
-from scirgen.core.errors import SourceRefusedError, require
-from scirgen.core.records import Dataset, Paper, Rejection
-from scirgen.core.text.doi import find_doi
-from scirgen.core.text.language import language_code
-from scirgen.stages.collect.licences import normalise_licence
+from scirgen.core.errors import SourceRefusedError
+from scirgen.core.records import Dataset, Rejection
+from scirgen.stages.collect.files.mapping import RecordMapping
+from scirgen.stages.collect.files.recordfiles import OAI, dublin_core, plain_record
 from scirgen.stages.collect.source import Candidate, Cursor
-from scirgen.stages.collect.web.http import Http
-from scirgen.stages.collect.web.json_api import ServiceOptions, WebService, as_list, as_text
-
-if TYPE_CHECKING:
-    from oaipmh_scythe import Scythe
+from scirgen.stages.collect.web.http import is_xml
+from scirgen.stages.collect.web.json_api import ServiceOptions, WebService, related_papers
 
 
 class OaiOptions(ServiceOptions):
@@ -45,31 +40,31 @@ class OaiSource(WebService[OaiOptions]):
 
     def datasets(self, cursor: str | None = None) -> Iterator[Dataset | Cursor | Rejection]:
         """All records that are not deleted."""
-        scythe = _scythe(self.base, self.http)
-        token = cursor
+        mapping, token = RecordMapping(), cursor
         while True:
-            page = self._page(scythe, token)
-            if page is None:
+            page = self._page(token)
+            for number, record in enumerate(page.iter(f"{OAI}record"), 1):
+                found = dublin_core(record)
+                types = " ".join(found.get("type", [])).lower() if found else ""
+                if found and (not self.options.types or any(t.lower() in types for t in self.options.types)):
+                    yield mapping.dataset(plain_record(found), f"OAI record {number}")
+            token = (page.findtext(f".//{OAI}resumptionToken") or "").strip()
+            if not token:
                 return
-            for item in page.records:
-                found = self._dataset(item)
-                if found is not None:
-                    yield found
-            if not page.token:
-                return
-            token = page.token
             yield Cursor(token)
 
     def papers(self, dataset: Dataset) -> Iterator[Candidate]:
         """DOIs in dc:relation."""
-        for entry in dataset.related:
-            doi = find_doi(entry)
-            if doi and doi != dataset.doi:
-                yield Candidate(Paper(id=doi, doi=doi, url=f"https://doi.org/{doi}"), "related_identifier")
+        return related_papers(dataset)
 
-    def _page(self, scythe: Scythe, token: str | None) -> _Page | None:
-        from oaipmh_scythe import exceptions
-        from oaipmh_scythe.iterator import OAIResponseIterator
+    def _page(self, token: str | None) -> Element:
+        """The repository's next reply; an empty one if nothing matches.
+
+        Raises:
+            SourceRefusedError: ``expired_cursor``, or another error that the repository states (``oai_error``).
+            SourceError: the reply is not OAI-PMH.
+        """
+        from defusedxml import ElementTree
 
         options = self.options
         given = {
@@ -78,115 +73,20 @@ class OaiSource(WebService[OaiOptions]):
             "from": options.since,
             "until": options.until,
         }
-        query = {
-            "verb": "ListRecords",
-            **({"resumptionToken": token} if token else {k: v for k, v in given.items() if v}),
-        }
-        try:
-            responses = OAIResponseIterator(scythe, query)
-        except exceptions.NoRecordsMatch:
-            return None
-        except exceptions.BadResumptionToken as error:
+        asked = {"resumptionToken": token} if token else {k: v for k, v in given.items() if v}
+        body = self.http.reply(self.base, {"verb": "ListRecords", **asked}, check=is_xml).body
+        page: Element = ElementTree.fromstring(body, forbid_dtd=True)
+        if page.tag != f"{OAI}OAI-PMH":
+            raise self.problem("a reply that is not OAI-PMH")
+        error = page.find(f"{OAI}error")
+        code = error.get("code") if error is not None else "noRecordsMatch"
+        if code == "badResumptionToken":
             raise SourceRefusedError(
-                f"{self.base}: the cursor is no longer known: {error}",
+                f"{self.base}: the cursor is no longer known: {page.findtext(f'{OAI}error')}",
                 hint="The repository drops cursors after a while; run with --set collect.http.cache_days=0 to start "
                 "again.",
                 code="expired_cursor",
-            ) from error
-        except exceptions.OAIPMHException as error:
-            raise SourceRefusedError(f"{self.base}: {type(error).__name__}: {error}", code="oai_error") from error
-        response = responses.oai_response
-        assert response is not None
-        root: Any = response.xml
-        records = list(root.iterfind(f".//{scythe.oai_namespace}record"))
-        following = responses.resumption_token
-        return _Page(records, following.token if following else None)
-
-    def _dataset(self, element: Any) -> Dataset | Rejection | None:
-        from oaipmh_scythe.models import Record
-
-        try:
-            record = Record(element)
-        except (ValueError, StopIteration) as error:
-            return _rejected("malformed_record", "?", f"an OAI record without header or with empty metadata: {error}")
-        identity = as_text(record.header.identifier)
-        if record.deleted:
-            return None
-        metadata: Mapping[str, object] = record.metadata
-        types = " ".join(_values(metadata, "type")).lower()
-        if self.options.types and not any(t.lower() in types for t in self.options.types):
-            return None
-        titles = _values(metadata, "title")
-        if not titles or not identity:
-            return _rejected("no_title", identity or "?", f"OAI record {identity!r} has no title")
-        identifiers = _values(metadata, "identifier")
-        doi = next((d for i in identifiers if (d := find_doi(i))), None)
-        return Dataset(
-            id=identity,
-            title=titles[0],
-            description="\n".join(_values(metadata, "description")),
-            doi=doi,
-            url=next((i for i in identifiers if i.startswith("http")), f"https://doi.org/{doi}" if doi else None),
-            authors=tuple(_values(metadata, "creator")),
-            keywords=tuple(_values(metadata, "subject")),
-            fields=tuple(
-                (label, "; ".join(found))
-                for label, key in (
-                    ("Publisher", "publisher"), ("Published", "date"), ("Coverage", "coverage"), ("Format", "format"),
-                )
-                if (found := _values(metadata, key))
-            ),
-            related=tuple(_values(metadata, "relation")),
-            licence=_licence(_values(metadata, "rights")),
-            language=language_code((_values(metadata, "language") or [""])[0]),
-        )  # fmt: skip
-
-
-def _rejected(code: str, record_id: str, reason: str) -> Rejection:
-    return Rejection.of("collect", code, reason, ("Dataset", record_id))
-
-
-class _Page:
-    def __init__(self, records: list[Any], token: str | None) -> None:
-        self.records = records
-        self.token = token
-
-
-def _scythe(endpoint: str, http: Http) -> Scythe:
-    """A scythe client that sends its requests through scirgen's client, with checked addresses, rate limits, cache and
-    retries."""
-    with require("sources", "the source oaipmh"):
-        from oaipmh_scythe import Scythe
-
-    class Polite(Scythe):
-        def _request(self, query: dict[str, str]) -> httpx2.Response:
-            reply = http.reply(self.endpoint, query, check=_whole_xml)
-            return httpx2.Response(200, content=reply.body, request=httpx2.Request("GET", self.endpoint))
-
-    return Polite(endpoint)
-
-
-def _whole_xml(body: bytes) -> None:
-    """Raises ValueError for XML that is cut short, or that declares entities or an external DTD."""
-    from defusedxml import DefusedXmlException, ElementTree
-
-    try:
-        ElementTree.fromstring(body, forbid_dtd=True)
-    except DefusedXmlException as error:
-        raise SourceRefusedError(
-            f"the reply declares a document type, which is refused: {error}", code="unsafe_xml"
-        ) from error
-    except ElementTree.ParseError as error:
-        raise ValueError(str(error)) from error
-
-
-def _values(metadata: Mapping[str, object], key: str) -> list[str]:
-    found = metadata.get(key)
-    return [t for v in (as_list(found) if isinstance(found, list) else [found]) if (t := as_text(v))]
-
-
-def _licence(rights: list[str]) -> str:
-    known = [normalise_licence(r) for r in rights]
-    return next(
-        (k for k in known if k.startswith(("cc", "public-domain", "odc", "odbl"))), known[0] if known else "unknown"
-    )
+            )
+        if code != "noRecordsMatch":
+            raise SourceRefusedError(f"{self.base}: {code}: {page.findtext(f'{OAI}error')}", code="oai_error")
+        return page

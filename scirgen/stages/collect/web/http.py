@@ -414,3 +414,20 @@ def _fetched(done: Download, files: Path) -> Fetched:
 def is_json(body: bytes) -> None:
     """Raise ValueError for a body that is not complete JSON; a ``check`` for `Http.reply`."""
     json_value(body)
+
+
+def is_xml(body: bytes) -> None:
+    """Raise ValueError for a body that is not complete XML; a ``check`` for `Http.reply`.
+
+    Raises:
+        SourceRefusedError: it declares a document type, and with it possibly entities.
+    """
+    from defusedxml import DefusedXmlException, ElementTree
+
+    try:
+        ElementTree.fromstring(body, forbid_dtd=True)
+    except DefusedXmlException as error:
+        problem = f"the reply declares a document type, which is refused: {error}"
+        raise SourceRefusedError(problem, code="unsafe_xml") from error
+    except ElementTree.ParseError as error:
+        raise ValueError(str(error)) from error
