@@ -37,7 +37,7 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "hf": ("scirgen.llm.local.transformers_scoring:TransformersScoring", "transformers in process", "local"),
     },
     "source": {
-        "local": ("scirgen.stages.collect.files.folder:LocalSource", "a folder or file of records"),
+        "local": ("scirgen.stages.collect.files.folder:FolderSource", "a folder or file of records"),
         "papers": ("scirgen.pipeline.papers_source:PapersSource", "a folder of papers, one record per paper"),
         "datacite": (
             "scirgen.stages.collect.catalogues.datacite:DataCiteSource",
