@@ -112,7 +112,7 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "lexical": ("scirgen.llm.encoders.entailment:LexicalEntailment", "shared words; a baseline"),
     },
     "engine": {
-        "local": ("scirgen.pipeline.engine:LocalEngine", "asyncio on this machine"),
+        "local": ("scirgen.pipeline.engine:Engine", "asyncio on this machine"),
     },
     "match_strategy": {
         "auto": ("scirgen.stages.match.judge:AutoStrategy", "rules first, the model for undecided cases"),
