@@ -43,7 +43,7 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
             "scirgen.stages.collect.catalogues.datacite:DataCiteSource",
             "DataCite by query, repository or prefix",
         ),
-        "oaipmh": ("scirgen.stages.collect.catalogues.oaipmh:OaiSource", "any OAI-PMH repository"),
+        "oaipmh": ("scirgen.stages.collect.services.oaipmh:OaiSource", "any OAI-PMH repository"),
         "ckan": ("scirgen.stages.collect.catalogues.ckan:CkanSource", "any CKAN portal"),
         "huggingface": (
             "scirgen.stages.collect.catalogues.huggingface:HuggingFaceSource",
