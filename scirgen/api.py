@@ -20,7 +20,7 @@ from scirgen.core.resources import Domain
 from scirgen.core.resources import find_domain as find_domain
 from scirgen.core.resources import resolve_config as resolve_config
 from scirgen.core.runtime import blocking
-from scirgen.pipeline.observer import Observer, Several, Silent
+from scirgen.pipeline.observer import Observer, Several
 from scirgen.pipeline.progress import NotebookObserver, in_notebook
 from scirgen.pipeline.record_codec import record_id
 from scirgen.pipeline.run import build_stages as build_stages
@@ -171,7 +171,7 @@ async def agenerate(out: str | Path, **given: Unpack[Options]) -> Run:
     """`generate` for asynchronous code: ``run = await scirgen.agenerate("runs/first", domain="geo")``."""
     config, pack = _resolved(given)
     observer = given.get("observer")
-    shown = NotebookObserver() if observer is None and in_notebook() else nullcontext(observer or Silent())
+    shown = NotebookObserver() if observer is None and in_notebook() else nullcontext(observer or Observer())
     with shown as watching:
         return await run_pipeline(Path(out), config, pack, source=_own_source(given), observer=watching)
 
@@ -201,7 +201,7 @@ async def astream(out: str | Path, **given: Unpack[Options]) -> AsyncGenerator[Q
             await asyncio.wait([work])
 
 
-class _Pairs(Silent):
+class _Pairs(Observer):
     """Passes on the pairs that the tag stage produces."""
 
     def __init__(self, to: asyncio.Queue[QAPair | None]) -> None:
@@ -324,7 +324,7 @@ def merge(
     """
     permitted = Permitted(mixed=mixed, partial=partial, first_wins=first_wins)
     file, folder = Path(config_file) if config_file else None, Path(out)
-    outcome = merge_runs(folder, [Path(p) for p in parts], permitted, file, settings or {}, observer or Silent())
+    outcome = merge_runs(folder, [Path(p) for p in parts], permitted, file, settings or {}, observer or Observer())
     if report:
         write_report(folder)
     return Run(folder, outcome)

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from urllib.parse import parse_qs, urlsplit
 
-from scirgen.core.records import Dataset, Paper, Rejection
+from scirgen.core.records import Dataset, Rejection
 from scirgen.core.text.doi import find_doi
 from scirgen.core.text.language import stated_language
 from scirgen.stages.collect.licences import normalise_licence
 from scirgen.stages.collect.source import Candidate, Cursor
-from scirgen.stages.collect.web.json_api import ServiceOptions, WebService, as_dict, as_list, as_text
+from scirgen.stages.collect.web.json_api import ServiceOptions, WebService, as_dict, as_list, as_text, related_papers
 
 _PAPER_RELATIONS = frozenset({
     "IsCitedBy", "IsReferencedBy", "IsSupplementTo", "IsSupplementedBy", "IsDocumentedBy", "IsDescribedBy",
@@ -65,10 +65,7 @@ class DataCiteSource(WebService[DataCiteOptions]):
 
     def papers(self, dataset: Dataset) -> Iterator[Candidate]:
         """The papers that the record's related identifiers name."""
-        for entry in dataset.related:
-            doi = find_doi(entry)
-            if doi and doi != dataset.doi:
-                yield Candidate(Paper(id=doi, doi=doi, url=f"https://doi.org/{doi}"), "related_identifier")
+        return related_papers(dataset)
 
     def _params(self, token: str, size: int) -> dict[str, str | int]:
         options = self.options

@@ -62,7 +62,7 @@ class FolderOptions(Frozen):
 
 
 class FolderSource:
-    """Records from a folder or a file, papers from a folder.
+    """``local``: records from a folder or a file, papers from a folder; docs/sources.md has the keys that it knows.
 
     Datasets come in the order of the files' paths, and within a file in its order. With ``order: papers_first`` (the
     default), datasets come first if a paper was found for them by column, DOI, file name or a mention in its text.
@@ -326,12 +326,6 @@ def only_papers(given: Path) -> bool:
         hint=f"Put files of records there ({FolderSource.suffix_hint}), or papers (PDF, JATS, TEI, Markdown).",
         code="no_records",
     )
-
-
-class LocalSource(FolderSource):
-    """``local``: any folder or file of records, see docs/sources.md for the keys it knows."""
-
-    name = "local"
 
 
 def _parse(cursor: str) -> tuple[int, str, int]:

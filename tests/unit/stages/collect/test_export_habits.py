@@ -11,7 +11,7 @@ import pytest
 from scirgen.core.records import Dataset, Rejection
 from scirgen.core.text.language import language_code
 from scirgen.stages.collect.catalogues import ckan, datacite
-from scirgen.stages.collect.files.folder import LocalSource
+from scirgen.stages.collect.files.folder import FolderSource
 from scirgen.stages.collect.files.mapping import RecordMapping
 from scirgen.stages.collect.licences import normalise_licence
 from scirgen.stages.collect.source import SourceSetup
@@ -130,7 +130,7 @@ def test_columns_hold_only_for_records_that_have_them(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("heading,about,title\nLake ice,Thickness,row 1\n")
     (tmp_path / "b.json").write_text(json.dumps({"title": "Snow", "meta": {"text": "Depth"}}))
     options = {"columns": {"title": "heading", "description": ["about", "meta.text"]}}
-    found = [d for d in LocalSource(SourceSetup(input=tmp_path, options=options)).datasets() if isinstance(d, Dataset)]
+    found = [d for d in FolderSource(SourceSetup(input=tmp_path, options=options)).datasets() if isinstance(d, Dataset)]
     assert [(d.title, d.description) for d in found] == [("Lake ice", "Thickness"), ("Snow", "Depth")]
 
 
