@@ -22,7 +22,6 @@ _COMMANDS = {
     "calibrate": "Measure faithfulness scores on labelled answers and find thresholds.",
     "import": "Import a published dataset as a release.",
     "retriever": "Train an embedding model for retrieval on a release.",
-    "tagger": "Train a fast local tagger of Bloom levels or question types.",
 }
 _MODULES = {"import": "import_"}
 PLUGIN = Plugin(
@@ -50,13 +49,6 @@ PLUGIN = Plugin(
             "queries, gold and hard negatives",
             "benchmark",
         ),
-        Provided("gate", "type_opinion", "scirgen_bench.type_opinion:TypeOpinionGate"),
-        Provided("settings", "type_opinion", "scirgen_bench.settings:ClassifierConfig"),
-        Provided(
-            "step", "tag_locally", "scirgen_bench.tag_locally:STEP", "levels by a local classifier, in place of tag"
-        ),
-        Provided("stage", "tag_locally", "scirgen_bench.tag_locally:LocalTagStage"),
-        Provided("settings", "tag_locally", "scirgen_bench.settings:ClassifierConfig"),
         Provided(
             "reader", "scirgen-geo", "scirgen_bench.published.reader:GeoReader", "records of ScIRGen-Geo, as released"
         ),

@@ -13,33 +13,17 @@ from scirgen.cli.options import PATH, json_file_option, write_json
 @click.command()
 @click.argument("sets", nargs=-1, required=True, type=PATH)
 @json_file_option
-@click.option(
-    "--labels-from",
-    type=PATH,
-    help="A labelled release to learn types and Bloom levels from, for sets that have none.",
-)
-def analyze(sets: tuple[Path, ...], json_file: Path | None, labels_from: Path | None) -> None:
+def analyze(sets: tuple[Path, ...], json_file: Path | None) -> None:
     """Compare types, Bloom levels, papers, aspects and words of question SETS: releases, BEIR folders, ScIRGen-Geo,
     JSONL."""
-    from scirgen_bench.compare.labelling import Labeller
     from scirgen_bench.compare.profile import DIVERSITY, WORD, Analysis, profile, shares_side_by_side
     from scirgen_bench.compare.question_sets import read_question_set
     from scirgen_bench.tables import markdown, told_apart
 
-    labeller = Labeller(read_question_set(labels_from)) if labels_from else None
-    profiles = []
     read = [read_question_set(path) for path in sets]
-    for questions, name in zip(read, told_apart(sets, [q.name for q in read]), strict=True):
-        questions = replace(questions, name=name)
-        if labeller and not all(a.bloom and a.question_type for a in questions.questions):
-            profiles.append(profile(labeller.label(questions), labeller.description()))
-        else:
-            profiles.append(profile(questions))
-    notes = [
-        f"{p.name} has no types and levels; give a labelled release to --labels-from"
-        for p in profiles
-        if p.labels == "none"
-    ]
+    names = told_apart(sets, [q.name for q in read])
+    profiles = [profile(replace(questions, name=name)) for questions, name in zip(read, names, strict=True)]
+    notes = [f"{p.name} has no types and levels; scirgen tag finds them" for p in profiles if p.labels == "none"]
     write_json(json_file, Analysis(sets=profiles, notes=notes).model_dump_json(indent=2))
     for p in profiles:
         click.echo(
@@ -63,7 +47,6 @@ def analyze(sets: tuple[Path, ...], json_file: Path | None, labels_from: Path | 
         if p.table_3c:
             aspects: list[list[object]] = [[a.aspect, a.count, f"{a.words:.2f}"] for a in p.table_3c]
             click.echo(markdown(["aspect", "statements", "words"], aspects) + "\n")
-    names = [p.name for p in profiles]
     index: list[object] = ["evenness", *(d if (d := p.diversity.bloom) is not None else "-" for p in profiles)]
     click.echo(markdown(["level", *names], [*shares_side_by_side(profiles), index]))
     click.echo(

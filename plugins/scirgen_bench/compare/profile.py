@@ -104,8 +104,8 @@ def words(text: str) -> int:
     return len(text.split())
 
 
-def profile(questions: QuestionSet, labels: str = "") -> Profile:
-    """All tables of one set. ``labels`` says where types and levels come from, if it is not the set."""
+def profile(questions: QuestionSet) -> Profile:
+    """All tables of one set."""
     asked = questions.questions
     types = Counter(a.question_type for a in asked if a.question_type)
     levels = Counter(a.bloom for a in asked if a.bloom)
@@ -114,7 +114,7 @@ def profile(questions: QuestionSet, labels: str = "") -> Profile:
         name=questions.name,
         kind=questions.kind,
         questions=len(asked),
-        labels=(labels or _origin(questions.release)) if types or levels else "none",
+        labels=_origin(questions.release) if types or levels else "none",
         question_words=_mean([words(a.question) for a in asked]),
         answer_words=_mean([words(a.answer) for a in asked if a.answer]),
         table_3a=table_3a(asked),

@@ -7,9 +7,8 @@ from click.testing import CliRunner
 
 from scirgen.cli.main import cli
 from scirgen.core.errors import InputError
-from scirgen_bench.compare.labelling import Labeller
 from scirgen_bench.compare.profile import evenness, profile, simpson, words
-from scirgen_bench.compare.question_sets import Asked, QuestionSet, read_question_set
+from scirgen_bench.compare.question_sets import read_question_set
 from tests.support.content_factory import small_run
 from tests.support.release_writing import write
 
@@ -72,31 +71,6 @@ def test_a_line_that_is_no_question_is_refused_with_its_file(tmp_path, text):
         read_question_set(tmp_path / "a.jsonl")
 
 
-def labelled(n: int = 200) -> QuestionSet:
-    asked = [
-        Asked(f"What is item {i}?", "", "definition", "C1", "train" if i % 4 else "dev")
-        if i % 2
-        else Asked(f"Why does thing {i} happen?", "", "causal_antecedent", "C4", "train" if i % 4 else "dev")
-        for i in range(n)
-    ]
-    return QuestionSet("ours", "release", asked)
-
-
-def test_labels_are_learnt_and_how_often_they_are_right_is_reported():
-    labeller = Labeller(labelled())
-    assert labeller.bloom_accuracy == labeller.type_accuracy == 1
-    other = QuestionSet("o", "beir", [Asked("Why does ice melt?"), Asked("What is firn?", bloom="C6")])
-    found = labeller.label(other).questions
-    assert [a.bloom for a in found] == ["C4", "C6"]
-    assert [a.question_type for a in found] == ["causal_antecedent", "definition"]
-    assert "accuracy: level 1.00" in labeller.description()
-
-
-def test_too_few_labels_are_refused():
-    with pytest.raises(InputError, match="are needed"):
-        Labeller(labelled(20))
-
-
 def test_the_command_puts_sets_side_by_side(tmp_path):
     write(small_run(), tmp_path / "r" / "release")
     (tmp_path / "q.jsonl").write_text('{"query": "What is snow?"}\n')
@@ -106,5 +80,5 @@ def test_the_command_puts_sets_side_by_side(tmp_path):
     report = json.loads(out.read_text())
     assert [s["name"] for s in report["sets"]] == ["snow", "q"]
     assert report["sets"][1]["labels"] == "none"
-    assert "--labels-from" in result.output
+    assert "q has no types and levels" in result.output
     assert "| level" in result.output
