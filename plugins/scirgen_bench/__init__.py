@@ -17,7 +17,7 @@ __all__ = ["PLUGIN", "ROOT", "Ranking", "abenchmark_qa", "benchmark_qa", "benchm
 ROOT = Path(__file__).parent
 _COMMANDS = {
     "benchmark": "Measure retrievers and models on a release.",
-    "leaderboard": "Compare benchmark results in a Markdown and an HTML table.",
+    "leaderboard": "Compare benchmark results in a Markdown table.",
     "analyze": "Compare question sets: types, Bloom levels, papers, words.",
     "calibrate": "Measure faithfulness scores on labelled answers and find thresholds.",
     "import": "Import a published dataset as a release.",
