@@ -39,7 +39,6 @@ PLUGIN = Plugin(
         Provided("retriever", "tfidf", "scirgen_bench.lexical:tfidf", "cosine of TF-IDF vectors", "benchmark"),
         Provided("retriever", "st", "scirgen_bench.dense:dense", "an embedding model", "dense"),
         Provided("retriever", "hybrid", "scirgen_bench.dense:hybrid", "BM25 and an embedding model, fused", "dense"),
-        Provided("retriever", "knn", "scirgen_bench.knn:knn", "datasets of the nearest training queries", "benchmark"),
         Provided("retriever", "run", "scirgen_bench.runfile:run_file", "a TREC run file, replayed", "benchmark"),
         Provided("retriever", "rerank", "scirgen_bench.dense:rerank", "a cross-encoder over BM25", "dense"),
         Provided(
