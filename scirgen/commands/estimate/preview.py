@@ -91,14 +91,26 @@ async def preview(config: Config, registry: Registry, domain: Domain | None, fol
         why = f" ({', '.join(f'{k} {n}' for k, n in found.rejected.most_common(3))})" if found.rejected else ""
         raise InputError(
             f"no dataset would be read{why}" + (f"; the first: {found.reasons[0]}" if found.reasons else ""),
-            hint="Check --input, --query and --ids; collect.records and collect.options.columns say where records and "
-            "fields are.",
+            hint=_why_nothing(set(found.rejected), source.name),
             code="nothing_read",
         )
     found.warnings += filter(None, [other_language(languages, config)])
     found.first, found.unread = first[:SHOWN], source.unread()
     await _papers(source, config.collect, first, found)
     return found
+
+
+def _why_nothing(codes: set[str], source: str) -> str:
+    """What to change where no dataset would be read."""
+    if codes == {"no_text"}:
+        return "All files are scans. Install Tesseract, then add --set parse.ocr=true."
+    if source == "papers" and codes:
+        return "No file can be read. scirgen parse FOLDER gives the reason for each."
+    if codes == {"licence"}:
+        return "Check --licences; it keeps only datasets under those that it names."
+    if not codes:
+        return "The source gave no record. Check the input, --query and --ids."
+    return "collect.records and collect.options.columns say where records and fields are."
 
 
 async def _papers(source: Source, config: CollectConfig, datasets: list[Dataset], found: Preview) -> None:

@@ -61,6 +61,9 @@ class FolderOptions(Frozen):
     )
 
 
+_SHEETS = {".xlsx", ".xls", ".xlsm", ".ods"}
+
+
 class FolderSource:
     """Records from a folder or a file, papers from a folder.
 
@@ -246,9 +249,7 @@ class FolderSource:
         assert root is not None
         if root.is_file():
             if kind_of(root) is None:
-                raise InputError(
-                    f"{root} is not a file of records", hint=f"Known: {self.suffix_hint}.", code="no_records"
-                )
+                raise _nothing_in(root)
             return [(root, root.name)]
         apart = {p.resolve() for p in (root / PAPERS, self._setup.papers) if p is not None and p != root}
         return [(p, n) for p, n in record_files(root) if not apart & set(p.resolve().parents)]
@@ -321,11 +322,22 @@ def only_papers(given: Path) -> bool:
         return False
     if PaperFolder(given).files:
         return True
-    raise InputError(
-        f"{given} holds neither records nor papers",
-        hint=f"Put files of records there ({FolderSource.suffix_hint}), or papers (PDF, JATS, TEI, Markdown).",
-        code="no_records",
-    )
+    raise _nothing_in(given)
+
+
+def _nothing_in(given: Path) -> InputError:
+    """The error of an input without records and papers. It names the forms of the files that are there."""
+    names = [given.name] if given.is_file() else [p.name for p in files_below(given) if not p.name.startswith(".")]
+    forms = Counter(Path(name).suffix.lower() or "no suffix" for name in names)
+    counted = ", ".join(f"{form} {number}" for form, number in forms.most_common(4))
+    counted += ", ..." if len(forms) > 4 else ""
+    hint = f"Known: records ({FolderSource.suffix_hint}), papers (PDF, JATS, TEI, Markdown)."
+    if _SHEETS & forms.keys():
+        hint = f"Save the sheets of {', '.join(sorted(_SHEETS & forms.keys()))} files as CSV. {hint}"
+    if given.is_file():
+        return InputError(f"{given} is not a file of records", hint=hint, code="no_records")
+    why = f"holds neither records nor papers, only {counted}" if forms else "is empty: neither records nor papers"
+    return InputError(f"{given} {why}", hint=hint, code="no_records")
 
 
 class LocalSource(FolderSource):

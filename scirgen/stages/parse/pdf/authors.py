@@ -134,9 +134,8 @@ def _spans(blocks: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 def _in_row(base: dict[str, Any], span: dict[str, Any]) -> bool:
     """Tells whether a span stands on the base line of a row, or is a mark raised above it."""
-    rise = base["origin"][1] - span["origin"][1]
-    small = span["size"] < 0.85 * base["size"]
-    return -0.25 * base["size"] < rise < (0.65 if small else 0.25) * base["size"]
+    rise: float = (base["origin"][1] - span["origin"][1]) / base["size"]
+    return -0.25 < rise < (0.65 if span["size"] < 0.85 * base["size"] else 0.25)
 
 
 def _cut(row: Sequence[dict[str, Any]]) -> Iterator[_Cell]:
