@@ -12,6 +12,7 @@ from scirgen.core.errors import InputError
 from scirgen.core.records import Dataset, Rejection
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Domain
+from scirgen.pipeline.run import check_settings
 from scirgen.stages.collect.open import open_source
 from scirgen.stages.collect.pages import NO_ID, absent, iterate, no_record, other_language, setting_aside
 from scirgen.stages.collect.source import Cursor, Source
@@ -57,6 +58,7 @@ async def preview(config: Config, registry: Registry, domain: Domain | None, fol
         InputError: no dataset would be read.
         ScirgenError: the same errors as in a run.
     """
+    check_settings(config, registry)
     source = open_source(config, registry, domain, folder)
     found = Preview(source.name, source.count(), warnings=source.warnings())
     first: list[Dataset] = []

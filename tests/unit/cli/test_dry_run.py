@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pymupdf
+import pytest
 from click.testing import CliRunner
 
 from scirgen.cli.main import cli
@@ -122,3 +123,18 @@ def test_records_in_another_language_than_the_questions_are_named(tmp_path: Path
     assert code == 0 and line in said
     for chosen in ("en", "de"):
         assert "questions will be" not in dry_run(tmp_path / "r.json", "--language", chosen)[1]
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("filter.gates=[nope]", "unknown gate 'nope'"),
+        ("filter.gate_options={vage: {enabled: true}}", "unknown gate 'vage'"),
+        ("filter.faithfulness=[nope]", "unknown faithfulness 'nope'"),
+        ("language=de", "the embedded model writes English, not 'de'"),
+    ],
+)
+def test_settings_that_a_start_refuses_are_refused(tmp_path: Path, setting: str, message: str) -> None:
+    (tmp_path / "r.json").write_text(json.dumps([{"id": "a", "title": "Ice"}]))
+    code, said = dry_run(tmp_path / "r.json", "--set", setting)
+    assert code != 0 and message in said and "record " not in said
