@@ -22,6 +22,7 @@ from scirgen.core.registry import Registry, load_registry
 from scirgen.core.resources import Domain, Resources
 from scirgen.core.runtime import allow_waits, end_waits, rare_collections
 from scirgen.core.taxonomy import Taxonomies
+from scirgen.core.text.shown import shown
 from scirgen.llm.cache import ReplyCache
 from scirgen.llm.open import Sessions, open_sessions
 from scirgen.llm.usage import whole_usage
@@ -242,8 +243,8 @@ def refuse_nothing(folder: Path, collect: CollectConfig, observer: Observer, vie
             continue
         if stage != "collect" and any(funnel[name]["outputs"] for name in added if name in funnel):
             continue  # what a plugin's step made (retrieval queries) is a result, too
-        codes = sorted((k for k in row if ":" in k), key=lambda k: -row[k])[:3]
-        seen = ", ".join(f"{k.split(':')[1]} {row[k]}" for k in codes)
+        codes = sorted((k for k in row if ":" in k), key=lambda k: -row[k])
+        seen = shown(f"{k.split(':')[1]} {row[k]}" for k in codes)
         if stage == "collect":
             if missing and missing == collect.ids:
                 raise InputError(f"{no_record(missing)}{kept}", hint=NO_ID, code="no_such_id")

@@ -12,6 +12,7 @@ from scirgen.core.errors import InputError
 from scirgen.core.records import Dataset, Rejection
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Domain
+from scirgen.core.text.shown import shown
 from scirgen.pipeline.run import check_settings
 from scirgen.stages.collect.open import open_source
 from scirgen.stages.collect.pages import NO_ID, absent, iterate, no_record, other_language, setting_aside
@@ -90,7 +91,7 @@ async def preview(config: Config, registry: Registry, domain: Domain | None, fol
     if missing and found.wanted != config.collect.limit:
         found.warnings.append(no_record(missing))
     if not found.wanted:
-        why = f" ({', '.join(f'{k} {n}' for k, n in found.rejected.most_common(3))})" if found.rejected else ""
+        why = f" ({shown(f'{k} {n}' for k, n in found.rejected.most_common())})" if found.rejected else ""
         raise InputError(
             f"no dataset would be read{why}" + (f"; the first: {found.reasons[0]}" if found.reasons else ""),
             hint=_why_nothing(set(found.rejected), source.name),

@@ -17,6 +17,7 @@ from scirgen.core.files.yamlfile import validate
 from scirgen.core.fingerprint import digest, file_sha256
 from scirgen.core.records import Dataset, Frozen, Paper, Rejection
 from scirgen.core.safety.files import is_below
+from scirgen.core.text.shown import shown
 from scirgen.stages.collect.files.known_records import plain, recognised
 from scirgen.stages.collect.files.mapping import COLUMNS, RecordMapping, unread
 from scirgen.stages.collect.files.paperfolder import PAPER_TYPES, TABLE, PaperFolder
@@ -210,15 +211,13 @@ class FolderSource:
         for file, label in self._files:
             for entry in read_records(file, label, records=self._options.records) if left else ():
                 if isinstance(entry, RawRecord):
-                    there.update(dict.fromkeys(entry.value) if len(there) < _COLUMNS_SHOWN else {})
+                    there.update(dict.fromkeys(entry.value) if len(there) <= _COLUMNS_SHOWN else {})
                     left = self._mapping.lacking(entry.value, left)
                 if not left:
                     break
-        shown = ", ".join(k[:40] for k in list(there)[:_COLUMNS_SHOWN]) + (
-            ", ..." if len(there) > _COLUMNS_SHOWN else ""
-        )
         return {
-            f: f"no record has the column {' or '.join(map(repr, self._mapping.own[f]))} ({f}); columns are {shown}"
+            f: f"no record has the column {' or '.join(map(repr, self._mapping.own[f]))} ({f}); columns are "
+            + shown((k[:40] for k in there), _COLUMNS_SHOWN)
             for f in (left if there else ())
         }
 
@@ -329,8 +328,7 @@ def _nothing_in(given: Path) -> InputError:
     """The error of an input without records and papers. It names the forms of the files that are there."""
     names = [given.name] if given.is_file() else [p.name for p in files_below(given) if not p.name.startswith(".")]
     forms = Counter(Path(name).suffix.lower() or "no suffix" for name in names)
-    counted = ", ".join(f"{form} {number}" for form, number in forms.most_common(4))
-    counted += ", ..." if len(forms) > 4 else ""
+    counted = shown((f"{form} {number}" for form, number in forms.most_common()), 4)
     hint = f"Known: records ({FolderSource.suffix_hint}), papers (PDF, JATS, TEI, Markdown)."
     if _SHEETS & forms.keys():
         hint = f"Save the sheets of {', '.join(sorted(_SHEETS & forms.keys()))} files as CSV. {hint}"
