@@ -104,7 +104,7 @@ async def preview(config: Config, registry: Registry, domain: Domain | None, fol
 
 
 def _why_nothing(codes: set[str], source: str) -> str:
-    """What to change where no dataset would be read."""
+    """Say what to change where no dataset would be read."""
     if codes == {"no_text"}:
         return "All files are scans. Install Tesseract, then add --set parse.ocr=true."
     if source == "papers" and codes:
