@@ -14,7 +14,7 @@ from scirgen.commands.estimate.estimate import Estimate
 from scirgen.commands.estimate.estimate import estimate_run as estimate_run
 from scirgen.commands.merge.merge import Permitted, merge_runs
 from scirgen.core.config import Config
-from scirgen.core.errors import ConfigError, ScirgenError
+from scirgen.core.errors import ScirgenError
 from scirgen.core.records import QAPair, Record
 from scirgen.core.resources import Domain
 from scirgen.core.resources import find_domain as find_domain
@@ -260,16 +260,9 @@ async def run_pipeline(
     `generate`; ``notes`` are for the user, once the input is there.
 
     Raises:
-        ConfigError: the embedded model cannot write the language.
         ScirgenError: wrong input or settings (before any work), or a fatal error (all finished work is kept).
     """
     if config.models.generator.startswith("bundled:"):
-        if not config.language.lower().startswith("en"):
-            raise ConfigError(
-                f"the embedded model writes English, not {config.language!r}",
-                hint="Pass --model with a model that writes it. To try the plumbing without a model: "
-                "python -m scirgen.testing serve.",
-            )
         notes = (*notes, EXPECTATION)
     begun = _modified(folder)
     try:
