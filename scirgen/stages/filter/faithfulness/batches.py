@@ -36,7 +36,11 @@ class Batch:
 
 
 def batches(pairs: Sequence[QAPair], material: Material, size: int, characters: int = 24_000) -> list[Batch]:
-    """Batches of up to ``size`` pairs whose evidence has up to ``characters`` characters, in order."""
+    """Batches of up to ``size`` pairs whose evidence has up to ``characters`` characters, in order.
+
+    A statement of a paper comes after its context, as the writer read it.
+    """
+    abouts = {" ".join(a.span.text.split()): a.context for a in material.aspects if a.context}
     found: list[Batch] = []
     chosen: list[QAPair] = []
     numbers: dict[str, int] = {}
@@ -50,7 +54,8 @@ def batches(pairs: Sequence[QAPair], material: Material, size: int, characters: 
         cited.clear()
 
     for pair in pairs:
-        texts = [t for t in chosen_window("evidence", pair, material).split("\n") if t.strip()]
+        said = [" ".join(t.split()) for t in chosen_window("evidence", pair, material).split("\n") if t.strip()]
+        texts = [f"{abouts[t]}: {t}" if t in abouts else t for t in said]
         length = sum(len(t) for t in numbers) + sum(len(t) for t in texts if t not in numbers)
         if len(chosen) >= size or (chosen and length > characters):
             close()

@@ -131,7 +131,7 @@ class JudgeScorer(Faithfulness):
     only_unsure: ClassVar[bool] = True
     default_threshold: ClassVar[float] = 0.5
     prompts: ClassVar[tuple[str, ...]] = ("judge", "verdict")
-    version: ClassVar[int] = 7
+    version: ClassVar[int] = 8
 
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
         if ctx.judge.capabilities.decides:

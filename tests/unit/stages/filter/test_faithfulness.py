@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from scirgen.core.errors import ConfigError, ContextTooLongError, ModelError
 from scirgen.core.prompts import PromptLibrary, RenderedPrompt
-from scirgen.core.records import Dataset, Score, Span
+from scirgen.core.records import Aspect, AspectCategory, Dataset, Score, Span
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.llm.base import Capabilities, Message, ModelIdentity, ScoreReply, ScoreRequest
@@ -191,6 +191,19 @@ async def test_the_judge_takes_pairs_together_and_names_the_claim_that_fails(mak
     assert [s.value for s in scores if isinstance(s, Score)] == [1.0, 0.0, 1.0]
     assert isinstance(scores[1], Score) and scores[1].detail == "contradicted by the evidence: because of volcanoes"
     assert len(judge.asked) == 2 and judge.asked[0].count(DESCRIPTION) == 1  # shared evidence is shown once
+
+
+async def test_the_judge_reads_what_a_papers_statement_is_about(make_ctx: MakeCtx) -> None:
+    said = "Snowfall doubled in  winter."
+    told = Aspect(
+        paper_id="p-1", category=AspectCategory.FINDINGS, context="the Arvel survey of 2019",
+        span=Span(document_id="doc-1", start=0, end=len(said), text=said),
+    )  # fmt: skip
+    judge = Judge()
+    one = pair(answer="snowfall doubled", evidence=(told.span,))
+    material = replace(MATERIAL, aspects=(told,), sources={"doc-1": said})
+    await JudgeScorer().score([one], material, replace(make_ctx(None), judge_session=judge))
+    assert "[1] the Arvel survey of 2019: Snowfall doubled in winter." in judge.asked[0]
 
 
 async def test_the_judge_also_says_what_a_question_lacks(make_ctx: MakeCtx) -> None:
