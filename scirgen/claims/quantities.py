@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
-from scirgen.claims.dates import periods
 from scirgen.core.text.textmatch import normalise
 
 _ORDINARY = str.maketrans({"–": "-", "—": "-", "−": "-", "‐": "-", "‑": "-", "，": ",", "．": ".", "％": "%", "º": "°"})
@@ -329,7 +328,7 @@ def _stated(text: str, words: tuple[tuple[str, float], ...]) -> Stated:
     values.update(_listed(found, text))
     steps = tuple(_step(m) for m in _STEP.finditer(text))
     decades = frozenset(float(m.group()) for m in _DECADE.finditer(text))
-    return Stated(found, frozenset(values), (*steps, *_periods(text)), decades)
+    return Stated(found, frozenset(values), steps, decades)
 
 
 def _listed(found: Sequence[Quantity], text: str) -> Iterator[float]:
@@ -341,10 +340,6 @@ def _listed(found: Sequence[Quantity], text: str) -> Iterator[float]:
         else:
             yield from [float(length)] if length > 2 else []
             length = 1
-
-
-def _periods(text: str) -> Iterator[Quantity]:
-    yield from (Quantity("", 0, 0, 0, float(value), unit=unit) for value, unit in dict.fromkeys(periods(text)))
 
 
 def _step(match: re.Match[str]) -> Quantity:
