@@ -37,13 +37,13 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "hf": ("scirgen.llm.local.transformers_scoring:TransformersScoring", "transformers in process", "local"),
     },
     "source": {
-        "local": ("scirgen.stages.collect.files.folder:LocalSource", "a folder or file of records"),
+        "local": ("scirgen.stages.collect.files.folder:FolderSource", "a folder or file of records"),
         "papers": ("scirgen.pipeline.papers_source:PapersSource", "a folder of papers, one record per paper"),
         "datacite": (
             "scirgen.stages.collect.catalogues.datacite:DataCiteSource",
             "DataCite by query, repository or prefix",
         ),
-        "oaipmh": ("scirgen.stages.collect.catalogues.oaipmh:OaiSource", "any OAI-PMH repository", "sources"),
+        "oaipmh": ("scirgen.stages.collect.services.oaipmh:OaiSource", "any OAI-PMH repository"),
         "ckan": ("scirgen.stages.collect.catalogues.ckan:CkanSource", "any CKAN portal"),
         "huggingface": (
             "scirgen.stages.collect.catalogues.huggingface:HuggingFaceSource",
@@ -109,12 +109,11 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "score": ("scirgen.llm.encoders.entailment:ScorerEntailment", "the scorer's yes against its no"),
     },
     "engine": {
-        "local": ("scirgen.pipeline.engine:LocalEngine", "asyncio on this machine"),
+        "local": ("scirgen.pipeline.engine:Engine", "asyncio on this machine"),
     },
     "match_strategy": {
         "auto": ("scirgen.stages.match.judge:AutoStrategy", "rules first, the model for undecided cases"),
         "mention": ("scirgen.stages.match.mention:MentionStrategy", "named or cited where data are used"),
-        "datafinder": ("scirgen.stages.match.mention:DataFinderStrategy", "cited, and named twice"),
         "model": ("scirgen.stages.match.judge:ModelStrategy", "the generator judges the nearest sentences"),
     },
     "generation_strategy": {

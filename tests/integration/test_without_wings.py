@@ -24,10 +24,10 @@ import asyncio, pkgutil, sys, importlib, json
 from pathlib import Path
 import scirgen
 from scirgen.api import resolve_config, run_pipeline
-from scirgen.pipeline.observer import Silent
+from scirgen.pipeline.observer import Observer
 flags = json.loads(sys.argv[2])
 loaded, domain = resolve_config(domain="geo", flags=flags)
-run = asyncio.run(run_pipeline(Path(sys.argv[1]), loaded.config, domain, observer=Silent()))
+run = asyncio.run(run_pipeline(Path(sys.argv[1]), loaded.config, domain, observer=Observer()))
 assert run.outcome.status == "success", run.outcome
 for module in pkgutil.walk_packages(scirgen.__path__, "scirgen."):
     if not module.name.endswith("__main__"):

@@ -13,7 +13,7 @@ from scirgen.cli.options import (
     SPLIT,
     config_option,
     counted,
-    json_file_option,
+    echo_json,
     parse_settings,
     settings_option,
     write_json,
@@ -30,7 +30,14 @@ from scirgen_bench.defects import READS, Audit, judge_rows, open_rows
 @config_option
 @settings_option("a gate's threshold")
 @click.option("--examples", default=2, show_default=True, help="Rows shown per defect, up to 5.")
-@json_file_option
+@click.option(
+    "--json",
+    "json_file",
+    type=PATH,
+    is_flag=False,
+    flag_value="-",
+    help="Print JSON; with a path after it, write it there.",
+)
 def audit(
     file: Path,
     split: str | None,
@@ -50,6 +57,9 @@ def audit(
     loaded, pack = resolve_config(domain=domain, config_file=config_file, flags=flags, reads=READS)
     opened = open_rows(file, split, str(flags.get("language", "")))
     found = judge_rows(opened, loaded.config, Resources(pack), load_registry())
+    if json_file == Path("-"):
+        echo_json(found.as_json())
+        return
     click.echo(as_text(found, examples))
     write_json(json_file, json.dumps(found.as_json(), indent=2, ensure_ascii=False))
 

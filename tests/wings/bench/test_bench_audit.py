@@ -226,6 +226,12 @@ def test_audit_command_writes_the_documented_json(tmp_path: Path) -> None:
     assert written["repeated_questions"] == 1
 
 
+def test_audit_prints_json_where_no_path_follows(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("question,answer\nHow deep is Lake Aral?,12 m\n")
+    result = CliRunner().invoke(audit_command, [str(tmp_path / "rows.csv"), "--json"])
+    assert json.loads(result.output)["rows"] == 1
+
+
 def _scirgen_geo() -> Path:
     path = REAL / "geo" / "records.jsonl.gz"
     if not path.is_file():
