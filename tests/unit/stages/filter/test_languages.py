@@ -20,10 +20,10 @@ from scirgen.core.taxonomy import Taxonomies
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Gate, Material
 from scirgen.stages.filter.gates.evidence import NotSupportedGate
-from scirgen.stages.filter.gates.form import LanguageGate, SchemaGate, TypeAnswerGate, TypeQuestionGate
+from scirgen.stages.filter.gates.form import LanguageGate, SchemaGate, TypeAnswerGate
 from scirgen.stages.filter.gates.reference import PointingGate
-from scirgen.stages.filter.gates.substance import UnknownNameGate, VagueGate
 from scirgen.stages.filter.stage import select_gates, silent_gates
+from scirgen_embedded.gates import TypeQuestionGate, UnknownNameGate, VagueGate
 
 PAIRS = Path(__file__).with_name("language_pairs")
 LANGUAGES = ("de", "en", "es", "fr", "pt", "zh")
