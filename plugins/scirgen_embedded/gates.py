@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import ClassVar
 
@@ -11,11 +12,12 @@ from scirgen.claims.support import spelled_out
 from scirgen.core.errors import ResourceError
 from scirgen.core.records import QAPair
 from scirgen.core.taxonomy import ENGLISH, LanguageWording
-from scirgen.core.text.textmatch import content_words, names, stem, unspaced_without, words
+from scirgen.core.text.textmatch import content_words, names, stem, words
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import ACCEPT, Material, PairGate, Verdict
 from scirgen.stages.filter.gates.form import foreign_material, type_of
 
+_UNSPACED = re.compile("[぀-ヿ㐀-䶿一-鿿豈-﫿가-힯]")
 _SHARED_BEGINNING = 4
 _NAME_WORTH = 3
 """A proper name narrows a search as much as three other words."""
@@ -60,7 +62,7 @@ class VagueGate(PairGate):
         wording = ctx.taxonomies.wording.of(pair.language)
         if not wording.generic_words:
             return ACCEPT  # the generic words of this language are unknown
-        asked = unspaced_without(pair.question, wording.generic_words)
+        asked = _unspaced_without(pair.question, wording.generic_words)
         telling = set(content_words(asked, wording.stop)) - _stems(wording.generic_words)
         worth = len(telling) + (_NAME_WORTH - 1) * len(telling & names(asked))
         least = self.threshold(ctx.config)
@@ -120,6 +122,15 @@ class UnknownNameGate(PairGate):
         if len(unknown) > mistaken:
             return Verdict(False, f"{unknown[0]!r} is nowhere in the material")
         return ACCEPT
+
+
+def _unspaced_without(text: str, phrases: Collection[str]) -> str:
+    """The text; in a language without spaces between words, the phrases are removed from it, longest first."""
+    if not _UNSPACED.search(text):
+        return text
+    for phrase in sorted(phrases, key=len, reverse=True):
+        text = text.replace(phrase, " ")
+    return text
 
 
 def _is_known(name: str, texts: Sequence[str]) -> bool:
