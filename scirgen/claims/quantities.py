@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
-from scirgen.claims.dates import periods
 from scirgen.core.text.textmatch import normalise
 
 _ORDINARY = str.maketrans({"–": "-", "—": "-", "−": "-", "‐": "-", "‑": "-", "，": ",", "．": ".", "％": "%", "º": "°"})
@@ -56,7 +55,6 @@ _STEPS: Final = {
 }  # fmt: skip
 """Steps of time in words."""
 _STEP = re.compile(rf"\b(?:{'|'.join(sorted(_STEPS, key=len, reverse=True)).replace('-', '[ -]')})\b", re.IGNORECASE)
-_COMMA = re.compile(r"\s?(?:,|，|、|;|,? and|,? or)\s?")
 _RANGE = re.compile(r"\s?(?:-|to|and|or)\s?")
 _LENGTHS: Final = {"nm": 1e-9, "μm": 1e-6, "mm": 1e-3, "cm": 1e-2, "dm": 1e-1, "m": 1.0, "km": 1e3}
 _TIMES: Final = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "week": 604800.0}
@@ -216,13 +214,10 @@ class Stated:
     found: tuple[Quantity, ...]
     values: frozenset[float]
     steps: tuple[Quantity, ...]
-    decades: frozenset[float]
 
     def joined(self, other: Stated) -> Stated:
         """Join the numbers of two texts."""
-        return Stated(
-            self.found + other.found, self.values | other.values, self.steps + other.steps, self.decades | other.decades
-        )
+        return Stated(self.found + other.found, self.values | other.values, self.steps + other.steps)
 
     def holds(self, claimed: Quantity) -> bool:
         """Tells whether the text states the claimed number: the same, rounded, in another unit, or without its sign.
@@ -237,21 +232,8 @@ class Stated:
                 and any(_rounds(abs(claimed.value), 100 * v, claimed.places) for v in self.values if 0 < v < 1)
             )
             or self._derives(claimed)
-            or self._in_parts(claimed)
             or self._a_day(claimed)
         )
-
-    def _in_parts(self, claimed: Quantity) -> bool:
-        """Tells whether it is a decade ("1940s") of a stated year or said short ("the 40s"), or two stated numbers and
-        no fraction ("60/80 cm")."""
-        if _DECADE.match(claimed.text):
-            decade = claimed.value
-            return any(q.year and decade <= q.value < decade + 10 for q in self.found) or any(
-                decade == known or (min(decade, known) < 100 and decade % 100 == known % 100) for known in self.decades
-            )
-        parts = re.match(r"(\d{2,})\s?/\s?(\d{2,})", claimed.text)
-        known = self.values | {q.value for q in self.found}
-        return parts is not None and {float(parts[1]), float(parts[2])} <= known
 
     def _derives(self, claimed: Quantity) -> bool:
         """Tells whether the claimed quantity is the difference or the sum of two stated ones: "2 m higher" of 4.2 m and
@@ -326,25 +308,8 @@ def _stated(text: str, words: tuple[tuple[str, float], ...]) -> Stated:
     several = (q for q in found if re.search(r"[/,]|\d\s\d", q.text))
     listed = (q for q in several if text[max(q.start - 1, 0)] in "[({" or not _THOUSANDS.match(q.text))
     values.update(float(n) for q in listed for n in re.findall(r"\d+(?:\.\d+)?", q.text))
-    values.update(_listed(found, text))
     steps = tuple(_step(m) for m in _STEP.finditer(text))
-    decades = frozenset(float(m.group()) for m in _DECADE.finditer(text))
-    return Stated(found, frozenset(values), (*steps, *_periods(text)), decades)
-
-
-def _listed(found: Sequence[Quantity], text: str) -> Iterator[float]:
-    """The number of entries that each list of them has: "days 170, 173 and 176" are three."""
-    length = 1
-    for one, other in itertools.zip_longest(found, found[1:]):
-        if other is not None and _COMMA.fullmatch(text[one.end : other.start]):
-            length += 1
-        else:
-            yield from [float(length)] if length > 2 else []
-            length = 1
-
-
-def _periods(text: str) -> Iterator[Quantity]:
-    yield from (Quantity("", 0, 0, 0, float(value), unit=unit) for value, unit in dict.fromkeys(periods(text)))
+    return Stated(found, frozenset(values), steps)
 
 
 def _step(match: re.Match[str]) -> Quantity:

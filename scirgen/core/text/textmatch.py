@@ -10,7 +10,6 @@ from functools import lru_cache
 
 _CJK = r"぀-ヿ㐀-䶿一-鿿豈-﫿가-힯"
 _WORD = re.compile(rf"[{_CJK}]|[^\W_{_CJK}]+(?:[.,]\d+)*(?:['’][^\W\d_]+)?")
-_UNSPACED = re.compile(rf"[{_CJK}]")
 _ASCII_WORD = re.compile(r"[a-z0-9]+(?:[.,][0-9]+)*(?:'[a-z]+)?")
 """Finds the same as `_WORD` in normalised ASCII text, several times as fast."""
 _NUMBER = re.compile(r"(?<![\d.,])\d+(?:[.,]\d+)*(?:[eE][-+]?\d+)?")
@@ -52,15 +51,6 @@ def content_words(text: str, stop_words: frozenset[str] = frozenset()) -> tuple[
     return tuple(
         [stem(w) for w in words(text) if w not in stop_words and (len(w) > 1 or not w.isascii() or w.isdigit())]
     )
-
-
-def unspaced_without(text: str, phrases: Collection[str]) -> str:
-    """The text; in a language without spaces between words, the phrases are removed from it, longest first."""
-    if not _UNSPACED.search(text):
-        return text
-    for phrase in sorted(phrases, key=len, reverse=True):
-        text = text.replace(phrase, " ")
-    return text
 
 
 def names(text: str) -> set[str]:

@@ -120,12 +120,16 @@ def _file_of(name: str, file: str) -> Path:
     return Path(hf_hub_download(name, file))
 
 
+def _opened(name: str, kind: str) -> tuple[Any, Any]:
+    """The tokenizer, and the model as a class of transformers'."""
+    import transformers
+
+    return transformers.AutoTokenizer.from_pretrained(name), getattr(transformers, kind).from_pretrained(name).eval()
+
+
 def _by_labels(name: str) -> Verifier:
     """A classifier of pairs with a label for support, for contradiction, or for both."""
-    from transformers import AutoModelForSequenceClassification, AutoTokenizer
-
-    tokenizer: Any = AutoTokenizer.from_pretrained(name)
-    model: Any = AutoModelForSequenceClassification.from_pretrained(name).eval()
+    tokenizer, model = _opened(name, "AutoModelForSequenceClassification")
     named = {str(label): int(index) for index, label in model.config.id2label.items()}
     support = next((i for label, i in named.items() if _ENTAILS.match(label)), None)
     against = next((i for label, i in named.items() if _CONTRADICTS.match(label)), None)
@@ -152,10 +156,7 @@ def _by_labels(name: str) -> Verifier:
 
 def _two_classes(name: str, form: Callable[[Any, Pair], str]) -> Verifier:
     """A classifier of one text that holds premise and hypothesis; its class 1 means support."""
-    from transformers import AutoModelForSequenceClassification, AutoTokenizer
-
-    tokenizer: Any = AutoTokenizer.from_pretrained(name)
-    model: Any = AutoModelForSequenceClassification.from_pretrained(name).eval()
+    tokenizer, model = _opened(name, "AutoModelForSequenceClassification")
     if model.config.num_labels != 2:
         raise ModelAccessError(f"{name!r} has {model.config.num_labels} classes, and this kind of model has two")
     return Verifier(
@@ -167,10 +168,8 @@ def _two_classes(name: str, form: Callable[[Any, Pair], str]) -> Verifier:
 
 def _minicheck_t5(name: str) -> Verifier:
     import torch
-    from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
-    tokenizer: Any = AutoTokenizer.from_pretrained(name)
-    model: Any = AutoModelForSeq2SeqLM.from_pretrained(name).eval()
+    tokenizer, model = _opened(name, "AutoModelForSeq2SeqLM")
 
     def read(inputs: Any) -> list[tuple[float, float]]:
         first = torch.zeros((len(inputs["input_ids"]), 1), dtype=torch.long)
@@ -211,16 +210,13 @@ def _hhem(name: str, foundation: str) -> Verifier:
 def _granite_guardian(name: str) -> Verifier:
     """Granite Guardian: asked for the risk that the answer is not grounded in the context, it replies Yes or No."""
     import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
 
     if re.search(r"guardian-(?:3\.[3-9]|[4-9])", name.lower()):
         raise ModelAccessError(f"{name!r}: scirgen knows the form of Granite Guardian 3.0 to 3.2 alone")
-    tokenizer: Any = AutoTokenizer.from_pretrained(name)
+    tokenizer, model = _opened(name, "AutoModelForCausalLM")
     tokenizer.padding_side = "right"
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
-    model: Any = AutoModelForCausalLM.from_pretrained(name)
-    model.eval()
     words = {word: [i for token, i in tokenizer.get_vocab().items() if token.lower() == word] for word in ("yes", "no")}
     if not all(words.values()):
         raise ModelAccessError(f"{name!r} has no tokens for yes and no")

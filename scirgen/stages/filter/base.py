@@ -63,7 +63,6 @@ class Gate(ABC):
         default_threshold: None if the gate has none.
         on_by_default: whether it runs when ``config.filter.gates`` is empty. A gate of whose rejections readers found
             fewer than .8 deserved does not (docs/gates.md).
-        for_small: whether it also runs by default where a small model writes, which deserves it more often.
         after_scores: whether it runs after the scores: it compares pairs with each other, so that no pair is left out
             for another one that is rejected itself, or it reads a score.
         needs: what a verdict needs: "answer", "type", "dataset", "context", "sources", "evidence", "scores", and the
@@ -77,7 +76,6 @@ class Gate(ABC):
     order: ClassVar[int] = 50
     default_threshold: ClassVar[float | None] = None
     on_by_default: ClassVar[bool] = True
-    for_small: ClassVar[bool] = False
     after_scores: ClassVar[bool] = False
     needs: ClassVar[tuple[str, ...]] = ()
     prompts: ClassVar[tuple[str, ...]] = ()

@@ -15,7 +15,7 @@ from scirgen.core.plugincode import plugin_code
 from scirgen.core.records import Aspect, Dataset, Document, Failure, QAPair, Rejection, context_text
 from scirgen.core.registry import Registry, known_needs, load_registry, returned_list
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.stages.base import Role, Scope, Stage, StageContext, StageResult, Uses, WorkItem
+from scirgen.stages.base import Role, Scope, Stage, StageContext, StageResult, Uses, WorkItem, made_stage
 from scirgen.stages.filter.base import MATERIAL, MODELS, Gate, Material, Need, PairGate, Verdict
 from scirgen.stages.filter.deciding import (
     check_unsure,
@@ -35,6 +35,8 @@ class FilterStage(Stage):
 
     name: ClassVar[str] = "filter"
     version: ClassVar[int] = 6
+    more_gates: ClassVar[tuple[str, ...]] = ()
+    """Gates beside those that are on by default; a variant for a prompt pack names them."""
 
     def uses(self, config: Config) -> Uses:
         """The registry provides gates, scorers and their prompts, so they enter through each item's salt."""
@@ -148,18 +150,21 @@ def select_gates(config: Config, registry: Registry, pack: str = "standard") -> 
 
     Args:
         config, registry: settings and gates.
-        pack: prompts of the model that writes; "small" switches on the gates ``for_small``.
+        pack: prompts of the model that writes; the stage's variant for it may add gates.
 
     Raises:
         PluginError: a configured gate does not exist ("did you mean").
     """
-    wanted = config.filter.gates or [name for name in registry.names("gate") if _is_wanted(name, config, registry)]
+    more = _gates_of(pack, registry)
+    wanted = config.filter.gates or [
+        name for name in registry.names("gate") if name in more or _is_wanted(name, config, registry)
+    ]
     for code in config.filter.gate_options:
         registry.get("gate", code)
     gates = [cast("type[Gate]", registry.get("gate", name))() for name in wanted]
     for gate in gates:
         known_needs(gate, gate.needs, MODELS | MATERIAL)
-    chosen = [g for g in gates if _enabled(g, config, pack)]
+    chosen = [g for g in gates if _enabled(g, config, more)]
     return sorted(chosen, key=_turn)
 
 
@@ -174,11 +179,18 @@ def _turn(gate: Gate) -> tuple[bool, bool, int, str]:
     return gate.after_scores, bool(gate.models()), gate.order, gate.code
 
 
-def _enabled(gate: Gate, config: Config, pack: str) -> bool:
+def _gates_of(pack: str, registry: Registry) -> tuple[str, ...]:
+    """The gates that the stage's variant for a prompt pack adds."""
+    name = f"{FilterStage.name}.{pack}"
+    variant = made_stage(registry, name) if name in registry.names("stage") else None
+    return variant.more_gates if isinstance(variant, FilterStage) else ()
+
+
+def _enabled(gate: Gate, config: Config, more: Sequence[str]) -> bool:
     options = config.filter.gate_options.get(gate.code)
     if options is not None and options.enabled is not None:
         return options.enabled
-    return gate.on_by_default or gate.code in config.filter.gates or (gate.for_small and pack == "small")
+    return gate.on_by_default or gate.code in (*config.filter.gates, *more)
 
 
 def silent_gates(config: Config, registry: Registry, taxonomies: Taxonomies, pack: str = "standard") -> list[str]:
@@ -191,13 +203,13 @@ def silent_gates(config: Config, registry: Registry, taxonomies: Taxonomies, pac
 def describe_gates(config: Config, registry: Registry) -> list[dict[str, object]]:
     """All registered gates in the order they would run: code, on, small (also on where a small
     model writes), threshold (None: it has none), models it asks, explanation."""
-    on = {g.code for g in select_gates(config, registry)}
+    on, small = {g.code for g in select_gates(config, registry)}, _gates_of("small", registry)
     gates = [cast("type[Gate]", registry.get("gate", name))() for name in registry.names("gate")]
     return [
         {
             "code": g.code,
             "on": g.code in on and g.in_force(config),
-            "small": g.for_small and not g.on_by_default,
+            "small": g.code in small,
             "threshold": None if g.default_threshold is None else g.threshold(config),
             "models": ", ".join(sorted(g.models())),
             "explanation": g.explanation,

@@ -160,7 +160,7 @@ class CalibratedScorer(Faithfulness):
 
     name: ClassVar[str] = "calibrated"
     needs: ClassVar[tuple[Need, ...]] = ("scorer",)
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     only_cited: ClassVar[bool] = True
     weighs: ClassVar[tuple[str, ...]] = (ShiftScorer.name,)
 

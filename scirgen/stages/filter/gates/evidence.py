@@ -91,7 +91,7 @@ class NotSupportedGate(PairGate):
         "(inference types, answers that are a number, and texts in another language: words are not compared)."
     )
     order: ClassVar[int] = 95
-    version: ClassVar[int] = 14
+    version: ClassVar[int] = 15
     default_threshold: ClassVar[float | None] = 0.4
     needs: ClassVar[tuple[str, ...]] = ("answer", "context")
 

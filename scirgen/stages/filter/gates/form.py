@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import ClassVar
 
-from scirgen.claims.conformance import answer_problem, matches, question_problem
+from scirgen.claims.conformance import answer_problem, matches
 from scirgen.core.errors import ResourceError
 from scirgen.core.records import QAPair
-from scirgen.core.taxonomy import ENGLISH, LanguageWording, QuestionType, Taxonomies, Wording
+from scirgen.core.taxonomy import LanguageWording, QuestionType, Taxonomies, Wording
 from scirgen.core.text.textmatch import content_words, normalise, shingles, words
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import ACCEPT, Material, PairGate, Verdict
@@ -223,25 +223,6 @@ def repeated_share(tokens: Sequence[str], size: int = 4) -> float:
     """Share of the runs of ``size`` tokens that occur earlier in the text; 0 for shorter texts."""
     runs = max(len(tokens) - size + 1, 0)
     return 1 - len(shingles(tokens, size)) / runs if runs else 0.0
-
-
-class TypeQuestionGate(PairGate):
-    """The question does not have the form of its type, by taxonomies/graesser.yaml."""
-
-    code: ClassVar[str] = "type_question"
-    explanation: ClassVar[str] = "The question does not have the form of its type (taxonomies/graesser.yaml)."
-    on_by_default: ClassVar[bool] = False
-    for_small: ClassVar[bool] = True
-    order: ClassVar[int] = 50
-    needs: ClassVar[tuple[str, ...]] = ("type",)
-
-    def speaks(self, language: str, wording: LanguageWording) -> bool:
-        return bool(wording.types) or language.split("-")[0] == ENGLISH
-
-    def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
-        kind = type_of(pair, ctx)
-        problem = question_problem(kind, pair.question) if kind else "has an unknown type"
-        return Verdict(False, f"the question {problem}") if problem else ACCEPT
 
 
 class TypeAnswerGate(PairGate):

@@ -1,4 +1,4 @@
-"""Gates for the texts that a pair refers to: unseen texts, the catalogue entry's own words, the prompt's examples."""
+"""Gates for what a pair refers to: unseen texts, the catalogue entry's own words, the prompt's examples, terms."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from rapidfuzz import fuzz, process
 
+from scirgen.claims.abbreviations import unexplained
 from scirgen.claims.conformance import matches, phrase, pointer
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.records import QAPair
@@ -93,6 +94,27 @@ class ExampleLeakGate(PairGate):
             if best is not None and (part == "question" or len(text.split()) >= 5):
                 return Verdict(False, f"the {part} copies the example {best[0][:80]!r}", best[1])
         return ACCEPT
+
+
+class UnexplainedAbbreviationGate(PairGate):
+    """Question and answer use an abbreviation that the material defines as a term, and neither spells it out."""
+
+    code: ClassVar[str] = "unexplained_abbreviation"
+    explanation: ClassVar[str] = (
+        "Question and answer use a term's abbreviation of two or three letters, "
+        'such as "FL" for fork length, that only the material '
+        "explains. Names of programmes, products and models may stand alone, and so may abbreviations of the "
+        "dataset's title."
+    )
+    order: ClassVar[int] = 93
+    version: ClassVar[int] = 2
+    needs: ClassVar[tuple[str, ...]] = ("answer", "sources")
+
+    def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
+        known = ctx.taxonomies.wording.of(pair.language).known_abbreviations
+        title = material.dataset.title if material.dataset else ""
+        found = unexplained(f"{pair.question}\n{pair.answer}", tuple(material.sources.values()), title, known)
+        return Verdict(False, f"{found[0]!r} is not explained: {found[1]}") if found else ACCEPT
 
 
 @lru_cache(maxsize=8)

@@ -17,11 +17,10 @@ from scirgen.stages.filter.gates.form import (
     RepetitionGate,
     SchemaGate,
     TypeAnswerGate,
-    TypeQuestionGate,
 )
 from scirgen.stages.filter.gates.reference import ExampleLeakGate, MetadataEchoGate, PointingGate
-from scirgen.stages.filter.gates.substance import UnknownNameGate, VagueGate
 from scirgen.stages.filter.stage import select_gates
+from scirgen_embedded.gates import TypeQuestionGate, UnknownNameGate, VagueGate
 from tests.support.filtering import DATASET, DESCRIPTION, MATERIAL, pair, span, verdict
 
 GOOD = pair()

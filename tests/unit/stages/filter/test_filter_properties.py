@@ -13,9 +13,9 @@ from scirgen.core.records import Span
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.gates.duplicate import DuplicateGate
 from scirgen.stages.filter.gates.evidence import NotSupportedGate, NotVerbatimGate
-from scirgen.stages.filter.gates.form import RepetitionGate, TypeAnswerGate, TypeQuestionGate, repeated_share
+from scirgen.stages.filter.gates.form import RepetitionGate, TypeAnswerGate, repeated_share
 from scirgen.stages.filter.gates.reference import ExampleLeakGate, PointingGate, shown_examples
-from scirgen.stages.filter.gates.substance import UnknownNameGate, VagueGate
+from scirgen_embedded.gates import TypeQuestionGate, UnknownNameGate, VagueGate
 from tests.support.filtering import DATASET, MATERIAL, make_context, pair, span, verdict
 
 TEXT = st.text(st.sampled_from("abcdefghij klm nop?,.éü的雨"), max_size=60)

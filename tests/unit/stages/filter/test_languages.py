@@ -9,38 +9,31 @@ from pathlib import Path
 
 import pytest
 
-from scirgen.builtin import PLUGIN
 from scirgen.claims.conformance import question_problem
 from scirgen.core.config import Config
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.records import Dataset, QAPair, Span
-from scirgen.core.registry import Registry
+from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Gate, Material
 from scirgen.stages.filter.gates.evidence import NotSupportedGate
-from scirgen.stages.filter.gates.form import LanguageGate, SchemaGate, TypeAnswerGate, TypeQuestionGate
+from scirgen.stages.filter.gates.form import LanguageGate, SchemaGate, TypeAnswerGate
 from scirgen.stages.filter.gates.reference import PointingGate
-from scirgen.stages.filter.gates.substance import UnknownNameGate, VagueGate
 from scirgen.stages.filter.stage import select_gates, silent_gates
+from scirgen_embedded.gates import TypeQuestionGate, UnknownNameGate, VagueGate
 
 PAIRS = Path(__file__).with_name("language_pairs")
 LANGUAGES = ("de", "en", "es", "fr", "pt", "zh")
 TAXONOMIES = Taxonomies(Resources())
 
 
-def registry() -> Registry:
-    found = Registry()
-    found.add(PLUGIN)
-    return found
-
-
 def context(language: str, folder: Path) -> StageContext:
     resources = Resources()
     return StageContext(
         config=Config.model_validate({"language": language}), resources=resources, prompts=PromptLibrary(resources),
-        taxonomies=TAXONOMIES, registry=registry(), folder=folder, stage="filter", key="ds", fingerprint="f",
+        taxonomies=TAXONOMIES, registry=load_registry(), folder=folder, stage="filter", key="ds", fingerprint="f",
     )  # fmt: skip
 
 
@@ -187,7 +180,7 @@ def test_number_that_the_text_in_another_language_lacks_is_rejected(tmp_path: Pa
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_shipped_language_has_patterns_for_every_gate_that_needs_them(language: str) -> None:
     config = Config.model_validate({"language": language})
-    off = silent_gates(config, registry(), TAXONOMIES, "small")
+    off = silent_gates(config, load_registry(), TAXONOMIES, "small")
     assert off == (["unknown_name"] if language == "de" else []), "German writes every noun with a capital"
 
 

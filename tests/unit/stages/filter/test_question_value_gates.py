@@ -11,7 +11,8 @@ from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Material
 from scirgen.stages.filter.gates.duplicate import SameFactGate
 from scirgen.stages.filter.gates.form import AnswerInQuestionGate
-from scirgen.stages.filter.gates.substance import UnexplainedAbbreviationGate, UnknownNameGate
+from scirgen.stages.filter.gates.reference import UnexplainedAbbreviationGate
+from scirgen_embedded.gates import UnknownNameGate
 from tests.support.filtering import MATERIAL, pair, span, verdict
 from tests.support.questioning import make_context
 

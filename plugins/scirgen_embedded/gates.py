@@ -1,25 +1,44 @@
-"""Gates for the subject of a question: it must be stated, and must occur in the material."""
+"""Gates for questions of small models: their form, their subject, and the names in them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import ClassVar
 
-from scirgen.claims.abbreviations import unexplained
-from scirgen.claims.conformance import polarity
+from scirgen.claims.conformance import polarity, question_problem
 from scirgen.claims.support import spelled_out
 from scirgen.core.errors import ResourceError
 from scirgen.core.records import QAPair
-from scirgen.core.taxonomy import LanguageWording
-from scirgen.core.text.textmatch import content_words, names, stem, unspaced_without, words
+from scirgen.core.taxonomy import ENGLISH, LanguageWording
+from scirgen.core.text.textmatch import content_words, names, stem, words
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import ACCEPT, Material, PairGate, Verdict
 from scirgen.stages.filter.gates.form import foreign_material, type_of
 
+_UNSPACED = re.compile("[぀-ヿ㐀-䶿一-鿿豈-﫿가-힯]")
 _SHARED_BEGINNING = 4
 _NAME_WORTH = 3
 """A proper name narrows a search as much as three other words."""
+
+
+class TypeQuestionGate(PairGate):
+    """The question does not have the form of its type, by taxonomies/graesser.yaml."""
+
+    code: ClassVar[str] = "type_question"
+    explanation: ClassVar[str] = "The question does not have the form of its type (taxonomies/graesser.yaml)."
+    on_by_default: ClassVar[bool] = False
+    order: ClassVar[int] = 50
+    needs: ClassVar[tuple[str, ...]] = ("type",)
+
+    def speaks(self, language: str, wording: LanguageWording) -> bool:
+        return bool(wording.types) or language.split("-")[0] == ENGLISH
+
+    def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
+        kind = type_of(pair, ctx)
+        problem = question_problem(kind, pair.question) if kind else "has an unknown type"
+        return Verdict(False, f"the question {problem}") if problem else ACCEPT
 
 
 class VagueGate(PairGate):
@@ -32,7 +51,6 @@ class VagueGate(PairGate):
         "counts three times; a question type may ask for fewer)."
     )
     on_by_default: ClassVar[bool] = False
-    for_small: ClassVar[bool] = True
     order: ClassVar[int] = 75
     default_threshold: ClassVar[float | None] = 3
     needs: ClassVar[tuple[str, ...]] = ("type",)
@@ -44,7 +62,7 @@ class VagueGate(PairGate):
         wording = ctx.taxonomies.wording.of(pair.language)
         if not wording.generic_words:
             return ACCEPT  # the generic words of this language are unknown
-        asked = unspaced_without(pair.question, wording.generic_words)
+        asked = _unspaced_without(pair.question, wording.generic_words)
         telling = set(content_words(asked, wording.stop)) - _stems(wording.generic_words)
         worth = len(telling) + (_NAME_WORTH - 1) * len(telling & names(asked))
         least = self.threshold(ctx.config)
@@ -77,7 +95,6 @@ class UnknownNameGate(PairGate):
     code: ClassVar[str] = "unknown_name"
     explanation: ClassVar[str] = "The question contains a proper name that is not in the evidence, metadata or papers."
     on_by_default: ClassVar[bool] = False
-    for_small: ClassVar[bool] = True
     order: ClassVar[int] = 92
     version: ClassVar[int] = 4
     needs: ClassVar[tuple[str, ...]] = ("context",)
@@ -107,25 +124,13 @@ class UnknownNameGate(PairGate):
         return ACCEPT
 
 
-class UnexplainedAbbreviationGate(PairGate):
-    """Question and answer use an abbreviation that the material defines as a term, and neither spells it out."""
-
-    code: ClassVar[str] = "unexplained_abbreviation"
-    explanation: ClassVar[str] = (
-        "Question and answer use a term's abbreviation of two or three letters, "
-        'such as "FL" for fork length, that only the material '
-        "explains. Names of programmes, products and models may stand alone, and so may abbreviations of the "
-        "dataset's title."
-    )
-    order: ClassVar[int] = 93
-    version: ClassVar[int] = 2
-    needs: ClassVar[tuple[str, ...]] = ("answer", "sources")
-
-    def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
-        known = ctx.taxonomies.wording.of(pair.language).known_abbreviations
-        title = material.dataset.title if material.dataset else ""
-        found = unexplained(f"{pair.question}\n{pair.answer}", tuple(material.sources.values()), title, known)
-        return Verdict(False, f"{found[0]!r} is not explained: {found[1]}") if found else ACCEPT
+def _unspaced_without(text: str, phrases: Collection[str]) -> str:
+    """The text; in a language without spaces between words, the phrases are removed from it, longest first."""
+    if not _UNSPACED.search(text):
+        return text
+    for phrase in sorted(phrases, key=len, reverse=True):
+        text = text.replace(phrase, " ")
+    return text
 
 
 def _is_known(name: str, texts: Sequence[str]) -> bool:
