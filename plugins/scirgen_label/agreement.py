@@ -8,7 +8,7 @@ labels, clusters and strata. Who labelled what is `scirgen.release_files.labels`
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import fmean, median
 from typing import Any, Final, Literal, SupportsFloat
@@ -293,54 +293,6 @@ def non_inferiority(
     sd = math.sqrt(sum(w * (h - j - gap) ** 2 for h, j, w, _ in rows) / total * len(rows) / max(1, len(rows) - 1))
     bound = gap + float(_scipy_stats().t.ppf(0.95, units - 1)) * error
     return NonInferiority(len(rows), units, apart, judged, gap, bound, margin, bound < margin, sd)
-
-
-def anno_gpt(
-    humans: Sequence[Column],
-    settled: Column,
-    judge: Column,
-    clusters: Sequence[Hashable],
-    *,
-    order: Sequence[Value] = (),
-    resamples: int = 500,
-    seed: int = 0,
-) -> dict[str, dict[str, Any]]:
-    """The comparison of Anno-GPT (DORIS-MAE, NeurIPS 2023, table 1): rows macro F1, accuracy and, for ordered labels,
-    Spearman.
-
-    Columns: ``G&A`` judge and settled labels, ``H&H`` mean over pairs of people, ``G&H`` mean over judge and each
-    person, 95 % intervals of the last two, and ``p``: the two-sided p-value for no difference between them. Whole
-    clusters are resampled; with fewer than two there are neither intervals nor p. Values are fractions of 1, rounded to
-    six decimals.
-    """
-    measures: dict[str, Callable[[Column, Column], float | None]] = {"F1 macro": macro_f1, "accuracy": exact}
-    if order:
-        measures["Spearman"] = lambda a, b: spearman(a, b, order)
-    groups = list(_grouped(clusters).values())
-    draws = list(redrawn(groups, resamples, seed))
-    table: dict[str, dict[str, Any]] = {}
-    for name, measure in measures.items():
-
-        def both(picked: Sequence[int], measure: Callable[[Column, Column], float | None] = measure) -> tuple[Any, Any]:
-            people = [[h[i] for i in picked] for h in humans]
-            judged = [judge[i] for i in picked]
-            pairs = (measure(a, b) for n, a in enumerate(people) for b in people[n + 1 :])
-            return mean_known(pairs), mean_known(measure(a, judged) for a in people)
-
-        drawn = [both(picked) for picked in draws] if len(groups) > 1 else []
-        differences = [a - b for a, b in drawn if a is not None and b is not None]
-        low, high = sum(d <= 0 for d in differences), sum(d >= 0 for d in differences)
-        p = min(1.0, 2 * (min(low, high) + 1) / (len(differences) + 1)) if differences else None
-        people, judged = both(range(len(judge)))
-        table[name] = {
-            "G&A": measure(settled, judge),
-            "H&H": people,
-            "G&H": judged,
-            "H&H_ci95": percentile_interval(a for a, _ in drawn),
-            "G&H_ci95": percentile_interval(b for _, b in drawn),
-            "p": p,
-        }
-    return {name: {k: _rounded(v) for k, v in row.items()} for name, row in table.items()}
 
 
 def judge_items(margin: float, gap: float = 0.0, sd: float = SD_DORIS_MAE) -> int:
