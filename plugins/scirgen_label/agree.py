@@ -44,14 +44,13 @@ def measure(labels: LabelSet, *, resamples: int = 500) -> dict[str, Any]:
         items = labels.part(part)
         columns = {a: labels.column(a, items) for a in people}
         if sum(all(c[n] is not None for c in columns.values()) for n in range(len(items))) > 1:
-            found = agreement(
+            parts[part or "all"] = agreement(
                 columns,
                 [i.cluster for i in items],
                 order=labels.task.scale,
                 weights=[i.weight for i in items],
                 resamples=resamples,
             )
-            parts[part or "all"] = found.as_json()
     settled: dict[str, int] = {}
     for item in labels.items:
         how = labels.settled(item.id).how

@@ -14,7 +14,7 @@ from statistics import fmean, median
 from typing import Any, Final, Literal, SupportsFloat
 
 from scirgen.core.errors import InputError, require
-from scirgen_bench.intervals import Interval, percentile_interval, redrawn
+from scirgen_bench.intervals import percentile_interval, redrawn
 
 Value = str | int
 """A label: a word ("yes"), or a grade."""
@@ -105,45 +105,6 @@ def spearman(a: Column, b: Column, order: Sequence[Value] = ()) -> float | None:
     return _number(_scipy_stats().spearmanr([ranks[v] for v in x], [ranks[v] for v in y]).statistic)
 
 
-@dataclass(frozen=True)
-class Measured:
-    """A statistic with its 95 % bootstrap interval. A value that is not defined is None."""
-
-    value: float | None
-    interval: Interval | None = None
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """Measure how well annotators agree: alpha over all columns, the other statistics over pairs of columns.
-
-    Attributes:
-        items: items with at least two labels.
-        clusters: datasets or queries they come from; the bootstrap resamples these.
-        exact: share of equal labels (mean over pairs of annotators, as all but alpha).
-        exact_weighted: an estimate of the same share for the whole population, by the weights of the strata.
-        spearman, alpha_ordinal, kappa_quadratic: for ordered labels; None for labels without an order.
-        per_cluster: statistic -> median over clusters, where clusters have several items.
-    """
-
-    annotators: tuple[str, ...]
-    items: int
-    clusters: int
-    exact: Measured
-    exact_weighted: Measured
-    macro_f1: Measured
-    kappa: Measured
-    kappa_quadratic: Measured
-    alpha_nominal: Measured
-    alpha_ordinal: Measured
-    spearman: Measured
-    per_cluster: dict[str, float]
-
-    def as_json(self) -> dict[str, object]:
-        """Plain data, rounded to six decimals: the same on every machine."""
-        return {k: _rounded(v) for k, v in asdict(self).items()}
-
-
 def agreement(
     columns: Mapping[str, Column],
     clusters: Sequence[Hashable],
@@ -152,8 +113,11 @@ def agreement(
     weights: Sequence[float] | None = None,
     resamples: int = 500,
     seed: int = 0,
-) -> Agreement:
+) -> dict[str, Any]:
     """All statistics of agreement: over all items, with intervals, and as medians over clusters.
+
+    Alpha is over all columns, the other statistics are means over pairs of columns; those of ordered labels are None
+    without an order. ``exact_weighted`` estimates the share of equal labels for the whole population.
 
     Args:
         columns: annotator -> labels, one for each item.
@@ -162,6 +126,10 @@ def agreement(
         weights: how many items of the population each stands for.
         resamples: bootstrap resamples of whole clusters (percentile intervals); 0: no intervals.
         seed: of the resampling.
+
+    Returns:
+        Plain data, rounded to six decimals: ``items`` with two labels, their ``clusters``, each statistic's ``value``
+        (None if it is not defined) and 95 % ``interval``, and ``per_cluster``, the medians.
 
     Raises:
         InputError: fewer than two annotators.
@@ -177,11 +145,12 @@ def agreement(
     values = _statistics(table, weigh, range(len(clusters)), order)
     members = list(groups.values())
     drawn = [_statistics(table, weigh, picked, order) for picked in redrawn(members, resamples, seed)]
-    found = {k: Measured(v, percentile_interval(d[k] for d in drawn)) for k, v in values.items()}
+    found = {k: {"value": v, "interval": percentile_interval(d[k] for d in drawn)} for k, v in values.items()}
     apart = [_statistics(table, weigh, group, order) for group in members if len(group) > 1] if len(members) > 1 else []
     known = {k: [x for a in apart if (x := a[k]) is not None] for k in values}
     medians = {k: median(v) for k, v in known.items() if v}
-    return Agreement(tuple(names), len(usable), len({clusters[i] for i in usable}), **found, per_cluster=medians)
+    sizes = {"items": len(usable), "clusters": len({clusters[i] for i in usable})}
+    return {k: _rounded(v) for k, v in {"annotators": names, **sizes, **found, "per_cluster": medians}.items()}
 
 
 def _statistics(
