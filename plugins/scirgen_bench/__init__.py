@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING
 from scirgen import Plugin, Provided, __version__
 
 if TYPE_CHECKING:
-    from scirgen_bench.api import abenchmark_qa, benchmark_qa, benchmark_retrieval
+    from scirgen_bench.api import abenchmark_qa, audit, benchmark_qa, benchmark_retrieval
     from scirgen_bench.retriever import Ranking
 
-__all__ = ["PLUGIN", "ROOT", "Ranking", "abenchmark_qa", "benchmark_qa", "benchmark_retrieval"]
+__all__ = ["PLUGIN", "ROOT", "Ranking", "abenchmark_qa", "audit", "benchmark_qa", "benchmark_retrieval"]
 
 ROOT = Path(__file__).parent
 _COMMANDS = {
     "benchmark": "Measure retrievers and models on a release.",
     "leaderboard": "Compare benchmark results in a Markdown table.",
+    "audit": "Find defects in any question-answer set.",
     "analyze": "Compare question sets: types, Bloom levels, papers, words.",
     "calibrate": "Measure faithfulness scores on labelled answers and find thresholds.",
     "import": "Import a published dataset as a release.",
@@ -48,6 +49,10 @@ PLUGIN = Plugin(
             "queries, gold and hard negatives",
             "benchmark",
         ),
+        Provided("faithfulness", "semantic", "scirgen_bench.semantic:SemanticScorer", "SePer as published, soft"),
+        Provided("faithfulness", "semantic_hard", "scirgen_bench.semantic:HardSemanticScorer", "the same, hard"),
+        Provided("entailment", "lexical", "scirgen_bench.shared_words:SharedWords", "shared words; a baseline"),
+        Provided("settings", "semantic", "scirgen_bench.settings:SemanticConfig"),
         Provided(
             "reader", "scirgen-geo", "scirgen_bench.published.reader:GeoReader", "records of ScIRGen-Geo, as released"
         ),

@@ -20,7 +20,7 @@ from scirgen.api import resolve_config, run_pipeline
 from scirgen.cli.main import cli
 from scirgen.core.config import load_config
 from scirgen.core.registry import CONTRACTS, Registry, load_registry, shape_problems
-from scirgen.pipeline.observer import Silent
+from scirgen.pipeline.observer import Observer
 from scirgen.pipeline.plan import plan
 from scirgen.pipeline.store import StoredResult
 from scirgen.stages.release.parts import added_values, row_fields
@@ -83,7 +83,7 @@ async def test_examples_of_all_kinds_make_a_release_together(installed: Registry
         "release.formats": ["csv", "parquet", "squad", "beir"],
     }
     loaded, domain = resolve_config(domain="stations", flags=flags)
-    run = await run_pipeline(tmp_path / "run", loaded.config, domain, observer=Silent())
+    run = await run_pipeline(tmp_path / "run", loaded.config, domain, observer=Observer())
     assert run.outcome is not None and run.outcome.status in ("success", "partial")
     rows = (run.release / "csv" / "questions.csv").read_text().splitlines()
     assert rows[0] == "split,id,question,answer" and len(rows) > 1
@@ -188,7 +188,7 @@ KILLED = """
 import asyncio, json, os, signal, sys
 from pathlib import Path
 from scirgen.api import resolve_config, run_pipeline
-from scirgen.pipeline.observer import Silent
+from scirgen.pipeline.observer import Observer
 from scirgen_examples.word_counts import WordCountStage
 process, done = WordCountStage.process, []
 async def killed(self, item, ctx):
@@ -198,7 +198,7 @@ async def killed(self, item, ctx):
     return await process(self, item, ctx)
 WordCountStage.process = killed
 loaded, domain = resolve_config(domain="stations", flags=json.loads(sys.argv[2]))
-asyncio.run(run_pipeline(Path(sys.argv[1]), loaded.config, domain, observer=Silent()))
+asyncio.run(run_pipeline(Path(sys.argv[1]), loaded.config, domain, observer=Observer()))
 """
 
 
@@ -229,7 +229,7 @@ async def test_a_run_killed_in_a_plugin_s_step_ends_with_the_same_release(instal
     assert any(r.added()["frequent_words"] for r in scirgen.Release(tmp_path / "killed").rows())
 
 
-class Done(Silent):
+class Done(Observer):
     """Notes the stages of the items that were executed, not reused."""
 
     def __init__(self) -> None:
@@ -260,7 +260,7 @@ def test_example_retriever_and_entailment_model_work(installed: Registry) -> Non
     assert retriever.search(["anything"], 1).documents.tolist() == [[1]]
     made = installed.get("entailment", "equal")(ModelURI.parse("equal:texts"), {}, None, None)
     yes, no = asyncio.run(made.entail([("Ice is thin.", "ice is thin"), ("Ice is thin.", "ice is thick")]))
-    assert yes.entails and not no.entails
+    assert yes.entailment > 0.5 > no.entailment
 
 
 def test_docs_show_the_example_of_each_kind() -> None:
