@@ -12,13 +12,14 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, create_model
+from pydantic import create_model
 
 from scirgen.core.errors import ModelError
 from scirgen.core.fingerprint import derived_seed
 from scirgen.core.prompts import PromptLibrary
 from scirgen.llm.session import ChatSession
 from scirgen.release_files.release import ReleaseRow
+from scirgen_bench.metrics import Figures
 
 REFUSAL: Final = "UNANSWERABLE"
 """The word with which a model refuses, where the release has questions without an answer."""
@@ -27,10 +28,9 @@ _SUPPORT: Final = {"support": 1.0, "partial_support": 0.5, "not_support": 0.0, "
 Label = Literal["support", "partial_support", "not_support", "contradicted"]
 
 
-class NuggetScore(BaseModel):
+class NuggetScore(Figures):
     """One answer's nuggets; ``strict`` is None if none of them is vital."""
 
-    model_config = ConfigDict(frozen=True)
     strict: float | None
     lenient: float
     contradicted: float

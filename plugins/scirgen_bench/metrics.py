@@ -6,10 +6,18 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict
 
 from scirgen.core.errors import require
 from scirgen_bench.intervals import drawn_clusters, percentile_interval
 from scirgen_bench.retriever import Ranking
+
+
+class Figures(BaseModel):
+    """Base of measured figures."""
+
+    model_config = ConfigDict(frozen=True)
+
 
 # Name in our tables -> ir-measures' notation.
 MEASURES: dict[str, str] = {

@@ -14,7 +14,7 @@ from itertools import count
 from pathlib import Path
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field
 
 from scirgen.core.config import Config
 from scirgen.core.errors import ModelError
@@ -30,15 +30,13 @@ from scirgen.llm.session import ChatSession
 from scirgen.release_files.release import Release, ReleaseRow
 from scirgen_bench.answer_metrics import THRESHOLD, question_entails
 from scirgen_bench.honesty import NuggetScore, nugget_scores, rate, refused
-from scirgen_bench.metrics import Clusters, too_few
+from scirgen_bench.metrics import Clusters, Figures, too_few
 from scirgen_bench.questions import is_answerable, questions_of_split
 from scirgen_bench.retriever import make_retriever
 
 
-class Answered(BaseModel):
+class Answered(Figures):
     """One answer with its scores; a metric that does not apply to the question's form is None."""
-
-    model_config = ConfigDict(frozen=True)
 
     query: str
     question_type: str = ""
@@ -55,15 +53,13 @@ class Answered(BaseModel):
     nuggets: NuggetScore | None = None
 
 
-class SystemRow(BaseModel):
+class SystemRow(Figures):
     """One line of the table: the mean of each metric over the questions that it applies to; None if it applies to none.
 
     ``failed`` counts questions without an answer. ``unjudged`` counts answers that the entailment model could not read
     (too long for its window); accuracy leaves them out. ``interval`` is the 95 % bootstrap interval of the accuracy; it
     redraws datasets. Abstention and nuggets (`honesty`) are None where the release has no such questions.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     system: str
     k: int
@@ -82,28 +78,24 @@ class SystemRow(BaseModel):
     nuggets_contradicted: float | None = None
 
 
-class Cell(BaseModel):
+class Cell(Figures):
     """One line of a breakdown: the same figures over the questions of one form, level or type."""
-
-    model_config = ConfigDict(frozen=True)
 
     by: str
     value: str
     row: SystemRow
 
 
-class QAReport(BaseModel):
+class QAReport(Figures):
     """The output of ``scirgen benchmark qa --json``."""
-
-    model_config = ConfigDict(frozen=True)
 
     release: str
     split: str
     entailment: str
     threshold: float = THRESHOLD
     rows: list[SystemRow]
-    cells: list[Cell] = []
-    notes: list[str] = []
+    cells: list[Cell] = Field(default_factory=list)
+    notes: list[str] = Field(default_factory=list)
     answers: list[Answered]
 
 

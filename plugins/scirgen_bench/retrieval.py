@@ -15,12 +15,11 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict
 
 from scirgen.core.errors import InputError
 from scirgen.core.registry import Registry
 from scirgen.release_files.release import CorpusDocument, Release, ReleaseRow
-from scirgen_bench.metrics import RELEVANT, Clusters, PerQuery, holm, means, per_query, too_few
+from scirgen_bench.metrics import RELEVANT, Clusters, Figures, PerQuery, holm, means, per_query, too_few
 from scirgen_bench.own_paper import OWN_PAPER, own_paper
 from scirgen_bench.questions import questions_of_split
 from scirgen_bench.retriever import Identified, Ranking, Retriever, Tunable, complete_specs, make_retriever
@@ -36,10 +35,8 @@ _BREAKDOWNS: dict[str, Callable[[ReleaseRow], str]] = {
 }
 
 
-class BreakdownRow(BaseModel):
+class BreakdownRow(Figures):
     """The metrics of one retriever on one group of questions."""
-
-    model_config = ConfigDict(frozen=True)
 
     retriever: str
     setting: str
@@ -49,10 +46,8 @@ class BreakdownRow(BaseModel):
     metrics: dict[str, float]
 
 
-class TestRow(BaseModel):
+class TestRow(Figures):
     """Paired test of two retrievers on the same questions; ``p_holm`` is corrected for all tests of the setting."""
-
-    model_config = ConfigDict(frozen=True)
 
     setting: str
     metric: str
@@ -63,11 +58,9 @@ class TestRow(BaseModel):
     p_holm: float
 
 
-class RetrievalReport(BaseModel):
+class RetrievalReport(Figures):
     """The output of ``scirgen benchmark retrieval --json``. ``rows`` holds one flat mapping per retriever and
     setting."""
-
-    model_config = ConfigDict(frozen=True)
 
     release: str
     split: str

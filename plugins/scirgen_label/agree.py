@@ -14,7 +14,6 @@ from scirgen_bench.intervals import wilson
 from scirgen_label.agreement import (
     FEW_CLUSTERS,
     agreement,
-    anno_gpt,
     exact,
     kappa,
     macro_f1,
@@ -45,14 +44,13 @@ def measure(labels: LabelSet, *, resamples: int = 500) -> dict[str, Any]:
         items = labels.part(part)
         columns = {a: labels.column(a, items) for a in people}
         if sum(all(c[n] is not None for c in columns.values()) for n in range(len(items))) > 1:
-            found = agreement(
+            parts[part or "all"] = agreement(
                 columns,
                 [i.cluster for i in items],
                 order=labels.task.scale,
                 weights=[i.weight for i in items],
                 resamples=resamples,
             )
-            parts[part or "all"] = found.as_json()
     settled: dict[str, int] = {}
     for item in labels.items:
         how = labels.settled(item.id).how
@@ -148,7 +146,6 @@ def verdicts(
             "kappa": kappa(settled, column),
             "macro_f1": macro_f1(settled, column),
         }
-        table = anno_gpt(humans, settled, column, [i.cluster for i in items], order=labels.task.scale)
         found.append(
             {
                 "judge": judge.judge,
@@ -160,7 +157,6 @@ def verdicts(
                 "result": result.as_json(),
                 "failed": dict(judge.failed),
                 "against_settled": {k: None if v is None else round(v, 6) for k, v in against.items()},
-                "anno_gpt": table,
             }
         )
     return found
@@ -245,7 +241,8 @@ def _judge_lines(judge: Mapping[str, Any], readers: str) -> list[str]:
     )
     if judge["failed"]:
         lines.append("  without a label: " + ", ".join(f"{n} {code}" for code, n in judge["failed"].items()))
-    lines += _anno_gpt_lines(judge["anno_gpt"])
+    against = ", ".join(f"{k} {_cell(v)}" for k, v in judge["against_settled"].items())
+    lines.append(f"  with the labels that {readers} settled on: {against}")
     if judge["part"] == "dev":
         lines.append(
             "  On dev items this is for improving the judge. It decides nothing: add --test when the judge is final."
@@ -255,21 +252,6 @@ def _judge_lines(judge: Mapping[str, Any], readers: str) -> list[str]:
     else:
         lines.append('  NOT PASSED: the bound is not below the margin. Its labels stay "unvalidated".')
     return lines
-
-
-def _anno_gpt_lines(table: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """DORIS-MAE's Table 1, in percent. G is the judge, H the annotators, A the labels that they settled on."""
-    head = f"  {'':12}{'G&A':>8}{'H&H':>8}{'G&H':>8}{'H&H 95 %':>15}{'G&H 95 %':>15}{'p':>7}"
-    return [head, *(_anno_gpt_line(name, row) for name, row in table.items())]
-
-
-def _anno_gpt_line(name: str, row: Mapping[str, Any]) -> str:
-    values = "".join("       -" if row[k] is None else f"{100 * row[k]:8.2f}" for k in ("G&A", "H&H", "G&H"))
-    spans = "".join(
-        f"{'-' if row[k] is None else f'{100 * row[k][0]:.2f}-{100 * row[k][1]:.2f}':>15}"
-        for k in ("H&H_ci95", "G&H_ci95")
-    )
-    return f"  {name:12}{values}{spans}{'-' if row['p'] is None else format(row['p'], '.2f'):>7}"
 
 
 def _cell(value: float | None, interval: Sequence[float] | None = None) -> str:

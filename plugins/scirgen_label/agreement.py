@@ -8,13 +8,13 @@ labels, clusters and strata. Who labelled what is `scirgen.release_files.labels`
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import fmean, median
 from typing import Any, Final, Literal, SupportsFloat
 
 from scirgen.core.errors import InputError, require
-from scirgen_bench.intervals import Interval, percentile_interval, redrawn
+from scirgen_bench.intervals import percentile_interval, redrawn
 
 Value = str | int
 """A label: a word ("yes"), or a grade."""
@@ -105,45 +105,6 @@ def spearman(a: Column, b: Column, order: Sequence[Value] = ()) -> float | None:
     return _number(_scipy_stats().spearmanr([ranks[v] for v in x], [ranks[v] for v in y]).statistic)
 
 
-@dataclass(frozen=True)
-class Measured:
-    """A statistic with its 95 % bootstrap interval. A value that is not defined is None."""
-
-    value: float | None
-    interval: Interval | None = None
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """Measure how well annotators agree: alpha over all columns, the other statistics over pairs of columns.
-
-    Attributes:
-        items: items with at least two labels.
-        clusters: datasets or queries they come from; the bootstrap resamples these.
-        exact: share of equal labels (mean over pairs of annotators, as all but alpha).
-        exact_weighted: an estimate of the same share for the whole population, by the weights of the strata.
-        spearman, alpha_ordinal, kappa_quadratic: for ordered labels; None for labels without an order.
-        per_cluster: statistic -> median over clusters, where clusters have several items.
-    """
-
-    annotators: tuple[str, ...]
-    items: int
-    clusters: int
-    exact: Measured
-    exact_weighted: Measured
-    macro_f1: Measured
-    kappa: Measured
-    kappa_quadratic: Measured
-    alpha_nominal: Measured
-    alpha_ordinal: Measured
-    spearman: Measured
-    per_cluster: dict[str, float]
-
-    def as_json(self) -> dict[str, object]:
-        """Plain data, rounded to six decimals: the same on every machine."""
-        return {k: _rounded(v) for k, v in asdict(self).items()}
-
-
 def agreement(
     columns: Mapping[str, Column],
     clusters: Sequence[Hashable],
@@ -152,8 +113,11 @@ def agreement(
     weights: Sequence[float] | None = None,
     resamples: int = 500,
     seed: int = 0,
-) -> Agreement:
+) -> dict[str, Any]:
     """All statistics of agreement: over all items, with intervals, and as medians over clusters.
+
+    Alpha is over all columns, the other statistics are means over pairs of columns; those of ordered labels are None
+    without an order. ``exact_weighted`` estimates the share of equal labels for the whole population.
 
     Args:
         columns: annotator -> labels, one for each item.
@@ -162,6 +126,10 @@ def agreement(
         weights: how many items of the population each stands for.
         resamples: bootstrap resamples of whole clusters (percentile intervals); 0: no intervals.
         seed: of the resampling.
+
+    Returns:
+        Plain data, rounded to six decimals: ``items`` with two labels, their ``clusters``, each statistic's ``value``
+        (None if it is not defined) and 95 % ``interval``, and ``per_cluster``, the medians.
 
     Raises:
         InputError: fewer than two annotators.
@@ -177,11 +145,12 @@ def agreement(
     values = _statistics(table, weigh, range(len(clusters)), order)
     members = list(groups.values())
     drawn = [_statistics(table, weigh, picked, order) for picked in redrawn(members, resamples, seed)]
-    found = {k: Measured(v, percentile_interval(d[k] for d in drawn)) for k, v in values.items()}
+    found = {k: {"value": v, "interval": percentile_interval(d[k] for d in drawn)} for k, v in values.items()}
     apart = [_statistics(table, weigh, group, order) for group in members if len(group) > 1] if len(members) > 1 else []
     known = {k: [x for a in apart if (x := a[k]) is not None] for k in values}
     medians = {k: median(v) for k, v in known.items() if v}
-    return Agreement(tuple(names), len(usable), len({clusters[i] for i in usable}), **found, per_cluster=medians)
+    sizes = {"items": len(usable), "clusters": len({clusters[i] for i in usable})}
+    return {k: _rounded(v) for k, v in {"annotators": names, **sizes, **found, "per_cluster": medians}.items()}
 
 
 def _statistics(
@@ -293,54 +262,6 @@ def non_inferiority(
     sd = math.sqrt(sum(w * (h - j - gap) ** 2 for h, j, w, _ in rows) / total * len(rows) / max(1, len(rows) - 1))
     bound = gap + float(_scipy_stats().t.ppf(0.95, units - 1)) * error
     return NonInferiority(len(rows), units, apart, judged, gap, bound, margin, bound < margin, sd)
-
-
-def anno_gpt(
-    humans: Sequence[Column],
-    settled: Column,
-    judge: Column,
-    clusters: Sequence[Hashable],
-    *,
-    order: Sequence[Value] = (),
-    resamples: int = 500,
-    seed: int = 0,
-) -> dict[str, dict[str, Any]]:
-    """The comparison of Anno-GPT (DORIS-MAE, NeurIPS 2023, table 1): rows macro F1, accuracy and, for ordered labels,
-    Spearman.
-
-    Columns: ``G&A`` judge and settled labels, ``H&H`` mean over pairs of people, ``G&H`` mean over judge and each
-    person, 95 % intervals of the last two, and ``p``: the two-sided p-value for no difference between them. Whole
-    clusters are resampled; with fewer than two there are neither intervals nor p. Values are fractions of 1, rounded to
-    six decimals.
-    """
-    measures: dict[str, Callable[[Column, Column], float | None]] = {"F1 macro": macro_f1, "accuracy": exact}
-    if order:
-        measures["Spearman"] = lambda a, b: spearman(a, b, order)
-    groups = list(_grouped(clusters).values())
-    draws = list(redrawn(groups, resamples, seed))
-    table: dict[str, dict[str, Any]] = {}
-    for name, measure in measures.items():
-
-        def both(picked: Sequence[int], measure: Callable[[Column, Column], float | None] = measure) -> tuple[Any, Any]:
-            people = [[h[i] for i in picked] for h in humans]
-            judged = [judge[i] for i in picked]
-            pairs = (measure(a, b) for n, a in enumerate(people) for b in people[n + 1 :])
-            return mean_known(pairs), mean_known(measure(a, judged) for a in people)
-
-        drawn = [both(picked) for picked in draws] if len(groups) > 1 else []
-        differences = [a - b for a, b in drawn if a is not None and b is not None]
-        low, high = sum(d <= 0 for d in differences), sum(d >= 0 for d in differences)
-        p = min(1.0, 2 * (min(low, high) + 1) / (len(differences) + 1)) if differences else None
-        people, judged = both(range(len(judge)))
-        table[name] = {
-            "G&A": measure(settled, judge),
-            "H&H": people,
-            "G&H": judged,
-            "H&H_ci95": percentile_interval(a for a, _ in drawn),
-            "G&H_ci95": percentile_interval(b for _, b in drawn),
-            "p": p,
-        }
-    return {name: {k: _rounded(v) for k, v in row.items()} for name, row in table.items()}
 
 
 def judge_items(margin: float, gap: float = 0.0, sd: float = SD_DORIS_MAE) -> int:

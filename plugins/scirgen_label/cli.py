@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -16,6 +18,7 @@ from scirgen.core.taxonomy import Taxonomies
 from scirgen.pipeline.views.view import open_view
 from scirgen.release_files.labels import TASKS, LabelSet, Part, TaskName
 from scirgen_bench.retriever import split_specs
+from scirgen_bench.tasks.pools import PoolSettings
 from scirgen_bench.tasks.taxonomies import facets_of
 from scirgen_label.agree import as_text, keep_earlier, measure, verdicts, write
 from scirgen_label.draw import Request
@@ -25,15 +28,7 @@ from scirgen_label.links import FacetSource, LinkSource
 from scirgen_label.merge import merge as merge_files
 from scirgen_label.pages import MAILABLE, write_pages
 from scirgen_label.plan import pilot_figures, plan_text
-from scirgen_label.sources import (
-    FileSource,
-    Pooling,
-    QueryFile,
-    RunSource,
-    Source,
-    TaskSource,
-    counted,
-)
+from scirgen_label.sources import FileSource, QueryFile, RunSource, Source, TaskSource, counted
 from scirgen_label.table import export as export_labels
 
 _TASK = click.Choice(list(TASKS))
@@ -47,35 +42,48 @@ def label() -> None:
     """
 
 
-def _source(
-    closing: ExitStack,
-    path: Path,
-    task: TaskName,
-    resources: Resources,
-    pooling: Pooling,
-    of: str | None,
-    split: str | None,
-) -> Source:
-    taxonomies = Taxonomies(resources)
-    if of and task != "relevance":
-        raise click.UsageError("--of names a retrieval task whose pool is graded: it needs --task relevance")
-    if task == "relevance":
-        return TaskSource(path, of, facets_of(taxonomies), pooling, split)
-    if task in ("link", "facet"):
-        if not (path / "run.db").is_file():
-            raise click.UsageError(f"--task {task} needs a run")
-        view = closing.enter_context(open_view(path))
-        return LinkSource(view) if task == "link" else FacetSource(view)
-    if task == "query" and path.is_file():
-        return QueryFile(path)
-    if (path / "run.db").is_file() and split is None:
-        return RunSource(closing.enter_context(open_view(path)), taxonomies, load_registry().names("faithfulness"))
-    return FileSource(path, taxonomies, split)
+@dataclass(frozen=True)
+class _Population:
+    """The options that say what is labelled."""
 
+    source: Path
+    task: TaskName
+    of: str | None
+    pool_with: str
+    depth: int
+    limit: int
+    split: str | None
+    domain: str | None
+    overrides: Path | None
 
-def _resources(domain: str | None, overrides: Path | None) -> Resources:
-    _, pack = resolve_config(domain=domain)
-    return Resources(pack, overrides)
+    @property
+    def resources(self) -> Resources:
+        """Guidelines and taxonomies."""
+        _, pack = resolve_config(domain=self.domain)
+        return Resources(pack, self.overrides)
+
+    @contextmanager
+    def opened(self) -> Iterator[Source]:
+        """The source of its candidates."""
+        path, task, taxonomies = self.source, self.task, Taxonomies(self.resources)
+        if self.of and task != "relevance":
+            raise click.UsageError("--of names a retrieval task whose pool is graded: it needs --task relevance")
+        if task == "relevance":
+            specs = tuple(split_specs(self.pool_with))
+            settings = PoolSettings(self.split or "test", specs, self.depth, limit=self.limit)
+            yield TaskSource(path, self.of, facets_of(taxonomies), settings, load_registry())
+        elif task in ("link", "facet"):
+            if not (path / "run.db").is_file():
+                raise click.UsageError(f"--task {task} needs a run")
+            with open_view(path) as view:
+                yield LinkSource(view) if task == "link" else FacetSource(view)
+        elif task == "query" and path.is_file():
+            yield QueryFile(path)
+        elif (path / "run.db").is_file() and self.split is None:
+            with open_view(path) as view:
+                yield RunSource(view, taxonomies, load_registry().names("faithfulness"))
+        else:
+            yield FileSource(path, taxonomies, self.split)
 
 
 _margin = click.option(
@@ -85,12 +93,12 @@ _margin = click.option(
     type=click.FloatRange(0, 1, min_open=True),
     help="Largest gap a judge may have.",
 )
-_from = click.argument("source", type=click.Path(path_type=Path, exists=True))
 _folder = click.argument("folder", metavar="L/", type=click.Path(path_type=Path, exists=True, file_okay=False))
 _domain = click.option("--domain", help="Domain whose guidelines and taxonomies are used.")
 _overrides = click.option("--overrides", type=PATH, help="Folder with your own prompts and taxonomies.")
-_split = click.option("--split", type=SPLIT, help="Use only this split of a release or file.")
-_POOLING = (
+_POPULATION = (
+    click.argument("source", type=click.Path(path_type=Path, exists=True)),
+    click.option("--task", required=True, type=_TASK, help="What will be asked."),
     click.option(
         "--of",
         help="relevance: a retrieval task of the release (facets, aspects, recommend). [default: its questions]",
@@ -100,50 +108,32 @@ _POOLING = (
     ),
     click.option("--depth", default=10, show_default=True, help="relevance: documents of each retriever for a query."),
     click.option("--limit", default=50, show_default=True, help="relevance: number of queries, spread over the split."),
+    click.option("--split", type=SPLIT, help="Use only this split of a release or file."),
+    _domain,
+    _overrides,
 )
 
 
-def _pooling_options(command: Callable[..., None]) -> Callable[..., None]:
-    for option in reversed(_POOLING):
+def _population_options(command: Callable[..., None]) -> Callable[..., None]:
+    for option in reversed(_POPULATION):
         command = option(command)
     return command
 
 
-def _pooling(pool_with: str, depth: int, limit: int) -> Pooling:
-    return Pooling(load_registry(), split_specs(pool_with), depth, limit)
-
-
 @label.command()
-@_from
-@click.option("--task", required=True, type=_TASK, help="What will be asked.")
+@_population_options
 @_margin
 @click.option("--pilot", type=PATH, help="agreement.json of a pilot, whose spread and gap are used.")
-@_pooling_options
-@_split
-@_domain
-def plan(
-    source: Path,
-    task: TaskName,
-    margin: float,
-    pilot: Path | None,
-    of: str | None,
-    pool_with: str,
-    depth: int,
-    limit: int,
-    split: str | None,
-    domain: str | None,
-) -> None:
+def plan(margin: float, pilot: Path | None, **given: Any) -> None:
     """Say how many labels are needed, and why. SOURCE is a run, or any file that `scirgen audit` reads."""
-    figures = pilot_figures(pilot) if pilot else None
-    with ExitStack() as closing:
-        opened = _source(closing, source, task, _resources(domain, None), _pooling(pool_with, depth, limit), of, split)
-        verdicts = counted(opened.candidates(), "verdict")
-    click.echo(plan_text(str(source), verdicts, task, margin, figures))
+    figures, population = pilot_figures(pilot) if pilot else None, _Population(**given)
+    with population.opened() as source:
+        verdicts = counted(source.candidates(), "verdict")
+    click.echo(plan_text(str(population.source), verdicts, population.task, margin, figures))
 
 
 @label.command()
-@_from
-@click.option("--task", required=True, type=_TASK, help="What will be asked.")
+@_population_options
 @click.option("--n", "test", required=True, type=click.IntRange(min=1), help="Number of items in the test part.")
 @click.option(
     "--dev",
@@ -174,33 +164,19 @@ def plan(
     type=click.Path(path_type=Path, exists=True),
     help="Earlier L/ whose items become dev; the test part is new.",
 )
-@_pooling_options
-@_split
-@_domain
-@_overrides
 def draw(
-    source: Path, task: TaskName, test: int, dev: int, strata: str, annotators: str, language_models: str, out: Path,
-    seed: int, power: float,
-    margin: float, follow: Path | None, of: str | None, pool_with: str, depth: int, limit: int, split: str | None,
-    domain: str | None, overrides: Path | None,
+    test: int, dev: int, strata: str, annotators: str, language_models: str, out: Path, seed: int, power: float,
+    margin: float, follow: Path | None, **given: Any,
 ) -> None:  # fmt: skip
     """Draw a sample and freeze it. SOURCE is a run, or any file that `scirgen audit` reads."""
-    resources = _resources(domain, overrides)
+    population = _Population(**given)
     request = Request(
-        task,
-        test,
-        dev,
-        tuple(names_in(strata)),
-        tuple(names_in(annotators)),
-        seed,
-        power,
-        margin,
-        LabelSet(follow) if follow else None,
-        tuple(names_in(language_models)),
-    )
-    with ExitStack() as closing:
-        opened = _source(closing, source, task, resources, _pooling(pool_with, depth, limit), of, split)
-        made = draw_sample(opened, source.name, request, PromptLibrary(resources).get(f"label/{task}"), out)
+        population.task, test, dev, tuple(names_in(strata)), tuple(names_in(annotators)), seed, power, margin,
+        LabelSet(follow) if follow else None, tuple(names_in(language_models)),
+    )  # fmt: skip
+    guideline = PromptLibrary(population.resources).get(f"label/{population.task}")
+    with population.opened() as source:
+        made = draw_sample(source, population.source.name, request, guideline, out)
     sample = made.sample
     click.echo(f"{out}: sample {sample.id}, task {sample.task}, guideline {sample.guideline}")
     width = max(len("stratum"), *(len(s.name) for s in sample.strata))

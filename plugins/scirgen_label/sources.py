@@ -3,7 +3,7 @@ reads."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -53,17 +53,6 @@ class Material:
     shown: dict[str, Shown] = field(default_factory=dict)
     contexts: dict[str, str] = field(default_factory=dict)
     papers: dict[str, Path] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Pooling:
-    """The way documents are pooled for the task ``relevance``: the retrievers, and new documents that each of them
-    adds."""
-
-    registry: Registry
-    pool_with: Sequence[str] = ("bm25", "tfidf")
-    depth: int = 10
-    limit: int = 50
 
 
 class Source(Protocol):
@@ -243,7 +232,7 @@ class TaskSource:
     documents."""
 
     def __init__(
-        self, release: Path, task: str | None, facets: Facets, pooling: Pooling, split: str | None = None
+        self, release: Path, task: str | None, facets: Facets, settings: PoolSettings, registry: Registry
     ) -> None:
         """Open the task (by default the release's own questions) and pool it.
 
@@ -252,12 +241,9 @@ class TaskSource:
         """
         opened = open_task(Release(release), task)
         self.kind = f"task {opened.name}, pooled"
-        settings = PoolSettings(
-            split=split or "test", pool_with=tuple(pooling.pool_with), depth=pooling.depth, limit=pooling.limit
-        )
         everything = queries_to_grade(opened, settings)
         queries = pooled_queries(opened, settings)
-        pool = make_pool(opened, queries, settings, pooling.registry)
+        pool = make_pool(opened, queries, settings, registry)
         self._asked = {f"{a.query.id}|{a.document}": a for a in to_grade(everything, queries, pool)}
         self._need = {q.id: q.parent or "" for q in everything if q.form in ("aspect", "sub_aspect")}
         self._documents = {d.id: d for d in opened.documents()}

@@ -34,6 +34,7 @@ from scirgen_bench.tasks.task_files import (
 )
 from scirgen_bench.tasks.taxonomies import Facets, facets_of
 from scirgen_tasks.abstract_facets import sentence_facets
+from scirgen_tasks.recipes.checks import coined_names
 from scirgen_tasks.recipes.facets import corrected
 from scirgen_tasks.settings import settings
 
@@ -42,7 +43,6 @@ NEEDS_DATA = ("sentence", "keyphrases")
 
 _OPEN = re.compile(r"^(?:cc\d?-|cc0|public-domain|odc|ogl|pddl|odbl|mit$|apache)", re.I)
 _PROFILES = {"facets": "csfcube", "aspects": "doris"}
-_COINED = re.compile(r"\b(?=[\w-]*[A-Z][\w-]*[A-Z0-9])[A-Z]?[\w-]{2,}\b")
 _LONG_TITLE = 32
 
 
@@ -236,7 +236,7 @@ def without_names(text: str, datasets: Iterable[Dataset], *, scrub: bool) -> str
     for dataset in datasets:
         for name in _names(dataset):
             found = re.compile(
-                rf"(?<![^\W_]){re.escape(name)}(?![^\W_])", 0 if _COINED.fullmatch(name) and not scrub else re.I
+                rf"(?<![^\W_]){re.escape(name)}(?![^\W_])", 0 if coined_names(name) == [name] and not scrub else re.I
             )
             if not found.search(text):
                 continue
@@ -249,7 +249,7 @@ def without_names(text: str, datasets: Iterable[Dataset], *, scrub: bool) -> str
 def _names(dataset: Dataset) -> list[str]:
     title = dataset.title.strip()
     short = re.split(r"[:(（：]", title)[0].strip()
-    names = [title, *([short] if len(words(short)) >= 3 else []), *_COINED.findall(title), *filter(None, [dataset.doi])]
+    names = [title, *([short] if len(words(short)) >= 3 else []), *coined_names(title), *filter(None, [dataset.doi])]
     return list(dict.fromkeys(names))
 
 

@@ -53,7 +53,7 @@ class PairMetric(evaluate.Metric):  # type: ignore[misc]  # evaluate ships no ty
         return [type(self).of_pair(*pair) for pair in zip(*texts, strict=True)]
 
     def counts(self, value: float) -> float:
-        """What a value adds to the mean."""
+        """Give a value its weight in the mean."""
         return value
 
 

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 
 from scirgen.core.errors import InputError
 from scirgen.core.registry import Registry
-from scirgen_bench.metrics import Clusters, too_few
+from scirgen_bench.metrics import Clusters, Figures, too_few
 from scirgen_bench.retrieval import TestRow, file_name, paired_tests, write_run
 from scirgen_bench.retriever import (
     Identified,
@@ -33,10 +32,8 @@ EVALUATED = ("sentence", "keyphrases", "complex", "sub_query", "facet")
 """Forms of queries that are asked on their own; aspects are parts of other queries."""
 
 
-class TaskRow(BaseModel):
+class TaskRow(Figures):
     """One retriever on one group of queries: all of them, a facet, or a form."""
-
-    model_config = ConfigDict(frozen=True)
 
     retriever: str
     group: str
@@ -47,10 +44,8 @@ class TaskRow(BaseModel):
     seconds: float
 
 
-class TaskReport(BaseModel):
+class TaskReport(Figures):
     """The output of ``scirgen benchmark retrieval --task T --json FILE``. Metrics are unrounded fractions of 1."""
-
-    model_config = ConfigDict(frozen=True)
 
     release: str
     task: str

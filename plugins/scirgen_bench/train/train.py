@@ -106,7 +106,12 @@ def train_retriever(
         MissingExtraError: sentence-transformers[train] is not installed.
         ModelAccessError: no such base model.
     """
-    st = _sentence_transformers()
+    with require("train", "training retrievers"):
+        import torch
+        from datasets import Dataset
+        from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
+
+        from scirgen_bench.train.loss import QuestionLoss, in_order
     texts = {d.id: f"{d.title} {d.text}" for d in release.corpus(settings.setting)}
     train, dev = _learned_and_selected(release, texts, settings)
     model = load(SENTENCE, base)
@@ -121,13 +126,13 @@ def train_retriever(
     examples = _examples(train, texts, settings)
     _freeze(model, settings.frozen_layers)
     corpus = [texts[d] for d in sorted(texts)]
-    arguments = st["SentenceTransformerTrainingArguments"](
+    arguments = SentenceTransformerTrainingArguments(
         output_dir=str(checkpoints),
         max_steps=settings.steps,
         per_device_train_batch_size=settings.batch,
         learning_rate=settings.learning_rate,
         warmup_steps=max(1, settings.steps // 10),
-        batch_sampler=st["in_order"],
+        batch_sampler=in_order,
         eval_strategy="steps",
         eval_steps=settings.evaluate_every,
         save_strategy="steps",
@@ -139,16 +144,16 @@ def train_retriever(
         report_to=[],
         disable_tqdm=True,
         bf16=settings.bf16,
-        use_cpu=not st["accelerator"].is_available(),
+        use_cpu=not torch.accelerator.is_available(),
         seed=settings.seed,
         data_seed=settings.seed,
     )
-    trainer = st["SentenceTransformerTrainer"](
+    trainer = SentenceTransformerTrainer(
         model=model,
         args=arguments,
-        train_dataset=st["Dataset"].from_list(list(_rows(examples, corpus))),
-        loss=st["QuestionLoss"](model, examples),
-        evaluator=_evaluator(st, dev, texts, settings),
+        train_dataset=Dataset.from_list(list(_rows(examples, corpus))),
+        loss=QuestionLoss(model, examples),
+        evaluator=_evaluator(dev, texts, settings),
     )
     before = trainer.evaluate()
     resumed = any(checkpoints.glob("checkpoint-*"))
@@ -168,24 +173,6 @@ def train_retriever(
     }
     (out / "training.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
     return record
-
-
-def _sentence_transformers() -> Mapping[str, Any]:
-    with require("train", "training retrievers"):
-        import sentence_transformers as st
-        import torch
-        from datasets import Dataset
-
-        from scirgen_bench.train.loss import Evaluator, QuestionLoss, in_order
-    return {
-        "SentenceTransformerTrainer": st.SentenceTransformerTrainer,
-        "SentenceTransformerTrainingArguments": st.SentenceTransformerTrainingArguments,
-        "Dataset": Dataset,
-        "Evaluator": Evaluator,
-        "QuestionLoss": QuestionLoss,
-        "in_order": in_order,
-        "accelerator": torch.accelerator,
-    }
 
 
 def _pairs(release: Release, task: TrainingTask, split: str, texts: Mapping[str, str]) -> _Split:
@@ -279,14 +266,16 @@ def _rows(examples: Sequence[Example], corpus: Sequence[str]) -> Iterator[dict[s
         yield {"document": corpus[example.document], **questions, "label": label}
 
 
-def _evaluator(st: Mapping[str, Any], dev: _Split, texts: Mapping[str, str], settings: TrainingSettings) -> Any:
+def _evaluator(dev: _Split, texts: Mapping[str, str], settings: TrainingSettings) -> Any:
+    from scirgen_bench.train.loss import Evaluator
+
     random = Random(settings.seed)
     queries = sorted(dev.gold)
     chosen = queries if len(queries) <= settings.dev_queries else random.sample(queries, settings.dev_queries)
     documents = {d for q in chosen for d in dev.gold[q]}
     rest = sorted(set(texts) - documents)
     documents |= set(random.sample(rest, max(0, min(len(rest), settings.dev_documents - len(documents)))))
-    return st["Evaluator"](
+    return Evaluator(
         settings.bf16,
         queries={str(i): q for i, q in enumerate(chosen)},
         corpus={d: texts[d] for d in sorted(documents)},
