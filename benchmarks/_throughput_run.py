@@ -20,8 +20,8 @@ from scirgen.core.runtime import rare_collections
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.llm.open import open_sessions
 from scirgen.llm.server.openai_compat import OpenAIChat
-from scirgen.pipeline.engine import LocalEngine
-from scirgen.pipeline.observer import Silent
+from scirgen.pipeline.engine import Engine
+from scirgen.pipeline.observer import Observer
 from scirgen.pipeline.plan import PLAN
 from scirgen.pipeline.runner import Runner
 from scirgen.pipeline.store import Store
@@ -132,7 +132,7 @@ async def run(url: str, datasets: int, items: int, concurrency: int, out: Path) 
         )
         stages: dict[str, Stage] = {s.stage: Nothing(s.stage) for s in PLAN}
         stages |= {"generate": Ask(items), "filter": FilterStage()}
-        await Runner(store, ctx, stages, LocalEngine(config), Synthetic(datasets), Silent()).run()
+        await Runner(store, ctx, stages, Engine(config), Synthetic(datasets), Observer()).run()
         usage = sessions.usage()
         rows = store.db.execute("SELECT COUNT(*) FROM replies WHERE spoiled = 0").fetchone()[0]
         done = store.db.execute(

@@ -24,7 +24,7 @@ from benchmarks._memory import peak_mb
 from scirgen import SourceSetup
 from scirgen.core.config import CollectConfig, HttpConfig
 from scirgen.stages.collect.catalogues.datacite import DataCiteSource
-from scirgen.stages.collect.files.folder import LocalSource
+from scirgen.stages.collect.files.folder import FolderSource
 from scirgen.stages.collect.pages import pages
 from scirgen.stages.collect.source import Source
 from scirgen.testing.web import Answer, Asked, LoopbackServer
@@ -77,7 +77,7 @@ def walk(kind: str, place: str, cache: str) -> dict[str, float]:
     http = HttpConfig(allow_private_addresses=True, requests_per_second=1e6)
     if kind.startswith("local"):
         papers = Path(cache) / "papers" if kind == "local+papers" else None
-        return asyncio.run(_walk(LocalSource(SourceSetup(input=Path(place), papers=papers))))
+        return asyncio.run(_walk(FolderSource(SourceSetup(input=Path(place), papers=papers))))
     setup = SourceSetup(cache=Path(cache), options={"base_url": place}, http=http)
     return asyncio.run(_walk(DataCiteSource(setup)))
 

@@ -30,9 +30,9 @@ from scirgen.core.records import Dataset, Paper, QAPair, Rejection, Span
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.pipeline.engine import LocalEngine
+from scirgen.pipeline.engine import Engine
 from scirgen.pipeline.manifest import build_manifest, write_manifest
-from scirgen.pipeline.observer import Silent
+from scirgen.pipeline.observer import Observer
 from scirgen.pipeline.plan import PLAN
 from scirgen.pipeline.runner import Runner
 from scirgen.pipeline.store import Store
@@ -93,7 +93,7 @@ def make(folder: Path, source: Slice) -> None:
     with Store(folder / "run.db") as store:
         ctx = StageContext(config, resources, PromptLibrary(resources), Taxonomies(resources), Registry(), folder)
         stages: dict[str, Stage] = {s.stage: Asking(s.stage) for s in PLAN}
-        asyncio.run(Runner(store, ctx, stages, LocalEngine(config), source, Silent()).run())
+        asyncio.run(Runner(store, ctx, stages, Engine(config), source, Observer()).run())
         write_manifest(folder, store, build_manifest(config, ctx, stages, {}))
 
 

@@ -29,8 +29,8 @@ from scirgen.core.records import Dataset, Paper, QAPair, Rejection
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.pipeline.engine import LocalEngine
-from scirgen.pipeline.observer import Silent
+from scirgen.pipeline.engine import Engine
+from scirgen.pipeline.observer import Observer
 from scirgen.pipeline.plan import PLAN
 from scirgen.pipeline.runner import Runner
 from scirgen.pipeline.store import Store
@@ -113,7 +113,7 @@ def run_once(folder: Path, count: int, kb: float) -> float:
     with Store(folder / "run.db") as store:
         ctx = StageContext(config, resources, PromptLibrary(resources), Taxonomies(resources), Registry(), folder)
         stages: dict[str, Stage] = {s.stage: StandIn(s.stage, kb) for s in PLAN}
-        asyncio.run(Runner(store, ctx, stages, LocalEngine(config), SyntheticSource(count), Silent()).run())
+        asyncio.run(Runner(store, ctx, stages, Engine(config), SyntheticSource(count), Observer()).run())
     return time.perf_counter() - started
 
 

@@ -29,8 +29,8 @@ from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.llm.cache import ReplyCache
 from scirgen.llm.open import open_sessions
-from scirgen.pipeline.engine import Engine, LocalEngine
-from scirgen.pipeline.observer import Silent
+from scirgen.pipeline.engine import Engine
+from scirgen.pipeline.observer import Observer
 from scirgen.pipeline.plan import PLAN
 from scirgen.pipeline.runner import Runner
 from scirgen.pipeline.store import Store, StoredResult
@@ -102,7 +102,7 @@ def registry() -> Registry:
     return made
 
 
-class Clock(Silent):
+class Clock(Observer):
     """When the first item that is not collected was done."""
 
     first: float | None = None
@@ -131,7 +131,7 @@ async def run_once(engine_name: str, workers: int, papers: list[Path], copies: i
         ctx = StageContext(
             config, resources, prompts, Taxonomies(resources), plugins, folder, sessions.chat, sessions.score
         )
-        engine: Engine = RayEngine(config) if engine_name == "ray" else LocalEngine(config)
+        engine: Engine = RayEngine(config) if engine_name == "ray" else Engine(config)
         await engine.start(ctx, sessions, replies)
         stages: dict[str, Stage] = {s.stage: plugins.get("stage", s.stage)() for s in PLAN}
         await Runner(store, ctx, stages, engine, PaperSource(papers, copies), clock).run()

@@ -28,8 +28,8 @@ from scirgen.llm.base import Capabilities, ModelIdentity
 from scirgen.llm.cache import ReplyCache
 from scirgen.llm.chat_session import CachedChatSession
 from scirgen.llm.score_session import CachedScoreSession
-from scirgen.pipeline.engine import LocalEngine
-from scirgen.pipeline.observer import Silent
+from scirgen.pipeline.engine import Engine
+from scirgen.pipeline.observer import Observer
 from scirgen.pipeline.plan import PLAN
 from scirgen.pipeline.runner import Runner
 from scirgen.pipeline.store import Store
@@ -39,7 +39,7 @@ from scirgen.stages.collect.open import open_source
 from scirgen.testing.models import STAGE, Call, FakeChat, FakeScores
 
 
-class OneAtATime(LocalEngine):
+class OneAtATime(Engine):
     """Runs items one after the other and adds up what each stage takes."""
 
     def __init__(self) -> None:
@@ -84,7 +84,7 @@ async def measure(arguments: argparse.Namespace, folder: Path) -> dict[str, obje
         ctx = StageContext(config, resources, prompts, Taxonomies(resources), registry, folder, chat, score)
         source = open_source(config, registry, domain, folder)
         began, cpu = time.perf_counter(), time.process_time()
-        await Runner(store, ctx, build_stages(registry), engine, source, Silent()).run()
+        await Runner(store, ctx, build_stages(registry), engine, source, Observer()).run()
         wall, cpu = time.perf_counter() - began, time.process_time() - cpu
         accepted = StoreView(store).funnel()["tag"]["outputs"]
         sizes = dict(

@@ -16,12 +16,11 @@ from scirgen.commands.merge.merge import Permitted, merge_runs
 from scirgen.core.config import Config
 from scirgen.core.errors import ScirgenError
 from scirgen.core.records import QAPair, Record
-from scirgen.core.registry import load_registry
-from scirgen.core.resources import Domain, Resources
+from scirgen.core.resources import Domain
 from scirgen.core.resources import find_domain as find_domain
 from scirgen.core.resources import resolve_config as resolve_config
 from scirgen.core.runtime import blocking
-from scirgen.pipeline.observer import Observer, Several, Silent
+from scirgen.pipeline.observer import Observer, Several
 from scirgen.pipeline.progress import NotebookObserver, in_notebook
 from scirgen.pipeline.record_codec import record_id
 from scirgen.pipeline.run import build_stages as build_stages
@@ -34,8 +33,6 @@ from scirgen.report import write_report
 from scirgen.stages.collect.source import Source
 
 if TYPE_CHECKING:
-    from scirgen.commands.audit import Audit
-    from scirgen.commands.tables import Rows
     from scirgen.report.profile import Profile
 
 R = TypeVar("R", bound=Record)
@@ -174,7 +171,7 @@ async def agenerate(out: str | Path, **given: Unpack[Options]) -> Run:
     """`generate` for asynchronous code: ``run = await scirgen.agenerate("runs/first", domain="geo")``."""
     config, pack = _resolved(given)
     observer = given.get("observer")
-    shown = NotebookObserver() if observer is None and in_notebook() else nullcontext(observer or Silent())
+    shown = NotebookObserver() if observer is None and in_notebook() else nullcontext(observer or Observer())
     with shown as watching:
         return await run_pipeline(Path(out), config, pack, source=_own_source(given), observer=watching)
 
@@ -204,7 +201,7 @@ async def astream(out: str | Path, **given: Unpack[Options]) -> AsyncGenerator[Q
             await asyncio.wait([work])
 
 
-class _Pairs(Silent):
+class _Pairs(Observer):
     """Passes on the pairs that the tag stage produces."""
 
     def __init__(self, to: asyncio.Queue[QAPair | None]) -> None:
@@ -320,7 +317,7 @@ def merge(
     """
     permitted = Permitted(mixed=mixed, partial=partial, first_wins=first_wins)
     file, folder = Path(config_file) if config_file else None, Path(out)
-    outcome = merge_runs(folder, [Path(p) for p in parts], permitted, file, settings or {}, observer or Silent())
+    outcome = merge_runs(folder, [Path(p) for p in parts], permitted, file, settings or {}, observer or Observer())
     if report:
         write_report(folder)
     return Run(folder, outcome)
@@ -380,28 +377,6 @@ def inspect(run: str | Path, id: str) -> list[Record]:
             for record in (*result.outputs(), *result.rejections())
             if type(record).__name__ == kind and record_id(record).startswith(id)
         ]
-
-
-def audit(
-    file: Rows,
-    *,
-    split: str | None = None,
-    domain: str | None = None,
-    settings: Mapping[str, object] | None = None,
-) -> Audit:
-    """Find defects in a question-answer set (a run, a release, ScIRGen-Geo, BEIR, a table, a list, a DataFrame) with
-    the gates that need no model.
-
-    Raises:
-        InputError: the file is none of these.
-    """
-    from scirgen.commands.audit import READS, open_rows
-    from scirgen.commands.audit import audit as run_audit
-
-    flags = dict(settings or {})
-    loaded, pack = resolve_config(domain=domain, flags=flags, reads=READS)
-    opened = open_rows(file, split, str(flags.get("language", "")))
-    return run_audit(opened, loaded.config, Resources(pack), load_registry())
 
 
 def profile(run: str | Path, dataset: str) -> Profile:

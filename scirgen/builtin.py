@@ -37,13 +37,13 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "hf": ("scirgen.llm.local.transformers_scoring:TransformersScoring", "transformers in process", "local"),
     },
     "source": {
-        "local": ("scirgen.stages.collect.files.folder:LocalSource", "a folder or file of records"),
+        "local": ("scirgen.stages.collect.files.folder:FolderSource", "a folder or file of records"),
         "papers": ("scirgen.pipeline.papers_source:PapersSource", "a folder of papers, one record per paper"),
         "datacite": (
             "scirgen.stages.collect.catalogues.datacite:DataCiteSource",
             "DataCite by query, repository or prefix",
         ),
-        "oaipmh": ("scirgen.stages.collect.catalogues.oaipmh:OaiSource", "any OAI-PMH repository", "sources"),
+        "oaipmh": ("scirgen.stages.collect.services.oaipmh:OaiSource", "any OAI-PMH repository"),
         "ckan": ("scirgen.stages.collect.catalogues.ckan:CkanSource", "any CKAN portal"),
         "huggingface": (
             "scirgen.stages.collect.catalogues.huggingface:HuggingFaceSource",
@@ -92,8 +92,6 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "same_fact": ("scirgen.stages.filter.gates.duplicate:SameFactGate",),
     },
     "faithfulness": {
-        "semantic": ("scirgen.stages.filter.faithfulness.semantic:SemanticScorer", "SePer as published, soft"),
-        "semantic_hard": ("scirgen.stages.filter.faithfulness.semantic:HardSemanticScorer", "SePer as published, hard"),
         "nli": ("scirgen.stages.filter.faithfulness.judged:EntailmentScorer", "an entailment model on passages"),
         "llm_judge": (
             "scirgen.stages.filter.faithfulness.judged:JudgeScorer",
@@ -109,15 +107,13 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "hf": ("scirgen.llm.encoders.entailment:ClassifierEntailment", "a classifier", "local"),
         "decision": ("scirgen.llm.encoders.entailment:DecisionEntailment", "a decision model on a server"),
         "score": ("scirgen.llm.encoders.entailment:ScorerEntailment", "the scorer's yes against its no"),
-        "lexical": ("scirgen.llm.encoders.entailment:LexicalEntailment", "shared words; a baseline"),
     },
     "engine": {
-        "local": ("scirgen.pipeline.engine:LocalEngine", "asyncio on this machine"),
+        "local": ("scirgen.pipeline.engine:Engine", "asyncio on this machine"),
     },
     "match_strategy": {
         "auto": ("scirgen.stages.match.judge:AutoStrategy", "rules first, the model for undecided cases"),
         "mention": ("scirgen.stages.match.mention:MentionStrategy", "named or cited where data are used"),
-        "datafinder": ("scirgen.stages.match.mention:DataFinderStrategy", "cited, and named twice"),
         "model": ("scirgen.stages.match.judge:ModelStrategy", "the generator judges the nearest sentences"),
     },
     "generation_strategy": {

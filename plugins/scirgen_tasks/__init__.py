@@ -35,6 +35,9 @@ PLUGIN = Plugin(
             Provided("query_recipe", name, f"scirgen_tasks.recipes.{name}:{name.capitalize()}Recipe", about)
             for name, about in _RECIPES.items()
         ),
+        Provided(
+            "match_strategy", "datafinder", "scirgen_tasks.datafinder:DataFinderStrategy", "cited, and named twice"
+        ),
         Provided("resources", "scirgen-tasks", "scirgen_tasks:ROOT"),
     ),
 )

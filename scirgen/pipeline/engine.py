@@ -1,8 +1,6 @@
-"""The default engine: asyncio in this process. CPU-heavy stages bring their own worker processes."""
+"""The engine: asyncio in this process. CPU-heavy stages bring their own worker processes."""
 
 from __future__ import annotations
-
-from typing import Protocol
 
 from scirgen.core.config import Config
 from scirgen.llm.cache import ReplyCache
@@ -10,34 +8,22 @@ from scirgen.llm.open import Sessions
 from scirgen.stages.base import Stage, StageContext, StageResult, WorkItem
 
 
-class Engine(Protocol):
-    """Runs items. The runner remains the only writer; an engine never touches the store."""
+class Engine:
+    """Runs items on the event loop of this process; a plugin's engine has the same methods and runs them elsewhere.
+
+    The runner remains the only writer; an engine never touches the store.
+    """
+
+    def __init__(self, config: Config) -> None:
+        """Engines are made with the run's settings."""
 
     async def start(self, ctx: StageContext, sessions: Sessions, replies: ReplyCache) -> None:
         """Prepare (connect, start workers). Replies from workers are put into ``replies`` and counted in
         ``sessions``."""
-        ...
 
     async def execute(self, stage: Stage, item: WorkItem, ctx: StageContext) -> StageResult:
         """Run ``stage.process(item, ctx)``; exceptions are passed on unchanged."""
-        ...
-
-    async def aclose(self) -> None:
-        """Release the workers."""
-        ...
-
-
-class LocalEngine:
-    """Runs items on the event loop of this process."""
-
-    def __init__(self, config: Config) -> None:
-        self._config = config
-
-    async def start(self, ctx: StageContext, sessions: Sessions, replies: ReplyCache) -> None:
-        """Nothing to start."""
-
-    async def execute(self, stage: Stage, item: WorkItem, ctx: StageContext) -> StageResult:
         return await stage.process(item, ctx)
 
     async def aclose(self) -> None:
-        """Nothing to close."""
+        """Release the workers."""

@@ -8,7 +8,6 @@ import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol
 
 from scirgen.core.errors import StoreError
 from scirgen.core.files.jsonl import write_rows
@@ -18,36 +17,21 @@ from scirgen.core.version import __version__
 from scirgen.pipeline.store import StoredResult
 
 
-class Observer(Protocol):
-    """Receives events in the order in which they happen. Must not block."""
+class Observer:
+    """Receives events in the order in which they happen. It ignores them; a subclass overrides what it wants, and must
+    not block."""
 
     def planned(self, stage: str, count: int) -> None:
         """New items of a stage are known."""
-        ...
 
     def finished(self, result: StoredResult, *, reused: bool, seconds: float) -> None:
         """An item has a result; ``reused`` if it was already in the store."""
-        ...
 
     def note(self, message: str) -> None:
         """A line for the user."""
-        ...
 
 
-class Silent:
-    """Observes nothing."""
-
-    def planned(self, stage: str, count: int) -> None:
-        """Ignored."""
-
-    def finished(self, result: StoredResult, *, reused: bool, seconds: float) -> None:
-        """Ignored."""
-
-    def note(self, message: str) -> None:
-        """Ignored."""
-
-
-class Several:
+class Several(Observer):
     """Passes everything on to several observers."""
 
     def __init__(self, *observers: Observer) -> None:
@@ -70,7 +54,7 @@ def _no_link(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NOFOLLOW, 0o666)
 
 
-class JsonLog:
+class JsonLog(Observer):
     """Structured log in RUN/log.jsonl: one JSON line per event, without text of prompts or papers.
 
     Events: ``start``, ``item``, ``failure`` (after its item), ``note``, ``end``.
@@ -96,9 +80,6 @@ class JsonLog:
     def ended(self, status: str, **details: object) -> None:
         """Log the end; a run without this line was killed."""
         self._write(event="end", status=status, **details)
-
-    def planned(self, stage: str, count: int) -> None:
-        """Not logged, since `finished` is enough."""
 
     def finished(self, result: StoredResult, *, reused: bool, seconds: float) -> None:
         """One line for each item that was worked on."""

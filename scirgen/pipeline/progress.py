@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from scirgen.pipeline.observer import Silent
+from scirgen.pipeline.observer import Observer
 from scirgen.pipeline.plan import PLAN
 from scirgen.pipeline.store import StoredResult
 
@@ -32,7 +32,7 @@ class _Counts:
         self.busy = 0.0
 
 
-class ScreenObserver(Silent):
+class ScreenObserver(Observer):
     """Counts events and shows them as a live table, or as a line every ten seconds (every minute if nothing
     happens)."""
 

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from scirgen.core.errors import StoreError
 from scirgen.core.files.writer import Writer, store_error
@@ -181,9 +182,8 @@ class Store:
                     [(dataset_id, stage, k, round) for k in keys],
                 )
             return
-        with self.guarded():
-            rows = self.db.execute("SELECT key FROM members WHERE dataset_id=? AND stage=?", (dataset_id, stage))
-            known = {key for (key,) in rows}
+        rows = self.rows("SELECT key FROM members WHERE dataset_id=? AND stage=?", dataset_id, stage)
+        known = {key for (key,) in rows}
         if known == set(keys):
             return
         with self.transaction():
@@ -296,55 +296,57 @@ class Store:
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
+    def rows(self, query: str, *values: object) -> list[Any]:
+        """What a query finds."""
+        with self.guarded():
+            return self.db.execute(query, values).fetchall()
+
+    def row(self, query: str, *values: object) -> Any:
+        """The first row that a query finds; None if there is none."""
+        return next(iter(self.rows(query, *values)), None)
+
     def get(self, stage: str, key: str, fingerprint: str) -> StoredResult | None:
         """The result under this fingerprint, whatever its status."""
-        with self.guarded():
-            row = self.db.execute(
-                f"SELECT {COLUMNS} FROM results r WHERE stage=? AND key=? AND fingerprint=?",
-                (stage, key, fingerprint),
-            ).fetchone()
+        where = "stage=? AND key=? AND fingerprint=?"
+        row = self.row(f"SELECT {COLUMNS} FROM results r WHERE {where}", stage, key, fingerprint)
         return StoredResult(*row) if row else None
 
     def page(self, cursor: str) -> tuple[str, str | None, str] | None:
         """(fingerprint, next cursor, JSON list of dataset ids) of a page read before."""
-        with self.guarded():
-            row = self.db.execute("SELECT fingerprint, next, dataset_ids FROM pages WHERE cursor=?", (cursor,))
-            found: tuple[str, str | None, str] | None = row.fetchone()
+        found: tuple[str, str | None, str] | None = self.row(
+            "SELECT fingerprint, next, dataset_ids FROM pages WHERE cursor=?", cursor
+        )
         return found
 
     def next_run(self) -> int:
         """The number of a new run over this store: above all that datasets were seen in."""
-        with self.guarded():
-            (seen,) = self.db.execute("SELECT COALESCE(MAX(seen), 0) FROM datasets").fetchone()
+        (seen,) = self.row("SELECT COALESCE(MAX(seen), 0) FROM datasets")
         return max(int(self.meta("run") or 0), int(seen)) + 1
 
     def member(self, dataset_id: str, stage: str, key: str) -> int | None:
         """Number of the result that an item of a dataset's path points at; None: to do, or not on its path."""
-        with self.guarded():
-            row = self.db.execute(
-                "SELECT result_id FROM members WHERE dataset_id=? AND stage=? AND key=?", (dataset_id, stage, key)
-            ).fetchone()
+        where = "dataset_id=? AND stage=? AND key=?"
+        row = self.row(f"SELECT result_id FROM members WHERE {where}", dataset_id, stage, key)
         return row[0] if row else None
 
     def completed(self, dataset_id: str) -> str:
         """The fingerprint for which the dataset's path is complete, or ""."""
-        with self.guarded():
-            row = self.db.execute("SELECT fingerprint FROM datasets WHERE id=?", (dataset_id,)).fetchone()
+        row = self.row("SELECT fingerprint FROM datasets WHERE id=?", dataset_id)
         return row[0] if row else ""
 
     def members(self, dataset_id: str, stages: Sequence[str]) -> Iterator[StoredResult]:
         """The results a dataset's path points at, by stage and key."""
         marks = ",".join("?" * len(stages))
-        with self.guarded():
-            rows = self.db.execute(
-                f"SELECT {COLUMNS} FROM members m JOIN results r ON r.id=m.result_id "
-                f"WHERE m.dataset_id=? AND m.stage IN ({marks}) ORDER BY m.stage, m.key",
-                (dataset_id, *stages),
-            ).fetchall()
+        rows = self.rows(
+            f"SELECT {COLUMNS} FROM members m JOIN results r ON r.id=m.result_id "
+            f"WHERE m.dataset_id=? AND m.stage IN ({marks}) ORDER BY m.stage, m.key",
+            dataset_id,
+            *stages,
+        )
         return (StoredResult(*row) for row in rows)
 
     def meta(self, key: str) -> str | None:
-        row = self.db.execute("SELECT value FROM meta WHERE key=?", (key,)).fetchone()
+        row = self.row("SELECT value FROM meta WHERE key=?", key)
         return row[0] if row else None
 
     # -- life cycle ------------------------------------------------------------------------------------------------

@@ -10,6 +10,8 @@ from typing import Any
 
 from aiohttp import web
 
+from scirgen.testing.faults import error
+
 Answer = Callable[[dict[str, Any]], Awaitable[tuple[int, Any]]]
 """Answers one request's body: HTTP status and JSON."""
 
@@ -54,12 +56,12 @@ class Batches:
 
     async def _content(self, request: web.Request) -> web.Response:
         content = self.files.get(request.match_info["id"])
-        return web.Response(body=content) if content is not None else _missing()
+        return web.Response(body=content) if content is not None else error(404, "No such object")
 
     async def _create(self, request: web.Request) -> web.StreamResponse:
         wanted = await request.json()
         if wanted["input_file_id"] not in self.files:
-            return _missing()
+            return error(404, "No such object")
         batch = {
             "id": f"batch_{len(self.made) + 1}",
             "object": "batch",
@@ -104,8 +106,8 @@ class Batches:
             }
             (good if status < 400 else bad).append(row)
         for line in lines[len(done) :]:
-            error = {"code": f"batch_{end}", "message": f"This request was {end}."}
-            bad.append({"id": "r", "custom_id": line["custom_id"], "response": None, "error": error})
+            fault = {"code": f"batch_{end}", "message": f"This request was {end}."}
+            bad.append({"id": "r", "custom_id": line["custom_id"], "response": None, "error": fault})
         batch["status"] = end
         for key, rows in (("output_file_id", good), ("error_file_id", bad)):
             # Results come in no particular order.
@@ -116,8 +118,4 @@ class Batches:
 
     async def _retrieve(self, request: web.Request) -> web.Response:
         batch = self.made.get(request.match_info["id"])
-        return web.json_response(batch) if batch else _missing()
-
-
-def _missing() -> web.Response:
-    return web.json_response({"error": {"message": "No such object", "type": "invalid_request_error"}}, status=404)
+        return web.json_response(batch) if batch else error(404, "No such object")

@@ -17,11 +17,17 @@ Fault = Callable[["Faults", web.Request, Body], Awaitable[web.StreamResponse | N
 """Makes the faulty answer from a good one; None breaks the connection."""
 
 
+def error(status: int, message: str, code: str | None = None, headers: Mapping[str, str] | None = None) -> web.Response:
+    """An answer with an error, in OpenAI's form."""
+    kind = "invalid_request_error" if status < 500 else "server_error"
+    body = {"error": {"message": message, "type": kind, "param": None, "code": code}}
+    return web.json_response(body, status=status, headers=headers)
+
+
 def _status(status: int, message: str, headers: Mapping[str, str] | None = None) -> Fault:
     async def answer(faults: Faults, request: web.Request, good: Body) -> web.StreamResponse:
-        error = {"error": {"message": message, "type": "server_error", "param": None, "code": None}}
         extra = {k: v.format(retry_after=faults.retry_after_s) for k, v in (headers or {}).items()}
-        return web.json_response(error, status=status, headers=extra)
+        return error(status, message, headers=extra)
 
     return answer
 
@@ -165,10 +171,7 @@ class Faults:
             return None
         self.injected["dead"] += 1
         message = {401: "Incorrect API key provided", 404: "The model was unloaded: model not found"}
-        error = {
-            "error": {"message": message.get(self.die_with, "going down"), "type": "x", "param": None, "code": None}
-        }
-        return web.json_response(error, status=self.die_with)
+        return error(self.die_with, message.get(self.die_with, "going down"))
 
     def draw(self, request_hash: str) -> str | None:
         """The fault of this attempt, None for a good answer."""

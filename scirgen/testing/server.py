@@ -15,7 +15,7 @@ from aiohttp import web
 
 from scirgen.testing import replies
 from scirgen.testing.batches import Batches
-from scirgen.testing.faults import BATCH_FAULTS, FAULTS, Faults
+from scirgen.testing.faults import BATCH_FAULTS, FAULTS, Faults, error
 
 
 class FakeServer:
@@ -104,55 +104,42 @@ class FakeServer:
         )
 
     async def _chat(self, request: web.Request) -> web.StreamResponse:
-        body = await request.json()
-        refusal = self._refusal(body)
-        if refusal is not None:
-            return refusal
-        kind = (body.get("response_format") or {}).get("type")
-        if kind == "json_schema" and not self.json_schema:
-            return _error(400, "response_format of type json_schema is not supported")
-        return await self._answer(request, body, lambda: self._reply(body))
+        return await self._answer(request, self._reply)
 
     async def _batched(self, body: dict[str, Any]) -> tuple[int, Any]:
         """The answer to a request of a batch; faults of a connection do not occur in one."""
-        if body.get("model") != self.model:
-            return 404, {"error": {"message": f"The model {body.get('model')!r} does not exist"}}
-        if (body.get("response_format") or {}).get("type") == "json_schema" and not self.json_schema:
-            return 400, {"error": {"message": "response_format of type json_schema is not supported"}}
+        answer: web.StreamResponse | None = self._refusal(body)
         name, good = request_hash(body), self._reply(body)
-        fault = self.faults.draw(name)
+        fault = self.faults.draw(name) if answer is None else None
         if fault is not None and fault in BATCH_FAULTS:
             answer = await FAULTS[fault](self.faults, cast(web.Request, None), good)
-            assert isinstance(answer, web.Response) and answer.text is not None
-            if answer.status >= 400:
-                return answer.status, json.loads(answer.text)
-            good = json.loads(answer.text)
-        else:
+        elif answer is None:
             self.answered[name] += 1
-        return 200, good
+            return 200, good
+        assert isinstance(answer, web.Response) and answer.text is not None
+        return answer.status, json.loads(answer.text)
 
     async def _completions(self, request: web.Request) -> web.StreamResponse:
-        body = await request.json()
-        refusal = self._refusal(body)
-        if refusal is not None:
-            return refusal
-        if not self.logprobs and (body.get("echo") or body.get("prompt_logprobs") is not None):
-            return _error(400, "echo is not supported")
-        return await self._answer(request, body, lambda: replies.completion(body))
+        return await self._answer(request, replies.completion)
 
     async def _decisions(self, request: web.Request) -> web.StreamResponse:
-        body = await request.json()
-        refusal = self._refusal(body)
-        return refusal or await self._answer(request, body, lambda: replies.decision(body))
+        return await self._answer(request, replies.decision)
 
     def _refusal(self, body: dict[str, Any]) -> web.Response | None:
         if body.get("model") != self.model:
-            return _error(404, f"The model {body.get('model')!r} does not exist", code="model_not_found")
+            return error(404, f"The model {body.get('model')!r} does not exist", code="model_not_found")
+        if (body.get("response_format") or {}).get("type") == "json_schema" and not self.json_schema:
+            return error(400, "response_format of type json_schema is not supported")
+        if not self.logprobs and (body.get("echo") or body.get("prompt_logprobs") is not None):
+            return error(400, "echo is not supported")
         return None
 
     async def _answer(
-        self, request: web.Request, body: dict[str, Any], make: Callable[[], dict[str, Any]]
+        self, request: web.Request, make: Callable[[dict[str, Any]], dict[str, Any]]
     ) -> web.StreamResponse:
+        body = await request.json()
+        if (refusal := self._refusal(body)) is not None:
+            return refusal
         dead = self.faults.dead(sum(self.answered.values())) if self.faults.die_after is not None else None
         if dead is not None:
             return dead
@@ -165,7 +152,7 @@ class FakeServer:
                 await asyncio.sleep(self.latency_s)
             if request.transport is None:  # the client has gone and will not get this answer, so do not count it
                 raise ConnectionResetError
-            good = make()
+            good = make(body)
             if fault is not None:
                 answer = await FAULTS[fault](self.faults, request, good)
                 if answer is None:
@@ -188,9 +175,3 @@ _LOG.addFilter(
 def request_hash(body: dict[str, Any]) -> str:
     """The name of a request in ``/stats``; equal requests have equal hashes."""
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()[:16]
-
-
-def _error(status: int, message: str, code: str | None = None) -> web.Response:
-    return web.json_response(
-        {"error": {"message": message, "type": "invalid_request_error", "param": None, "code": code}}, status=status
-    )

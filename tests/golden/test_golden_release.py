@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 
 from scirgen.api import resolve_config, run_pipeline
-from scirgen.pipeline.observer import Silent
+from scirgen.pipeline.observer import Observer
 from scirgen.testing.server import FakeServer
 from tests.support.small_runs import release_bytes
 
@@ -30,7 +30,7 @@ async def test_fake_run_releases_the_pinned_files(tmp_path: Path) -> None:
             "seed": 0,
         }
         loaded, domain = resolve_config(domain="geo", flags=flags)
-        run = await run_pipeline(tmp_path, loaded.config, domain, observer=Silent())
+        run = await run_pipeline(tmp_path, loaded.config, domain, observer=Observer())
     assert run.outcome is not None and run.outcome.status == "success"
     files = {name: sha for name, sha in release_bytes(tmp_path).items() if name not in FREE}
     whole = hashlib.sha256("".join(f"{sha}  {name}\n" for name, sha in files.items()).encode()).hexdigest()

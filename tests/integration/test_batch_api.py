@@ -21,7 +21,7 @@ from scirgen.core.registry import load_registry
 from scirgen.llm.batch.batch_journal import Arrived, BatchJournal, OpenBatch
 from scirgen.llm.cache import ReplyCache
 from scirgen.llm.open import Sessions, open_sessions
-from scirgen.pipeline.observer import Silent
+from scirgen.pipeline.observer import Observer
 from scirgen.pipeline.store import Store
 from scirgen.testing.batches import Batches
 from scirgen.testing.faults import Faults
@@ -213,7 +213,7 @@ async def test_run_in_batches_equals_the_live_run_byte_for_byte(tmp_path: Path) 
                 "generate.types": ["verification", "definition", "comparison"],
             }
             loaded, domain = resolve_config(domain="geo", flags=flags)
-            run = await run_pipeline(tmp_path / name, loaded.config, domain, observer=Silent())
+            run = await run_pipeline(tmp_path / name, loaded.config, domain, observer=Observer())
             assert run.outcome is not None and run.outcome.status == "success"
         # How many requests a batch collects depends on the machine's load; that many come together is another test's to
         # show.

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from scirgen.api import estimate_run, resolve_config, run_pipeline
 from scirgen.cli.main import cli
-from scirgen.pipeline.observer import Silent
+from scirgen.pipeline.observer import Observer
 from scirgen.testing import replies
 from scirgen.testing.server import FakeServer
 from tests.support.small_runs import SETTINGS, run_small, write_records
@@ -37,7 +37,7 @@ async def test_the_real_run_lies_within_the_estimate_and_nothing_is_asked_for_it
         loaded, domain = resolve_config(domain="geo", flags=flags)
         found = await estimate_run(tmp_path / "run", loaded.config, domain)
         assert not server.answered and not (tmp_path / "run" / "run.db").exists()
-        run = await run_pipeline(tmp_path / "run", loaded.config, domain, observer=Silent())
+        run = await run_pipeline(tmp_path / "run", loaded.config, domain, observer=Observer())
     assert run.outcome is not None and run.outcome.status == "success"
     spent = json.loads((tmp_path / "run" / "manifest.json").read_text())["usage"]["generator"]
     assert found.cost is not None

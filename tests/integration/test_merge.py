@@ -20,7 +20,7 @@ from scirgen.cli.main import cli
 from scirgen.commands.merge.parts import open_parts
 from scirgen.core.errors import ConfigError, InputError, ScirgenError, StoreError
 from scirgen.core.records import QAPair
-from scirgen.pipeline.observer import Silent
+from scirgen.pipeline.observer import Observer
 from scirgen.pipeline.store import Store
 from scirgen.pipeline.views.view import open_view
 from scirgen.release_files.release import Release
@@ -111,7 +111,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
                     "models.generator": f"openai:fake@{server.url}",
                 }
                 loaded, domain = resolve_config(domain="geo", flags=flags)
-                await run_pipeline(folder / name, loaded.config, domain, observer=Silent())
+                await run_pipeline(folder / name, loaded.config, domain, observer=Observer())
 
     asyncio.run(go())
     return folder

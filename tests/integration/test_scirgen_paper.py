@@ -11,7 +11,7 @@ import pytest
 from scirgen.api import resolve_config, run_pipeline
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.pipeline.observer import Silent
+from scirgen.pipeline.observer import Observer
 from scirgen.release_files.release import Release
 from scirgen.testing.server import FakeServer
 
@@ -30,7 +30,7 @@ async def _run(out):
         model = f"openai:fake@{server.url}"
         flags = {"input": str(MATERIAL), "models.generator": model, "overrides": str(PACK)}
         loaded, domain = resolve_config(domain="geo", config_file=PACK / "config.yaml", flags=flags)
-        run = await run_pipeline(out, loaded.config, domain, observer=Silent())
+        run = await run_pipeline(out, loaded.config, domain, observer=Observer())
     return run, Release(out)
 
 

@@ -14,7 +14,7 @@ from scirgen.api import Run, resolve_config, run_pipeline
 from scirgen.cli.main import cli
 from scirgen.cli.run.generate import summarise
 from scirgen.core.errors import InputError
-from scirgen.pipeline.observer import Silent
+from scirgen.pipeline.observer import Observer
 from scirgen.pipeline.store import Store
 from scirgen.pipeline.views.view import open_view
 from scirgen.release_files.release import Release
@@ -125,7 +125,7 @@ async def test_all_numbers_agree_where_papers_differ(tmp_path: Path) -> None:
             "generate.types": ["definition"], "seed": 1,
         }  # fmt: skip
         loaded, domain = resolve_config(domain="geo", flags=flags)
-        run = await run_pipeline(out, loaded.config, domain, observer=Silent())
+        run = await run_pipeline(out, loaded.config, domain, observer=Observer())
     told, info = report(out), Release(out).info
     manifest = json.loads((out / "manifest.json").read_text("utf-8"))
     shown = json.loads(CliRunner().invoke(cli, ["status", str(out), "--json"]).output)

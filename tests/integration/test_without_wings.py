@@ -24,10 +24,10 @@ import asyncio, pkgutil, sys, importlib, json
 from pathlib import Path
 import scirgen
 from scirgen.api import resolve_config, run_pipeline
-from scirgen.pipeline.observer import Silent
+from scirgen.pipeline.observer import Observer
 flags = json.loads(sys.argv[2])
 loaded, domain = resolve_config(domain="geo", flags=flags)
-run = asyncio.run(run_pipeline(Path(sys.argv[1]), loaded.config, domain, observer=Silent()))
+run = asyncio.run(run_pipeline(Path(sys.argv[1]), loaded.config, domain, observer=Observer()))
 assert run.outcome.status == "success", run.outcome
 for module in pkgutil.walk_packages(scirgen.__path__, "scirgen."):
     if not module.name.endswith("__main__"):
@@ -100,6 +100,5 @@ async def test_a_run_imports_no_wing_that_it_does_not_use(tmp_path: Path) -> Non
         out, err = await process.communicate()
     assert process.returncode == 0, err.decode()[-3000:]
     used = json.loads(out.decode().splitlines()[-1])
-    # Not yet scirgen_embedded: `generate.strategy: auto` loads every strategy to choose one.
-    wings = ("scirgen_bench.", "scirgen_label.", "scirgen_tasks.", "scirgen_scale.")
+    wings = ("scirgen_bench.", "scirgen_embedded.", "scirgen_label.", "scirgen_tasks.", "scirgen_scale.")
     assert [n for n in used if n.startswith(wings) and not n.endswith(".settings")] == []

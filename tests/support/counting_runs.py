@@ -14,8 +14,8 @@ from scirgen.core.records import Dataset, Failure, Paper, QAPair, Rejection
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.pipeline.engine import LocalEngine
-from scirgen.pipeline.observer import Silent
+from scirgen.pipeline.engine import Engine
+from scirgen.pipeline.observer import Observer
 from scirgen.pipeline.plan import PLAN
 from scirgen.pipeline.runner import Outcome, Runner
 from scirgen.pipeline.store import Store
@@ -113,7 +113,7 @@ class World:
                 config, resources, PromptLibrary(resources), Taxonomies(resources), Registry(), self.folder
             )
             stages: dict[str, Stage] = {s.stage: Counting(s.stage, self) for s in PLAN[1:]}
-            self.runner = Runner(store, ctx, stages, LocalEngine(config), ListSource(self.folder, self.count), Silent())
+            self.runner = Runner(store, ctx, stages, Engine(config), ListSource(self.folder, self.count), Observer())
             return asyncio.run(self.runner.run())
 
     def stages_called(self) -> set[str]:

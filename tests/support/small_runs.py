@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 from scirgen.api import Run, resolve_config, run_pipeline
-from scirgen.pipeline.observer import Silent
+from scirgen.pipeline.observer import Observer
 from scirgen.testing.server import FakeServer, request_hash
 
 RECORDS = """Daily snow depth at station {n} from 2001 to {year}. Depth was measured by {sensors} sensors \
@@ -39,7 +39,7 @@ async def run_small(server: FakeServer, records: Path, out: Path, **settings: ob
     given = {key.replace("__", "."): value for key, value in settings.items()}
     flags = {**SETTINGS, "input": str(records), "models.generator": f"openai:fake@{server.url}", **given}
     loaded, domain = resolve_config(domain="geo", flags=flags)
-    return await run_pipeline(out, loaded.config, domain, observer=Silent())
+    return await run_pipeline(out, loaded.config, domain, observer=Observer())
 
 
 def answered(server: FakeServer) -> Counter[str]:

@@ -14,7 +14,7 @@ from scirgen.api import Run
 from scirgen.api import merge as merge_runs
 from scirgen.cli.options import PATH, counted, parse_settings
 from scirgen.cli.run.generate import queries_made
-from scirgen.pipeline.observer import Silent
+from scirgen.pipeline.observer import Observer
 
 
 @click.command()
@@ -52,7 +52,7 @@ def merge(
     with _stopped_at_once():
         run = merge_runs(
             out, runs, mixed=mixed, partial=partial, first_wins=first_wins, config_file=config_file,
-            settings=parse_settings(settings), report=report, observer=Silent() if quiet else Lines(),
+            settings=parse_settings(settings), report=report, observer=Observer() if quiet else Lines(),
         )  # fmt: skip
     sys.exit(summarise(run, len(runs)))
 
@@ -68,7 +68,7 @@ def _stopped_at_once() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-class Lines(Silent):
+class Lines(Observer):
     """Notes as lines on standard error."""
 
     def note(self, message: str) -> None:

@@ -29,8 +29,8 @@ from scirgen.llm.open import backend_of, open_chat, price_of_uri
 from scirgen.llm.score_session import CachedScoreSession
 from scirgen.llm.server.openai_compat import THINKING_TOKENS
 from scirgen.llm.uri import ModelURI
-from scirgen.pipeline.engine import LocalEngine
-from scirgen.pipeline.observer import Silent
+from scirgen.pipeline.engine import Engine
+from scirgen.pipeline.observer import Observer
 from scirgen.pipeline.plan import plan
 from scirgen.pipeline.run import build_stages
 from scirgen.pipeline.runner import Runner
@@ -200,7 +200,7 @@ async def _drawn(source: CheckedSource, config: Config, size: int) -> tuple[list
 # -- the sample, with the fake model -----------------------------------------------------------------------------------
 
 
-class _ByStage(LocalEngine):
+class _ByStage(Engine):
     """Tells the fake models which stage makes a request."""
 
     async def execute(self, stage: Stage, item: WorkItem, ctx: StageContext) -> StageResult:
@@ -264,7 +264,7 @@ async def _tried(
         steps = plan(registry, config)
         stages = {name: suited(stage, ctx) for name, stage in build_stages(registry, steps).items()}
         stages[steps[-1].stage] = _NoRelease()
-        await Runner(store, ctx, stages, _ByStage(config), source, Silent(), plan=steps).run()
+        await Runner(store, ctx, stages, _ByStage(config), source, Observer(), plan=steps).run()
         funnel = StoreView(store).funnel()
     if failed := {stage: n for stage, row in funnel.items() if (n := row["failed"] + row["partial"])}:
         parts = ", ".join(f"{stage} {n}" for stage, n in failed.items())

@@ -30,7 +30,7 @@ from scirgen.core.runtime import blocking
 from scirgen.core.safety.files import mode_beside, replacing
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.core.version import __version__
-from scirgen.pipeline.engine import LocalEngine
+from scirgen.pipeline.engine import Engine
 from scirgen.pipeline.manifest import write_manifest
 from scirgen.pipeline.observer import Observer
 from scirgen.pipeline.plan import PLAN, plan
@@ -103,7 +103,7 @@ def merge_runs(
         _mark(store, parts, notes)
         intake, *_, release = plan(registry, config)
         stages = build_stages(registry, (intake, release))
-        runner = Runner(store, ctx, stages, LocalEngine(config), None, observer, plan=(intake, release))
+        runner = Runner(store, ctx, stages, Engine(config), None, observer, plan=(intake, release))
         outcome = blocking(runner.run())
         if any(map(unfinished, parts)):
             store.set_meta("finished", "")

@@ -45,21 +45,16 @@ class StoreView:
 
     def dataset_ids(self) -> list[str]:
         """Ids of the datasets of this run, sorted."""
-        with self.store.guarded():
-            rows = self.store.db.execute(f"SELECT id FROM datasets WHERE id IN {CURRENT} ORDER BY id")
-            return [row[0] for row in rows]
+        return [row[0] for row in self.store.rows(f"SELECT id FROM datasets WHERE id IN {CURRENT} ORDER BY id")]
 
     def stages(self) -> tuple[str, ...]:
         """Names of the steps of the run's plan, in order; those of plugins among them."""
-        with self.store.guarded():
-            text = self.store.meta("steps")
+        text = self.store.meta("steps")
         return tuple(json.loads(text)) if text else tuple(step.stage for step in PLAN)
 
     def left(self) -> int:
         """Number of datasets of earlier runs that the catalogue, or the selection, no longer has."""
-        with self.store.guarded():
-            (count,) = self.store.db.execute(f"SELECT COUNT(*) FROM datasets WHERE seen < {_COLLECTED}").fetchone()
-        return int(count)
+        return int(self.store.row(f"SELECT COUNT(*) FROM datasets WHERE seen < {_COLLECTED}")[0])
 
     def datasets(self) -> Iterator[Dataset]:
         return self.records("collect", Dataset)
@@ -67,19 +62,17 @@ class StoreView:
     def results(self, stage: str, dataset_id: str | None = None) -> Iterator[StoredResult]:
         """Current results of a stage by key; shared results occur once."""
         for result_id in self._result_ids(stage, dataset_id):
-            with self.store.guarded():
-                row = self.store.db.execute(f"SELECT {COLUMNS} FROM results r WHERE r.id=?", (result_id,)).fetchone()
-            if row:
+            if row := self.store.row(f"SELECT {COLUMNS} FROM results r WHERE r.id=?", result_id):
                 yield StoredResult(*row)
 
     def _result_ids(self, stage: str, dataset_id: str | None) -> Iterable[int]:
         where, parameters = ("m.dataset_id=?", [dataset_id]) if dataset_id else (f"m.dataset_id IN {CURRENT}", [])
-        with self.store.guarded():
-            found = self.store.db.execute(
-                "SELECT DISTINCT m.key, m.result_id FROM members m "
-                f"WHERE m.stage=? AND m.result_id IS NOT NULL AND {where} ORDER BY m.key, m.result_id",
-                (stage, *parameters),
-            ).fetchall()
+        found = self.store.rows(
+            "SELECT DISTINCT m.key, m.result_id FROM members m "
+            f"WHERE m.stage=? AND m.result_id IS NOT NULL AND {where} ORDER BY m.key, m.result_id",
+            stage,
+            *parameters,
+        )
         return (result_id for _, result_id in found)
 
     def records(self, stage: str, kind: type[R], dataset_id: str | None = None) -> Iterator[R]:
@@ -138,39 +131,37 @@ class StoreView:
             f"(SELECT DISTINCT m.stage, m.key, m.result_id FROM members m WHERE m.dataset_id IN {CURRENT}) m "
             "LEFT JOIN results r ON r.id=m.result_id"
         )
-        with self.store.guarded():
-            for stage, status, count, outputs, rejected in self.store.db.execute(
-                "SELECT m.stage, COALESCE(r.status,'todo'), COUNT(*), TOTAL(r.n_outputs), TOTAL(r.n_rejections) "
-                f"FROM {current} GROUP BY 1,2"
-            ):
-                row = table.setdefault(stage, {})
-                row[status] = row.get(status, 0) + count
-                row["outputs"] = row.get("outputs", 0) + int(outputs)
-                row["rejected"] = row.get("rejected", 0) + int(rejected)
-            if "generate" in table:  # a plugin's records from the same calls are no candidates
-                (table["generate"]["outputs"],) = self.store.db.execute(
-                    f"SELECT COUNT(*) FROM {current} JOIN rows w ON w.result_id=r.id "
-                    "WHERE m.stage='generate' AND w.kind='QAPair'"
-                ).fetchone()
-            for stage, kind, code, count in self.store.db.execute(
-                f"SELECT m.stage, w.kind, w.code, COUNT(*) FROM {current} JOIN rows w ON w.result_id=r.id "
-                "WHERE w.code IS NOT NULL GROUP BY 1,2,3 ORDER BY 1,2,3"
-            ):
-                name = ("rejected:" if kind == "Rejection" else "failed:") + code
-                table[stage][name] = table[stage].get(name, 0) + count
+        for stage, status, count, outputs, rejected in self.store.rows(
+            "SELECT m.stage, COALESCE(r.status,'todo'), COUNT(*), TOTAL(r.n_outputs), TOTAL(r.n_rejections) "
+            f"FROM {current} GROUP BY 1,2"
+        ):
+            row = table.setdefault(stage, {})
+            row[status] = row.get(status, 0) + count
+            row["outputs"] = row.get("outputs", 0) + int(outputs)
+            row["rejected"] = row.get("rejected", 0) + int(rejected)
+        if "generate" in table:  # a plugin's records from the same calls are no candidates
+            (table["generate"]["outputs"],) = self.store.row(
+                f"SELECT COUNT(*) FROM {current} JOIN rows w ON w.result_id=r.id "
+                "WHERE m.stage='generate' AND w.kind='QAPair'"
+            )
+        for stage, kind, code, count in self.store.rows(
+            f"SELECT m.stage, w.kind, w.code, COUNT(*) FROM {current} JOIN rows w ON w.result_id=r.id "
+            "WHERE w.code IS NOT NULL GROUP BY 1,2,3 ORDER BY 1,2,3"
+        ):
+            name = ("rejected:" if kind == "Rejection" else "failed:") + code
+            table[stage][name] = table[stage].get(name, 0) + count
         return table
 
     def rejected_by_type(self) -> dict[str, dict[str, int]]:
         """question type -> rejection code -> count, over generate and filter."""
         table: dict[str, dict[str, int]] = {}
-        with self.store.guarded():
-            for question_type, code, count in self.store.db.execute(
-                "SELECT w.question_type, w.code, COUNT(*) FROM "
-                f"(SELECT DISTINCT m.result_id FROM members m WHERE m.dataset_id IN {CURRENT}) m "
-                "JOIN rows w ON w.result_id=m.result_id "
-                "WHERE w.kind='Rejection' AND w.question_type IS NOT NULL GROUP BY 1,2 ORDER BY 1,2"
-            ):
-                table.setdefault(question_type, {})[code] = count
+        for question_type, code, count in self.store.rows(
+            "SELECT w.question_type, w.code, COUNT(*) FROM "
+            f"(SELECT DISTINCT m.result_id FROM members m WHERE m.dataset_id IN {CURRENT}) m "
+            "JOIN rows w ON w.result_id=m.result_id "
+            "WHERE w.kind='Rejection' AND w.question_type IS NOT NULL GROUP BY 1,2 ORDER BY 1,2"
+        ):
+            table.setdefault(question_type, {})[code] = count
         return table
 
     def queries_by_recipe(self) -> dict[str, int]:
@@ -194,38 +185,32 @@ class StoreView:
 
     def notes(self) -> tuple[str, ...]:
         """For a merged run: how its parts differ, and what is missing in them."""
-        with self.store.guarded():
-            return tuple(json.loads(self.store.meta(MERGED) or "[]"))
+        return tuple(json.loads(self.store.meta(MERGED) or "[]"))
 
     def waiting(self) -> int:
         """Datasets of this run whose path is not complete."""
-        with self.store.guarded():
-            row = self.store.db.execute(
-                f"SELECT COUNT(*) FROM datasets WHERE fingerprint='' AND id IN {CURRENT}"
-            ).fetchone()
-        return int(row[0])
+        return int(self.store.row(f"SELECT COUNT(*) FROM datasets WHERE fingerprint='' AND id IN {CURRENT}")[0])
 
     def find(self, record_id: str) -> list[tuple[str, StoredResult]]:
         """(record class, result) of every current result that mentions the id, in the order of the stages."""
-        with self.store.guarded():
-            rows = self.store.db.execute(
-                f"SELECT w.kind, {COLUMNS} FROM rows w JOIN results r ON r.id=w.result_id WHERE w.record_id=? "
-                f"AND EXISTS (SELECT 1 FROM members m WHERE m.result_id=r.id AND m.dataset_id IN {CURRENT}) "
-                "ORDER BY r.id",
-                (record_id,),
-            ).fetchall()
+        rows = self.store.rows(
+            f"SELECT w.kind, {COLUMNS} FROM rows w JOIN results r ON r.id=w.result_id WHERE w.record_id=? "
+            f"AND EXISTS (SELECT 1 FROM members m WHERE m.result_id=r.id AND m.dataset_id IN {CURRENT}) "
+            "ORDER BY r.id",
+            record_id,
+        )
         order = {stage: n for n, stage in enumerate(self.stages())}
         return [(row[0], StoredResult(*row[1:])) for row in sorted(rows, key=lambda row: order.get(row[2], len(order)))]
 
     def complete_id(self, prefix: str) -> list[str]:
         """Record ids that begin with ``prefix`` (at most ten)."""
-        with self.store.guarded():
-            rows = self.store.db.execute(
-                "SELECT DISTINCT w.record_id FROM rows w WHERE w.record_id >= ? AND w.record_id < ? AND EXISTS "
-                f"(SELECT 1 FROM members m WHERE m.result_id=w.result_id AND m.dataset_id IN {CURRENT}) LIMIT 10",
-                (prefix, prefix + "\U0010ffff"),
-            )
-            return [row[0] for row in rows]
+        rows = self.store.rows(
+            "SELECT DISTINCT w.record_id FROM rows w WHERE w.record_id >= ? AND w.record_id < ? AND EXISTS "
+            f"(SELECT 1 FROM members m WHERE m.result_id=w.result_id AND m.dataset_id IN {CURRENT}) LIMIT 10",
+            prefix,
+            prefix + "\U0010ffff",
+        )
+        return [row[0] for row in rows]
 
     def reply(self, key: str) -> tuple[str, str] | None:
         """(request JSON, raw reply) of a cached model reply."""
@@ -236,8 +221,7 @@ class StoreView:
 
     def manifest(self) -> dict[str, object]:
         """The run's manifest as last written, or {} before the first."""
-        with self.store.guarded():
-            text = self.store.meta("manifest")
+        text = self.store.meta("manifest")
         loaded: dict[str, object] = json.loads(text) if text else {}
         return loaded
 

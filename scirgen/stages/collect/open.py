@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
 from scirgen.core.config import Config, SourceDefaults
-from scirgen.core.errors import ConfigError, InputError, PluginError, SourceError
-from scirgen.core.records import Dataset, Paper
+from scirgen.core.errors import ConfigError, InputError, PluginError
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Domain
 from scirgen.stages.collect.files.folder import only_papers
-from scirgen.stages.collect.source import NO_INPUT, Candidate, Fetched, PaperService, Source, SourceSetup
-from scirgen.stages.collect.validated_source import CheckedSource, blamed, candidates_of, checked, fetched_by, lacking
+from scirgen.stages.collect.source import NO_INPUT, PaperService, SourceSetup
+from scirgen.stages.collect.validated_source import CheckedSource, blamed, checked, lacking
 from scirgen.stages.collect.web.json_api import WebService
 
 AUTO = "auto"
@@ -63,20 +60,17 @@ def open_source(config: Config, registry: Registry, domain: Domain | None, folde
         parse=config.parse,
         datasets_from_papers=config.collect.datasets_from_papers,
     )
-    made = _made(registry, "source", name, setup)
-    source = checked(made)
+    source = checked(_made(registry, "source", name, setup))
     if config.input and _is_service(registry, name):
         raise InputError(
             f"source {name!r} reads from its service, not from files, but --input {config.input} is given",
             hint="Leave out --source: scirgen reads exports of DataCite, CKAN, OAI-PMH and other services directly.",
             code="input_not_read",
         )
-    services = config.collect.papers_from or defaults.papers_from
-    if not services:
-        return source
     options = config.collect.paper_options
-    finders = [_service(registry, n, replace(setup, options=options.get(n, {}))) for n in services]
-    return CombinedSource(cast(Source, made), finders)
+    for service in config.collect.papers_from or defaults.papers_from:
+        source.services.append(_service(registry, service, replace(setup, options=options.get(service, {}))))
+    return source
 
 
 def _service(registry: Registry, name: str, setup: SourceSetup) -> PaperService:
@@ -133,47 +127,3 @@ def _is_service(registry: Registry, name: str) -> bool:
     """Tells a source that reads a service over the network and takes no files."""
     target = registry.get("source", name)
     return isinstance(target, type) and issubclass(target, WebService)
-
-
-class CombinedSource(CheckedSource):
-    """Datasets of a source, and papers of the source and then of the services, each paper once."""
-
-    def __init__(self, source: Source, services: Sequence[PaperService]) -> None:
-        super().__init__(source)
-        self._finders = (source, *services)
-
-    async def papers(self, dataset: Dataset) -> AsyncGenerator[Candidate, None]:
-        """Candidates of all of them; a paper that several find (the same DOI or id) comes once, as first found."""
-        seen: set[str] = set()
-        for finder in self._finders:
-            async for candidate in candidates_of(finder, dataset):
-                key = (candidate.paper.doi or candidate.paper.id).lower()
-                if key not in seen:
-                    seen.add(key)
-                    yield candidate
-
-    async def fetch(self, paper: Paper) -> Fetched:
-        """The first file that one of them has; otherwise the most informative reason why none has one.
-
-        Raises:
-            SourceError: none has a file, but a retry may help.
-        """
-        reasons: list[Fetched] = []
-        failed: SourceError | None = None
-        for finder in self._finders:
-            try:
-                fetched = await fetched_by(finder, paper)
-            except SourceError as error:
-                failed = failed if failed is not None and failed.retryable else error
-                continue
-            if fetched.file is not None:
-                return fetched
-            reasons.append(fetched)
-        if failed is not None and failed.retryable:
-            raise failed
-        told = [r for r in reasons if r.code not in ("no_open_copy", "not_found", "")]
-        if told:
-            return told[0]
-        if failed is not None:
-            return Fetched(code=failed.error_code, reason=failed.message)
-        return reasons[0] if reasons else Fetched(code="no_open_copy", reason="no service knows an open copy")

@@ -69,18 +69,35 @@ NO_INPUT = "Name a folder or file: scirgen generate pdfs/, or read a sample: --d
 
 
 @runtime_checkable
-class Source(Protocol):
+class PaperService(Protocol):
+    """Finds papers of datasets, or their files, in addition to any source (plugin kind ``papers``).
+
+    It is made with a `SourceSetup`. Methods may be plain or async (return an iterable or an async iterator; a value or
+    an awaitable).
+    """
+
+    name: str
+
+    def papers(self, dataset: Dataset) -> Iterable[Candidate] | AsyncIterator[Candidate]:
+        """Candidate papers of one dataset; none if the service only has files."""
+        ...
+
+    def fetch(self, paper: Paper) -> object:
+        """`Fetched`, or an awaitable of it, for a paper from any source; code ``no_open_copy`` if it has no file."""
+        ...
+
+
+@runtime_checkable
+class Source(PaperService, Protocol):
     """A source adapter, made with a `SourceSetup`.
 
     A class that reads files may also have a class method ``claims(path: Path) -> bool``: with ``collect.source: auto``,
     the sources of the domain's own plugin are asked in the order of their names, and ``local`` reads an input that none
-    of them claims. Methods may be plain or async (return an iterable or an async iterator; a value or an awaitable).
+    of them claims.
 
     Raise `SourceError` for errors that a retry may fix; yield a `Rejection` for a broken record, so that it is reported
     with its reason and the other records are read.
     """
-
-    name: str
 
     def revision(self, cursor: str | None) -> str | None:
         """A hash of what the page at ``cursor`` is read from, if it is cheap to compute (local files).
@@ -93,32 +110,6 @@ class Source(Protocol):
         self, cursor: str | None = None
     ) -> Iterable[Dataset | Cursor | Rejection] | AsyncIterator[Dataset | Cursor | Rejection]:
         """Datasets, lazily, from the cursor on, with a `Cursor` at least every 500 datasets."""
-        ...
-
-    def papers(self, dataset: Dataset) -> Iterable[Candidate] | AsyncIterator[Candidate]:
-        """Candidate papers of one dataset."""
-        ...
-
-    def fetch(self, paper: Paper) -> object:
-        """`Fetched`, or an awaitable of it."""
-        ...
-
-
-@runtime_checkable
-class PaperService(Protocol):
-    """Finds papers of datasets, or their files, in addition to any source (plugin kind ``papers``).
-
-    It is made with a `SourceSetup`. Methods may be plain or async, like those of `Source`.
-    """
-
-    name: str
-
-    def papers(self, dataset: Dataset) -> Iterable[Candidate] | AsyncIterator[Candidate]:
-        """Candidate papers of one dataset; none if the service only has files."""
-        ...
-
-    def fetch(self, paper: Paper) -> object:
-        """`Fetched`, or an awaitable of it, for a paper from any source; code ``no_open_copy`` if it has no file."""
         ...
 
 

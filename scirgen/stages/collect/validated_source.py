@@ -10,7 +10,7 @@ import inspect
 import re
 import traceback
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -74,10 +74,14 @@ def lacking(made: object, contract: type) -> str:
 
 
 class CheckedSource:
-    """A source whose faults become `SourceError`s that name the member and the adapter's line."""
+    """A source whose faults become `SourceError`s that name the member and the adapter's line.
 
-    def __init__(self, source: Source) -> None:
+    ``services`` are asked for papers and files after it.
+    """
+
+    def __init__(self, source: Source, services: Sequence[PaperService] = ()) -> None:
         self._source = source
+        self.services = list(services)
         self._code = plugin_code(type(source))
         self.name = source.name
 
@@ -139,27 +143,52 @@ class CheckedSource:
                     yield _orders(entry, orders)
 
     async def papers(self, dataset: Dataset) -> AsyncGenerator[Candidate, None]:
-        """The source's candidates for a dataset.
+        """The source's candidates for a dataset, then those of services that were not found before (the same DOI or
+        id).
 
         Raises:
-            SourceError: it fails while it is read, or yields something other than a `Candidate`.
+            SourceError: one fails while it is read, or yields something other than a `Candidate`.
         """
-        async for candidate in candidates_of(self._source, dataset):
-            yield candidate
+        seen: set[str] = set()
+        for finder in (self._source, *self.services):
+            async for candidate in _candidates(finder, dataset):
+                key = (candidate.paper.doi or candidate.paper.id).lower()
+                if key not in seen or finder is self._source:
+                    seen.add(key)
+                    yield candidate
 
     async def fetch(self, paper: Paper) -> Fetched:
-        """The file that the source fetches for a paper, or why there is none.
+        """The first file that the source or a service has; otherwise the most informative reason why none has one.
 
         Raises:
-            SourceError: it fails, returns no `Fetched`, or names a file that does not exist.
+            SourceError: it fails, returns no `Fetched`, or names a file that does not exist. With services: none has a
+                file, but a retry may help.
             PaperError: the source raised it.
         """
-        return await fetched_by(self._source, paper)
+        if not self.services:
+            return await _fetched(self._source, paper)
+        reasons: list[Fetched] = []
+        failed: SourceError | None = None
+        for finder in (self._source, *self.services):
+            try:
+                fetched = await _fetched(finder, paper)
+            except SourceError as error:
+                failed = failed if failed is not None and failed.retryable else error
+                continue
+            if fetched.file is not None:
+                return fetched
+            reasons.append(fetched)
+        if failed is not None and failed.retryable:
+            raise failed
+        told = [r for r in reasons if r.code not in ("no_open_copy", "not_found", "")]
+        if told:
+            return told[0]
+        if failed is not None:
+            return Fetched(code=failed.error_code, reason=failed.message)
+        return reasons[0]
 
 
-async def candidates_of(finder: Source | PaperService, dataset: Dataset) -> AsyncGenerator[Candidate, None]:
-    """Candidates that a source or a paper service yields for a dataset; it raises the errors of
-    `CheckedSource.papers`."""
+async def _candidates(finder: PaperService, dataset: Dataset) -> AsyncGenerator[Candidate, None]:
     with blamed(finder, f"papers() of dataset {dataset.id!r}"):
         async for candidate in iterate(finder.papers, dataset):
             if not isinstance(candidate, Candidate):
@@ -171,8 +200,7 @@ async def candidates_of(finder: Source | PaperService, dataset: Dataset) -> Asyn
             yield candidate if paper is candidate.paper else replace(candidate, paper=paper)
 
 
-async def fetched_by(finder: Source | PaperService, paper: Paper) -> Fetched:
-    """The file that a source or a paper service fetched; it raises the errors of `CheckedSource.fetch`."""
+async def _fetched(finder: PaperService, paper: Paper) -> Fetched:
     with blamed(finder, f"fetch() of paper {paper.id!r}"):
         fetched = await value_of(finder.fetch, paper)
     if not isinstance(fetched, Fetched):

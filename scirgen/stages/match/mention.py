@@ -1,12 +1,10 @@
-"""The strategies that need no model: `MentionStrategy` (named or cited where data are used) and
-`DataFinderStrategy`."""
+"""The strategy that needs no model: `MentionStrategy`, for papers that name or cite a dataset where data are used."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar
 
 from scirgen.core.records import SectionClass
 from scirgen.core.text.words import DATA_WORDS, telling_words
@@ -14,41 +12,6 @@ from scirgen.stages.base import StageContext
 from scirgen.stages.match.base import Judgement, Pair, Place, lowered
 from scirgen.stages.match.names import DatasetNames, Name
 from scirgen.stages.match.references import Reference, body_ranges, citing_offsets
-
-S = TypeVar("S")
-
-ON: Final = ("dataset", "experiment", "evaluation", "result", "training", "testing")
-OFF: Final = ("related work", "future work", "discussion", "conclusion", "concluding")
-PRETRAINED: Final = ("pretrain", "pre-train", "pre - train")
-
-
-def _counting_after(counting: bool, heading: str) -> bool:
-    """Tells whether mentions count below a heading; ``counting`` is the state above it. A heading with both kinds of
-    words turns counting on."""
-    title = heading.lower()
-    if any(word in title for word in OFF):
-        counting = False
-    return counting or any(word in title for word in ON)
-
-
-def _about_pretraining(sentence: str) -> bool:
-    """Tells whether a sentence is about pretraining."""
-    lower = sentence.lower()
-    return any(word in lower for word in PRETRAINED)
-
-
-def counted(sections: Iterable[tuple[str, Sequence[S]]], text: Callable[[S], str]) -> Iterator[S]:
-    """The sentences that count.
-
-    Args:
-        sections: (heading, sentences) in the paper's order.
-        text: the words of a sentence.
-    """
-    counting = False
-    for heading, sentences in sections:
-        counting = _counting_after(counting, heading)
-        yield from (s for s in sentences if counting and not _about_pretraining(text(s)))
-
 
 USE_CUES = re.compile(
     r"\b(?:us(?:e|es|ed|ing)|obtain(?:ed|s)?|deriv(?:ed|es)|download(?:ed)?|retriev(?:ed|es)|taken from|based on"
@@ -110,14 +73,6 @@ def find_mentions(pair: Pair) -> Findings:
     return Findings(tuple(named), tuple(cited), tuple(entries))
 
 
-def find_introducing(pair: Pair) -> list[tuple[Reference, list[int]]]:
-    """References to the record's own literature, and the places in the body that cite them."""
-    wanted = DatasetNames(pair.dataset).introducing
-    ranges = body_ranges(pair.document, pair.references)
-    own = [e for e in pair.references if any(_is_work(e, doi, text) for doi, text in wanted)]
-    return [(e, citing_offsets(pair.document, ranges, e)) for e in own]
-
-
 class MentionStrategy:
     """``mention``: a dataset is used if the paper names or cites it by identifier, title or a confirmed name, outside
     of related work.
@@ -135,7 +90,7 @@ class MentionStrategy:
 def judge_mentions(pair: Pair, findings: Findings) -> Judgement:
     """The judgement of ``mention`` on what was found."""
     uses = [p for p in findings.uses() if says_use(pair, p)]
-    places = _evidence(uses, findings.entries)
+    places = evidence(uses, findings.entries)
     if uses:
         kinds = ", ".join(dict.fromkeys(p.what for p in uses))
         return Judgement(True, f"The paper names or cites the dataset where it describes its data, by {kinds}.", places)
@@ -150,52 +105,11 @@ def judge_mentions(pair: Pair, findings: Findings) -> Judgement:
         why = (
             "The dataset's own identifier is in the paper's references, and the paper cites it outside of related work."
         )
-        return Judgement(True, why, _evidence(elsewhere, findings.entries))
+        return Judgement(True, why, evidence(elsewhere, findings.entries))
     if findings.named or findings.cited or findings.entries:
         why = "The paper mentions the dataset, but not where it describes the data that it uses."
-        return Judgement(False, why, _evidence([*findings.named, *findings.cited], findings.entries), "mentioned_only")
+        return Judgement(False, why, evidence([*findings.named, *findings.cited], findings.entries), "mentioned_only")
     return Judgement(False, "The paper has neither the dataset's identifiers nor its title or name.", code="not_named")
-
-
-class DataFinderStrategy:
-    """``datafinder``: the precise rule of DataFinder (Viswanathan et al., ACL 2023, section 3).
-
-    A dataset is used if the paper cites a work that introduces it (the record's own literature, or the dataset itself)
-    and names it in at least two sentences that `Tagger` counts: below headings of results, experiments, evaluation,
-    training and testing, and not in sentences about pretraining. A paper that introduces the dataset does not count.
-    """
-
-    name = "datafinder"
-    needs = ()
-    LEAST_NAMED = 2
-
-    async def judge(self, pair: Pair, ctx: StageContext) -> Judgement:
-        findings = find_mentions(pair)
-        introducing = [e for e, _ in find_introducing(pair)]
-        entries = [Place(e.start, e.end, SectionClass.NONE, "introducing paper", True) for e in introducing]
-        entries += [e for e in findings.entries if e.start not in {p.start for p in entries}]
-        named = _counted(pair, findings.named)
-        places = _evidence(named, entries)
-        if _introduces(pair):
-            return Judgement(
-                False, "The paper introduces the dataset; the rule leaves such papers out.", places, "introduces"
-            )
-        if entries and len(named) >= self.LEAST_NAMED:
-            times = f"names it in {len(named)} sentences of the sections that count"
-            why = f"The paper cites a work that introduces the dataset and {times}."
-            return Judgement(True, why, places)
-        lacks = (
-            "does not cite a work that introduces the dataset" if not entries else f"names it in {len(named)} sentences"
-        )
-        code = "mentioned_only" if named or entries else "not_named"
-        return Judgement(False, f"The paper {lacks}; the rule wants a citation and two sentences.", places, code)
-
-
-def _counted(pair: Pair, places: Sequence[Place]) -> list[Place]:
-    """The sentences that name the dataset and count, each once."""
-    named = {(p.start, p.end): p for p in places if p.section is not SectionClass.RELATED_WORK}.values()
-    sections = ((label.heading, [p for p in named if label.start <= p.start < label.end]) for label in pair.labels)
-    return list(counted(sections, lambda place: pair.words(place.start, place.end)))
 
 
 def bears_title(pair: Pair) -> bool:
@@ -204,14 +118,7 @@ def bears_title(pair: Pair) -> bool:
     if DatasetNames(pair.dataset).title is None and not DatasetNames(pair.dataset).short_title:
         return False
     head = re.split(r"\s*[:：]|\s+[–—-]\s", pair.document.title)[0]
-    return bool(own) and _letters(own) in (_letters(pair.document.title), _letters(head))
-
-
-def _introduces(pair: Pair) -> bool:
-    """Tells whether the paper is the record's own literature."""
-    title = _letters(pair.document.title)
-    wanted = (text for _, text in DatasetNames(pair.dataset).introducing if text)
-    return len(title) >= _SHORTEST and any(title in _letters(text) for text in wanted)
+    return bool(own) and letters(own) in (letters(pair.document.title), letters(head))
 
 
 def _identifier_hits(pair: Pair, names: DatasetNames) -> Iterator[_Hit]:
@@ -272,20 +179,8 @@ def _same_title(entry: Reference, names: DatasetNames) -> bool:
     return len(wanted) >= 6 and len(names.telling) >= 2 and wanted <= telling_words(entry.text)
 
 
-def _is_work(entry: Reference, doi: str | None, text: str | None) -> bool:
-    squeezed = _letters(entry.text)
-    if doi and _letters(doi) in squeezed:
-        return True
-    letters = _letters(text or "")
-    # The record may give a whole reference; its longest sentence counts as the title.
-    title = _letters(max(re.split(r"[.?!]\s", text or ""), key=len, default=""))
-    return any(len(t) >= _SHORTEST and t in squeezed for t in (letters, title))
-
-
-_SHORTEST = 32
-
-
-def _letters(text: str) -> str:
+def letters(text: str) -> str:
+    """The letters and digits of a text, without case."""
     return "".join(c for c in text.casefold() if c.isalnum())
 
 
@@ -301,7 +196,7 @@ def says_use(pair: Pair, place: Place) -> bool:
     return USE_CUES.search(pair.document.text[place.start : place.end]) is not None
 
 
-def _evidence(uses: Sequence[Place], entries: Sequence[Place]) -> tuple[Place, ...]:
+def evidence(uses: Sequence[Place], entries: Sequence[Place]) -> tuple[Place, ...]:
     """Distinct sentences, at most eight, then the references that explain them."""
     distinct = {(p.start, p.end): p for p in sorted(uses, key=lambda p: p.start)}
     return (*list(distinct.values())[:_MOST_PLACES], *sorted(entries, key=lambda p: p.start))

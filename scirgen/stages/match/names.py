@@ -10,7 +10,6 @@ from functools import cached_property
 from scirgen.core.records import Dataset
 from scirgen.core.text.words import DATA_WORDS, singular, telling_words, tokens_of
 
-_DOI = re.compile(r"10\.\d{4,9}/[^\s\"<>;,]+", re.I)
 _ACCESSIONS = re.compile(
     r"\b(?:\d{5}\.\d{2}\.[A-Za-z][\w.]+\d|GSE\d{3,8}|PRJ[EDN][A-Z]\d{3,9}|[SED]RP\d{5,9}|PANGAEA\.\d{4,7}|DP\d\.\d{5}\.\d{3}"
     r"|PXD\d{6}|E-[A-Z]{4}-\d+)\b"
@@ -91,16 +90,6 @@ class DatasetNames:
     def marked(self, text: str) -> bool:
         """Tells whether a text has one of the `marks` as a word, with or without hyphens."""
         return not self.marks.isdisjoint(word.replace("-", "") for word in _WORD.findall(text))
-
-    @cached_property
-    def introducing(self) -> tuple[tuple[str | None, str | None], ...]:
-        """(DOI, title or reference) of the papers that the record names as its own literature."""
-        pairs: list[tuple[str | None, str | None]] = []
-        for related in self._dataset.related:
-            doi = _DOI.search(related)
-            text = related[: doi.start()] if doi else related
-            pairs.append((doi.group().rstrip(".)").lower() if doi else None, text.strip() or None))
-        return tuple(pairs)
 
     @cached_property
     def places(self) -> frozenset[str]:

@@ -1,15 +1,18 @@
-"""Makes a `Document` from any parser's blocks: one text, offsets, heading paths, the id."""
+"""Makes a `Document` from any parser's blocks: one text, offsets, heading paths, the id. Parsers of text finish their
+blocks with its functions."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 
 from scirgen.core.fingerprint import content_id
 from scirgen.core.records import Block, BlockKind, Document, Paper, Provenance
 from scirgen.core.text.doi import find_doi
 from scirgen.core.text.language import detect_language
 from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
+from scirgen.stages.parse.terms import kind_of_heading
 
 _BROKEN_DOI = re.compile(r"\b(10\.(?=\s\d{4,9}/)|10\.\d{4,9}/(?=\s\S)|10\.\d{4,9}(?=\s/\S))\s")
 """A DOI that continues in another line."""
@@ -78,3 +81,35 @@ def _placed(block: ParsedBlock, offset: int, level: int | None, path: tuple[str,
         doi=find_doi(_BROKEN_DOI.sub(r"\1", block.text)) if block.kind is BlockKind.REFERENCE else None,
         lines=lines,
     )
+
+
+def set_levels(blocks: Sequence[ParsedBlock]) -> None:
+    """Number the levels of headings from 1 on, without gaps."""
+    used = sorted({b.level for b in blocks if b.level})
+    for block in blocks:
+        if block.level:
+            block.level = used.index(block.level) + 1
+
+
+def mark_references(blocks: Sequence[ParsedBlock]) -> None:
+    """Make the paragraphs and list items below a heading of references references."""
+    inside = False
+    for block in blocks:
+        if block.kind is BlockKind.HEADING:
+            inside = kind_of_heading(block.text) == "references"
+        elif inside and block.kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM):
+            block.kind = BlockKind.REFERENCE
+
+
+def abstract_of(blocks: Sequence[ParsedBlock]) -> str:
+    """The text below a heading of an abstract and its subheadings."""
+    taken: list[str] = []
+    level = 0
+    for block in blocks:
+        if block.kind is BlockKind.HEADING:
+            if level and (block.level or 1) <= level:
+                break
+            level = level or ((block.level or 1) if kind_of_heading(block.text) == "abstract" else 0)
+        elif level and block.kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM):
+            taken.append(block.text)
+    return " ".join(taken)

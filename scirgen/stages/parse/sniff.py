@@ -68,8 +68,13 @@ def sniff(path: Path) -> FileKind:
         raise PaperError(
             "XML that is neither JATS nor TEI", hint="Give the paper as PDF, JATS or TEI.", code="unsupported"
         )
-    kind = _text_or_raise(head)
-    return "latex" if _LATEX.search(head) else kind
+    if b"\x00" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff")):  # not UTF-16
+        raise PaperError(
+            "the file is binary and has no PDF header",
+            hint="It may be truncated or overwritten; fetch it again.",
+            code="damaged",
+        )
+    return "latex" if _LATEX.search(head) else "text"
 
 
 def _is_full_text(path: Path) -> bool:
@@ -98,14 +103,3 @@ def _root(head: bytes) -> bytes:
         else:
             name = _NAME.match(head, at)
             return name.group(1) if name else b""
-
-
-def _text_or_raise(head: bytes) -> FileKind:
-    encoded16 = head.startswith((b"\xff\xfe", b"\xfe\xff"))
-    if b"\x00" in head and not encoded16:
-        raise PaperError(
-            "the file is binary and has no PDF header",
-            hint="It may be truncated or overwritten; fetch it again.",
-            code="damaged",
-        )
-    return "text"

@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Iterable, Sequence
 from importlib import metadata
 from pathlib import Path
+from typing import get_args
 
 from scirgen.core.config import Config, ParseConfig
 from scirgen.core.errors import PaperError, PluginError
@@ -64,14 +65,8 @@ def _letters(text: str) -> str:
     return "".join(c for c in text.lower() if c.isalnum())
 
 
-_AUTO: dict[FileKind, str] = {
-    "pdf": "pymupdf",
-    "jats": "text",
-    "tei": "text",
-    "html": "text",
-    "latex": "text",
-    "text": "text",
-}
+_AUTO: dict[FileKind, str] = dict.fromkeys(get_args(FileKind), "text") | {"pdf": "pymupdf"}
+"""The kind of a file -> the parser that ``auto`` takes."""
 _POOLS: weakref.WeakValueDictionary[tuple[int, int], ParserPool] = weakref.WeakValueDictionary()
 _OCR_SLOWNESS = 10
 """The factor by which a scanned page may take longer than one with a text layer."""

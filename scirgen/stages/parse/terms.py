@@ -115,6 +115,14 @@ CAPTION: Final = re.compile(
 )
 
 
+_KINDS: Final = {
+    name: kind
+    for kind, names in (
+        ("back", BACK), ("main", MAIN), ("references", REFERENCES), ("other_abstract", OTHER_ABSTRACTS),
+        ("abstract", ABSTRACT),
+    )
+    for name in names
+}  # fmt: skip
 _LONGEST_NAME: Final = 200
 _LENGTH: Final = re.compile(r"\s*\(\d{1,4}(?: words?)?\)\s*:?$", re.I)  # "Abstract (250 words)"
 
@@ -124,14 +132,4 @@ def kind_of_heading(text: str) -> str:
     if len(text) > _LONGEST_NAME:
         return ""
     name = plain(_LENGTH.sub("", text))
-    if name in ABSTRACT:
-        return "abstract"
-    if name in OTHER_ABSTRACTS:
-        return "other_abstract"
-    if KEYWORDS.match(name) and len(name) < 30:
-        return "keywords"
-    if name in REFERENCES:
-        return "references"
-    if name in MAIN:
-        return "main"
-    return "back" if name in BACK else ""
+    return "keywords" if KEYWORDS.match(name) and len(name) < 30 else _KINDS.get(name, "")

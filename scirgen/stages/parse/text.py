@@ -8,10 +8,10 @@ from pathlib import Path
 
 from scirgen.core.errors import PaperError
 from scirgen.core.records import BlockKind
-from scirgen.stages.parse.assemble import clean
+from scirgen.stages.parse.assemble import abstract_of, clean, mark_references
 from scirgen.stages.parse.base import ParsedBlock, ParsedPaper, ParserOptions
 from scirgen.stages.parse.markup.latex import parse_latex
-from scirgen.stages.parse.markup.webpage import mark_references, parse_html
+from scirgen.stages.parse.markup.webpage import parse_html
 from scirgen.stages.parse.sniff import sniff
 from scirgen.stages.parse.terms import DEPTH, kind_of_heading
 from scirgen.stages.parse.xml.jats import parse_jats
@@ -79,7 +79,7 @@ def parse_markdown(text: str) -> ParsedPaper:
     mark_references(blocks)
     if not any(b.kind is BlockKind.PARAGRAPH for b in blocks):
         raise PaperError("the file contains no text", code="no_text")
-    return ParsedPaper(title=title, abstract=_abstract(blocks), parser="text/1", blocks=tuple(blocks))
+    return ParsedPaper(title=title, abstract=abstract_of(blocks), parser="text/1", blocks=tuple(blocks))
 
 
 def _decoded(data: bytes) -> str:
@@ -163,15 +163,3 @@ def _promote_title(blocks: list[ParsedBlock]) -> str:
         if block.level:
             block.level -= level
     return blocks[0].text
-
-
-def _abstract(blocks: list[ParsedBlock]) -> str:
-    for index, block in enumerate(blocks):
-        if block.kind is BlockKind.HEADING and kind_of_heading(block.text) == "abstract":
-            taken = []
-            for following in blocks[index + 1 :]:
-                if following.kind is BlockKind.HEADING:
-                    break
-                taken.append(following.text)
-            return " ".join(taken)
-    return ""

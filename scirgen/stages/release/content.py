@@ -63,6 +63,15 @@ class ReleaseContent:
     same_as: Mapping[str, str] = field(default_factory=dict)
 
 
+def users_of(uses: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Paper id -> ids of the datasets that use it, from dataset id -> ids of papers."""
+    users: dict[str, list[str]] = {}
+    for dataset_id, papers in uses.items():
+        for paper_id in papers:
+            users.setdefault(paper_id, []).append(dataset_id)
+    return users
+
+
 def from_run(run: RunView, info: ReleaseInfo) -> ReleaseContent:
     """Collect a run's results. Only papers judged to be using a dataset count."""
     datasets = {d.id: d for d in sorted(run.datasets(), key=lambda d: d.id)}
@@ -88,11 +97,8 @@ def from_run(run: RunView, info: ReleaseInfo) -> ReleaseContent:
     )
     documents = {label.document_id: label.paper_id for label in run.records("section", SectionLabel)}
     documents |= {a.span.document_id: a.paper_id for a in ordered}
-    of_paper: dict[str, set[str]] = {}
-    for dataset_id, ids in uses.items():
-        for paper_id in ids:
-            of_paper.setdefault(paper_id, set()).add(dataset_id)
-    users = {d: of_paper[p] for d, p in documents.items() if p in of_paper}
+    of_paper = users_of(uses)
+    users = {d: set(of_paper[p]) for d, p in documents.items() if p in of_paper}
     writers, made = _made(run)
     # Rejections of an earlier release are left out; this release counts its own.
     left_out = Counter(f"{r.stage}: {r.code}" for r in run.rejections() if r.stage != "release")

@@ -14,16 +14,13 @@ from scirgen.release_files.release import (
     ReleaseRow,
     ScoreRow,
 )
-from scirgen.stages.release.content import ReleaseContent
+from scirgen.stages.release.content import ReleaseContent, users_of
 from scirgen.stages.release.passages import PassageIndex, Piece, merge, passages_of
 
 
 def paper_rows(content: ReleaseContent) -> Iterator[PaperRow]:
     """Papers by id, with the datasets they use."""
-    users: dict[str, list[str]] = {}
-    for dataset_id, papers in content.uses.items():
-        for paper_id in papers:
-            users.setdefault(paper_id, []).append(dataset_id)
+    users = users_of(content.uses)
     documents = {
         paper_id: document_id for document_id, paper_id in sorted(content.document_papers.items(), reverse=True)
     }
@@ -102,10 +99,10 @@ def all_passages(
     for aspect in content.aspects:
         quoted.setdefault(aspect.span.document_id, []).append(aspect.span)
         users.setdefault(aspect.span.document_id, set()).add(aspect.dataset_id or "")
-    for dataset_id, papers in content.uses.items():
-        for document_id, paper_id in content.document_papers.items():
-            if paper_id in papers and document_id in evidence:
-                users.setdefault(document_id, set()).add(dataset_id)
+    of_paper = users_of(content.uses)
+    for document_id, paper_id in content.document_papers.items():
+        if document_id in evidence and paper_id in of_paper:
+            users.setdefault(document_id, set()).update(of_paper[paper_id])
     for document_id in sorted(set(quoted) | set(evidence)):
         spans = [*quoted.get(document_id, ()), *evidence.get(document_id, ())]
         paper = content.papers.get(content.document_papers.get(document_id, ""))

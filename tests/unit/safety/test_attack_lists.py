@@ -20,7 +20,7 @@ from scirgen.core.config import CollectConfig, HttpConfig
 from scirgen.core.errors import ScirgenError, SourceError, StoreError
 from scirgen.core.records import Dataset, Rejection
 from scirgen.core.registry import load_registry
-from scirgen.stages.collect.files.folder import LocalSource
+from scirgen.stages.collect.files.folder import FolderSource
 from scirgen.stages.collect.pages import pages
 from scirgen.stages.collect.source import SourceSetup
 from scirgen.stages.collect.validated_source import checked
@@ -177,7 +177,7 @@ def test_a_link_in_an_input_shows_nothing_from_outside(attack: str, tmp_path: Pa
     (folder / "papers" / "honest.md").write_text("# Rain\n\nRain fell.\n")
     root = folder if place == "records.jsonl" else folder / "papers"
     (root / place).symlink_to(TARGETS[target](root))
-    source = LocalSource(SourceSetup(input=folder))
+    source = FolderSource(SourceSetup(input=folder))
     seen: list[object] = []
     for entry in source.datasets(None):
         seen.append(entry)

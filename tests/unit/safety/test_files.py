@@ -14,7 +14,7 @@ import pytest
 from scirgen.core.errors import InputError
 from scirgen.core.records import Dataset, Rejection
 from scirgen.core.safety.files import exchange, is_below, private_file, replacing, write_new
-from scirgen.stages.collect.files.folder import LocalSource
+from scirgen.stages.collect.files.folder import FolderSource
 from scirgen.stages.collect.files.paperfolder import PaperFolder
 from scirgen.stages.collect.files.recordfiles import read_records
 from scirgen.stages.collect.services.bibliography import BibliographyService
@@ -79,7 +79,7 @@ def test_a_record_file_that_is_a_link_out_of_the_input_is_not_read(link: str, tm
     (folder / "sub").mkdir(parents=True)
     (folder / link).symlink_to(tmp_path / "other.jsonl")
     with pytest.raises(InputError, match="no records"):
-        LocalSource(SourceSetup(input=folder))
+        FolderSource(SourceSetup(input=folder))
 
 
 @pytest.mark.parametrize("named", ["../secret.md", "{absolute}", "x:../secret.md:md", "papers/../../secret.md"])

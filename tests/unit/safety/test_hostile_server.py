@@ -15,7 +15,7 @@ import pytest
 from scirgen.api import Run, resolve_config, run_pipeline
 from scirgen.commands.doctor import diagnose
 from scirgen.core.errors import ModelAccessError
-from scirgen.pipeline.observer import Silent
+from scirgen.pipeline.observer import Observer
 from scirgen.testing.replies import chat_completion
 from scirgen.testing.server import FakeServer
 from tests.support.raw_servers import RawServer
@@ -116,7 +116,7 @@ async def lied_to(out: Path, records: Path, *lies: bytes) -> Run:
     }  # fmt: skip
     loaded, domain = resolve_config(domain="geo", flags=settings)
     try:
-        return await run_pipeline(out, loaded.config, domain, observer=Silent())
+        return await run_pipeline(out, loaded.config, domain, observer=Observer())
     finally:
         liar.close()
 

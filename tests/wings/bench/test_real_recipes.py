@@ -193,7 +193,7 @@ def tokens(text: str) -> str:
 
 def test_the_tagging_rule_gives_its_figures_on_the_labelled_papers():
     """Names alone, without the citation that the rule also wants: what the citation is for."""
-    from scirgen.stages.match.mention import counted
+    from scirgen_tasks.datafinder import counted
 
     names: dict[str, set[str]] = {}
     with gzip.open(DATA / "datafinder" / "aliases.tsv.gz", "rt", encoding="utf-8") as lines:

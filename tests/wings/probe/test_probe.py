@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 import scirgen
+import scirgen_bench
 from scirgen.api import Run, resolve_config, run_pipeline
 from scirgen.core.records import Dataset, Document
 from scirgen.core.registry import load_registry
-from scirgen.pipeline.observer import Silent
+from scirgen.pipeline.observer import Observer
 from scirgen.pipeline.store import StoredResult
 from scirgen.stages.generate.further import with_further
 from scirgen.testing.replies import chat_completion
@@ -71,7 +72,7 @@ FLAGS: dict[str, object] = {
 async def run_probe(server: FakeServer, out: Path, **settings: object) -> Run:
     flags = {**FLAGS, "models.generator": f"openai:fake@{server.url}", **settings}
     loaded, domain = resolve_config(domain="geo", flags=flags)
-    return await run_pipeline(out, loaded.config, domain, observer=Silent())
+    return await run_pipeline(out, loaded.config, domain, observer=Observer())
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +148,7 @@ def test_exports_know_rows_without_an_answer(probed: Path) -> None:
 
 
 def test_an_audit_finds_no_fault_in_a_missing_answer(probed: Path) -> None:
-    report = scirgen.audit(probed / "release")
+    report = scirgen_bench.audit(probed / "release")
     bare = {r.question for r in scirgen.Release(probed).rows() if not r.answer}
     assert bare and report.defects["schema"] == 0
 
@@ -247,7 +248,7 @@ async def test_a_larger_corpus_proves_the_questions_again(tmp_path: Path) -> Non
     assert [key for stage, key in done.executed if stage == "filter"] == ["b"]
 
 
-class Done(Silent):
+class Done(Observer):
     """Notes the items that were executed, not reused."""
 
     def __init__(self) -> None:

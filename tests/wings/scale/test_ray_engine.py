@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import scirgen
-from scirgen.pipeline.observer import Silent
+from scirgen.pipeline.observer import Observer
 from scirgen.pipeline.store import StoredResult
 from scirgen.testing.server import FakeServer
 
@@ -58,7 +58,7 @@ def cluster() -> Iterator[Any]:
     made.shutdown()
 
 
-def generate(out: Path, server: str, observer: Silent | None = None, **settings: object) -> scirgen.Run:
+def generate(out: Path, server: str, observer: Observer | None = None, **settings: object) -> scirgen.Run:
     return scirgen.generate(
         out,
         domain="geo",
@@ -76,7 +76,7 @@ def release_bytes(run: scirgen.Run) -> dict[str, str]:
     }
 
 
-class KillsANode(Silent):
+class KillsANode(Observer):
     """Takes a worker node away once some model work is done."""
 
     def __init__(self, cluster: Any) -> None:

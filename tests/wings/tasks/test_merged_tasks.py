@@ -6,7 +6,7 @@ from pathlib import Path
 
 import scirgen
 from scirgen.api import Run, resolve_config, run_pipeline
-from scirgen.pipeline.observer import Silent
+from scirgen.pipeline.observer import Observer
 from scirgen.testing.server import FakeServer
 from tests.support.small_runs import release_bytes
 
@@ -22,7 +22,7 @@ async def test_merged_run_releases_the_tasks_of_its_parts(tmp_path: Path) -> Non
             "query.recipes": ["recommend", "facets"],
         }
         loaded, domain = resolve_config(domain="geo", flags=flags)
-        await run_pipeline(tmp_path / "run", loaded.config, domain, observer=Silent())
+        await run_pipeline(tmp_path / "run", loaded.config, domain, observer=Observer())
     scirgen.merge(tmp_path / "merged", [tmp_path / "run"])
     merged, whole = release_bytes(tmp_path / "merged"), release_bytes(tmp_path / "run")
     assert any(name.startswith("tasks/") for name in whole) and merged == whole

@@ -12,12 +12,12 @@ from collections.abc import Iterator, Mapping
 from pydantic import Field
 
 from scirgen.core.errors import InputError
-from scirgen.core.records import Dataset, Paper, Rejection
+from scirgen.core.records import Dataset, Rejection
 from scirgen.core.text.doi import find_doi, find_dois
 from scirgen.core.text.language import stated_language
 from scirgen.stages.collect.licences import UNKNOWN, normalise_licence
 from scirgen.stages.collect.source import Candidate, Cursor
-from scirgen.stages.collect.web.json_api import ServiceOptions, WebService, as_dict, as_list, as_text
+from scirgen.stages.collect.web.json_api import ServiceOptions, WebService, as_dict, as_list, as_text, related_papers
 
 
 class CkanOptions(ServiceOptions):
@@ -56,9 +56,7 @@ class CkanSource(WebService[CkanOptions]):
 
     def papers(self, dataset: Dataset) -> Iterator[Candidate]:
         """DOIs in the package's text and extras, except its own."""
-        for doi in dict.fromkeys(d for entry in dataset.related for d in find_dois(entry)):
-            if doi != dataset.doi:
-                yield Candidate(Paper(id=doi, doi=doi, url=f"https://doi.org/{doi}"), "related_identifier")
+        return related_papers(dataset)
 
     def _search(self, start: int, rows: int) -> Mapping[str, object]:
         given: dict[str, str | int] = {k: v for k, v in (("q", self.options.query), ("fq", self.options.fq)) if v}

@@ -5,15 +5,16 @@ Documented at https://support.datacite.org/docs/api and https://support.datacite
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from urllib.parse import parse_qs, urlsplit
 
-from scirgen.core.records import Dataset, Paper, Rejection
+from scirgen.core.records import Dataset, Rejection
 from scirgen.core.text.doi import find_doi
 from scirgen.core.text.language import stated_language
 from scirgen.stages.collect.licences import normalise_licence
 from scirgen.stages.collect.source import Candidate, Cursor
-from scirgen.stages.collect.web.json_api import ServiceOptions, WebService, as_dict, as_list, as_text
+from scirgen.stages.collect.web.json_api import ServiceOptions, WebService, as_dict, as_list, as_text, related_papers
 
 _PAPER_RELATIONS = frozenset({
     "IsCitedBy", "IsReferencedBy", "IsSupplementTo", "IsSupplementedBy", "IsDocumentedBy", "IsDescribedBy",
@@ -65,10 +66,7 @@ class DataCiteSource(WebService[DataCiteOptions]):
 
     def papers(self, dataset: Dataset) -> Iterator[Candidate]:
         """The papers that the record's related identifiers name."""
-        for entry in dataset.related:
-            doi = find_doi(entry)
-            if doi and doi != dataset.doi:
-                yield Candidate(Paper(id=doi, doi=doi, url=f"https://doi.org/{doi}"), "related_identifier")
+        return related_papers(dataset)
 
     def _params(self, token: str, size: int) -> dict[str, str | int]:
         options = self.options
@@ -188,13 +186,21 @@ def _box(box: Mapping[str, object]) -> str:
 def _related(record: Mapping[str, object]) -> Iterator[str]:
     for entry in map(as_dict, as_list(record.get("relatedIdentifiers"))):
         if entry.get("relationType") in _PAPER_RELATIONS and entry.get("resourceTypeGeneral") not in _NO_PAPERS:
-            doi = find_doi(as_text(entry.get("relatedIdentifier")))
-            if doi:
-                yield doi
+            yield from _doi(entry.get("relatedIdentifier"), entry.get("relatedIdentifierType"))
     for item in map(as_dict, as_list(record.get("relatedItems"))):
         if item.get("relationType") in _PAPER_RELATIONS and item.get("relatedItemType") not in _NO_PAPERS:
             identifier = as_dict(item.get("relatedItemIdentifier"))
-            yield from filter(None, [find_doi(as_text(identifier.get("relatedItemIdentifier")))])
+            yield from _doi(identifier.get("relatedItemIdentifier"), identifier.get("relatedItemIdentifierType"))
+
+
+def _doi(identifier: object, kind: object) -> Iterator[str]:
+    """The DOI of an identifier, if it has one; arXiv registers one for each of its numbers."""
+    text = as_text(identifier)
+    number = re.fullmatch(r"(?:arxiv:)?(\d{4}\.\d{4,5}|[a-z-]+/\d{7})(?:v\d+)?", text.strip().lower())
+    if doi := find_doi(text):
+        yield doi
+    elif number and as_text(kind).lower() == "arxiv":
+        yield f"10.48550/arxiv.{number.group(1)}"
 
 
 def _licence(record: Mapping[str, object]) -> str:

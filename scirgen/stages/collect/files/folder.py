@@ -66,7 +66,7 @@ _SHEETS = {".xlsx", ".xls", ".xlsm", ".ods"}
 
 
 class FolderSource:
-    """Records from a folder or a file, papers from a folder.
+    """``local``: records from a folder or a file, papers from a folder; docs/sources.md has the keys that it knows.
 
     Datasets come in the order of the files' paths, and within a file in its order. With ``order: papers_first`` (the
     default), datasets come first if a paper was found for them by column, DOI, file name or a mention in its text.
@@ -336,12 +336,6 @@ def _nothing_in(given: Path) -> InputError:
         return InputError(f"{given} is not a file of records", hint=hint, code="no_records")
     why = f"holds neither records nor papers, only {counted}" if forms else "is empty: neither records nor papers"
     return InputError(f"{given} {why}", hint=hint, code="no_records")
-
-
-class LocalSource(FolderSource):
-    """``local``: any folder or file of records, see docs/sources.md for the keys it knows."""
-
-    name = "local"
 
 
 def _parse(cursor: str) -> tuple[int, str, int]:

@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast
+from xml.etree.ElementTree import Element
 
 from scirgen.core.errors import InputError, require
 from scirgen.core.files.inflate import TooLargeError, open_maybe_gzipped
@@ -24,7 +25,8 @@ from scirgen.core.records import Rejection
 from scirgen.core.text.doi import find_doi
 from scirgen.core.text.tame import tame_blanks, tame_values
 from scirgen.stages.collect.files.child import ChildError, printed_lines
-from scirgen.stages.collect.files.envelopes import records_in
+from scirgen.stages.collect.files.envelopes import records_in, unwrapped
+from scirgen.stages.collect.licences import normalise_licence
 from scirgen.stages.collect.source import MOST_BAD
 
 Kind = Literal["json", "jsonl", "csv", "tsv", "parquet", "oai"]
@@ -37,6 +39,8 @@ _LONGEST_CSV_FIELD = 16 * 1024 * 1024
 _HEAD = 2048
 _LONGEST_LINE = 64 * 1024 * 1024
 _PARQUET_S = 60.0
+OAI = "{http://www.openarchives.org/OAI/2.0/}"
+_OPEN = ("cc", "public-domain", "odc", "odbl")
 
 
 @dataclass(frozen=True)
@@ -146,7 +150,8 @@ def _jsonl(path: Path, name: str) -> Iterator[RawRecord | Rejection]:
             if line.problem:
                 yield malformed(where, name, f"not valid JSON: {line.problem}", line.text)
             else:
-                yield _mapping(line.value, where, name)
+                value = unwrapped(line.value) if isinstance(line.value, Mapping) else line.value
+                yield _mapping(value, where, name)
 
 
 def _json(path: Path, name: str, records: str = "") -> Iterator[RawRecord | Rejection]:
@@ -218,30 +223,38 @@ def oai_records(path: Path, name: str) -> Iterator[RawRecord | Rejection]:
     except (DefusedXmlException, ElementTree.ParseError) as error:
         yield malformed(name, name, f"not readable as XML: {error}")
         return
-    for number, record in enumerate(root.iter("{http://www.openarchives.org/OAI/2.0/}record"), 1):
-        found: dict[str, list[str]] = {}
-        for element in record.iter():
-            local = str(element.tag).rpartition("}")[2]
-            if text := " ".join((element.text or "").split()):
-                found.setdefault(local, []).append(text)
-        header = record.find("{http://www.openarchives.org/OAI/2.0/}header")
-        if header is not None and header.get("status") == "deleted":
-            continue
-        yield RawRecord(_from_dublin_core(found), f"{name}[{number}]")
+    for number, record in enumerate(root.iter(f"{OAI}record"), 1):
+        if (found := dublin_core(record)) is not None:
+            yield RawRecord(plain_record(found), f"{name}[{number}]")
 
 
-def _from_dublin_core(found: Mapping[str, list[str]]) -> dict[str, object]:
+def dublin_core(record: Element) -> dict[str, list[str]] | None:
+    """Local name -> texts of an OAI-PMH record, its header's first; None for a deleted one."""
+    header = record.find(f"{OAI}header")
+    if header is not None and header.get("status") == "deleted":
+        return None
+    found: dict[str, list[str]] = {}
+    for element in record.iter():
+        if text := " ".join((element.text or "").split()):
+            found.setdefault(str(element.tag).rpartition("}")[2], []).append(text)
+    return found
+
+
+def plain_record(found: Mapping[str, list[str]]) -> dict[str, object]:
+    """What `dublin_core` read, by the keys that `mapping` knows."""
     identifiers = found.get("identifier", [])
+    doi = next((d for i in identifiers[1:] if (d := find_doi(i))), "")
+    known = [licence for r in found.get("rights", []) if (licence := normalise_licence(r)).startswith(_OPEN)]
     kept: dict[str, object] = {
         "id": next(iter(identifiers), ""),  # the header's id comes first
-        "doi": next((d for i in identifiers[1:] if (d := find_doi(i))), ""),
-        "url": next((i for i in identifiers if i.startswith("http")), ""),
+        "doi": doi,
+        "url": next((i for i in identifiers if i.startswith("http")), f"https://doi.org/{doi}" if doi else ""),
         "title": next(iter(found.get("title", [])), ""),
         "description": "\n".join(found.get("description", [])),
         "authors": found.get("creatorName") or found.get("creator", []),
         "keywords": found.get("subject", []),
         "related": [*found.get("relation", []), *found.get("relatedIdentifier", [])],
-        "licence": next(iter(found.get("rights", [])), ""),
+        "licence": next(iter(known or found.get("rights", [])), ""),
         "language": next(iter(found.get("language", [])), ""),
         "Publisher": "; ".join(found.get("publisher", [])),
         "Published": "; ".join(found.get("date") or found.get("publicationYear", [])),

@@ -1,1 +1,1 @@
-"""Services that find papers and their files."""
+"""Services that find papers and their files, and repositories that are harvested."""

@@ -13,6 +13,7 @@ from pydantic import Field
 from scirgen.core.errors import SourceRefusedError
 from scirgen.core.records import Dataset, Paper
 from scirgen.stages.collect.source import Candidate, Fetched
+from scirgen.stages.collect.web.http import is_xml
 from scirgen.stages.collect.web.json_api import ServiceOptions, WebService
 
 _ATOM = "{http://www.w3.org/2005/Atom}"
@@ -44,7 +45,7 @@ class ArxivService(WebService[ArxivOptions]):
                 yield Candidate(paper, "related_identifier")
         phrase = re.sub(r"[^\w\s.-]+", " ", dataset.title).strip()
         params: dict[str, str | int] = {"search_query": f'all:"{phrase}"', "max_results": self.options.most}
-        for paper in self._entries(self.http.reply(f"{self.base}/api/query", params, check=_whole).body):
+        for paper in self._entries(self.http.reply(f"{self.base}/api/query", params, check=is_xml).body):
             if paper.id not in seen:
                 seen.add(paper.id)
                 yield Candidate(paper, "text_search")
@@ -74,15 +75,3 @@ class ArxivService(WebService[ArxivOptions]):
             names = tuple(n.text for n in entry.iterfind(f"{_ATOM}author/{_ATOM}name") if n.text)
             year = (entry.findtext(f"{_ATOM}published") or "")[:4]
             yield self._paper(identity, title, names, int(year) if year.isdecimal() else None)
-
-
-def _whole(body: bytes) -> None:
-    """Raises ValueError for XML that is cut short."""
-    from defusedxml import DefusedXmlException, ElementTree
-
-    try:
-        ElementTree.fromstring(body, forbid_dtd=True)
-    except DefusedXmlException as error:
-        raise SourceRefusedError(f"the reply declares a document type: {error}", code="unsafe_xml") from error
-    except ElementTree.ParseError as error:
-        raise ValueError(str(error)) from error

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 
 from pydantic import Field
 
-from scirgen.core.records import Dataset, Paper
+from scirgen.core.records import Dataset
 from scirgen.core.text.doi import find_doi
 from scirgen.stages.collect.source import Candidate
-from scirgen.stages.collect.web.json_api import ServiceOptions, WebService, as_dict, as_list, as_text
+from scirgen.stages.collect.web.json_api import ServiceOptions, WebService, as_dict, as_list, as_text, paper_by_doi
 
 
 class EventsOptions(ServiceOptions):
@@ -47,7 +47,7 @@ class EventsService(WebService[EventsOptions]):
                 doi = find_doi(as_text(event.get(end)))
                 if doi and doi not in seen:
                     seen.add(doi)
-                    yield Candidate(Paper(id=doi, doi=doi, url=f"https://doi.org/{doi}"), "event_link")
+                    yield paper_by_doi(doi, "event_link")
 
     def _events(self, doi: str) -> Iterator[Mapping[str, object]]:
         number, left = 1, self.options.most

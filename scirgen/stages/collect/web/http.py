@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urljoin, urlsplit
 
 import httpx2
@@ -29,6 +29,8 @@ from scirgen.core.version import __version__
 from scirgen.stages.collect.source import Fetched, SourceSetup
 from scirgen.stages.collect.web.address_guard import BlockedAddressError, GuardedTransport, ends_in
 from scirgen.stages.collect.web.replies import Download, Reply, ReplyCache
+
+T = TypeVar("T")
 
 _MOST_REDIRECTS = 5
 _LONGEST_REPLY = 64 * 1024 * 1024
@@ -133,16 +135,7 @@ class Http:
         known = self._cache.get(full)
         if known is not None and not refresh and self._cache.age_days(known) < self.settings.cache_days:
             return _usable(known)
-        attempt = 0
-        while True:
-            try:
-                return _usable(self._ask(full, known, check))
-            except _RetryLater as error:
-                wait = error.after if error.after is not None else min(2.0**attempt, 60.0)
-                attempt += 1
-                if attempt > self.settings.retries or wait > self.settings.max_wait_s:
-                    raise error.final from error
-                self._sleep(wait)
+        return _usable(self._retried(lambda: self._ask(full, known, check), self.settings.retries, 60.0))
 
     def download(self, url: str, *, wanted: str = "application/pdf") -> Fetched:
         """A paper's file, kept under its content hash; a file that was downloaded before is not downloaded again.
@@ -163,8 +156,8 @@ class Http:
         if known is not None and (known.code or (files / known.name).is_file()):
             return _fetched(known, files)
         try:
-            done = self._download(url, files, wanted)
-        except PaperError as error:
+            done = self._retried(lambda: self._follow(url, files, wanted), min(self.settings.retries, 2), 30.0)
+        except (PaperError, SourceRefusedError) as error:
             done = Download(code=error.error_code, reason=error.message)
         self._cache.put_download(url, done)
         return _fetched(done, files)
@@ -234,19 +227,18 @@ class Http:
                 self._sleep(wait)
             pace.next_at = time.monotonic() + self._interval
 
-    def _download(self, url: str, files: Path, wanted: str) -> Download:
+    def _retried(self, ask: Callable[[], T], most: int, longest_s: float) -> T:
+        """The result of a request, asked again at most so often, after a wait that doubles up to the longest."""
         attempt = 0
         while True:
             try:
-                return self._follow(url, files, wanted)
+                return ask()
             except _RetryLater as error:
-                wait = error.after if error.after is not None else min(2.0**attempt, 30.0)
+                wait = error.after if error.after is not None else min(2.0**attempt, longest_s)
                 attempt += 1
-                if attempt > min(self.settings.retries, 2) or wait > self.settings.max_wait_s:
+                if attempt > most or wait > self.settings.max_wait_s:
                     raise error.final from error
                 self._sleep(wait)
-            except SourceRefusedError as error:
-                raise PaperError(error.message, hint=error.hint, code=error.error_code) from error
 
     def _follow(self, url: str, files: Path, wanted: str) -> Download:
         ends = time.monotonic() + self.settings.max_file_s
@@ -414,3 +406,20 @@ def _fetched(done: Download, files: Path) -> Fetched:
 def is_json(body: bytes) -> None:
     """Raise ValueError for a body that is not complete JSON; a ``check`` for `Http.reply`."""
     json_value(body)
+
+
+def is_xml(body: bytes) -> None:
+    """Raise ValueError for a body that is not complete XML; a ``check`` for `Http.reply`.
+
+    Raises:
+        SourceRefusedError: it declares a document type, and with it possibly entities.
+    """
+    from defusedxml import DefusedXmlException, ElementTree
+
+    try:
+        ElementTree.fromstring(body, forbid_dtd=True)
+    except DefusedXmlException as error:
+        problem = f"the reply declares a document type, which is refused: {error}"
+        raise SourceRefusedError(problem, code="unsafe_xml") from error
+    except ElementTree.ParseError as error:
+        raise ValueError(str(error)) from error

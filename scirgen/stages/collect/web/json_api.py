@@ -3,13 +3,14 @@ JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import ClassVar, Generic, TypeVar
 
 from scirgen.core.errors import ConfigError, SourceError, SourceRefusedError
 from scirgen.core.files.yamlfile import validate
-from scirgen.core.records import Frozen, Paper
-from scirgen.stages.collect.source import Fetched, SourceSetup
+from scirgen.core.records import Dataset, Frozen, Paper
+from scirgen.core.text.doi import find_dois
+from scirgen.stages.collect.source import Candidate, Fetched, SourceSetup
 from scirgen.stages.collect.web.http import open_http
 
 
@@ -90,6 +91,18 @@ class WebService(Generic[O]):
     def problem(self, what: str) -> SourceError:
         """The error for a reply of another shape than documented."""
         return SourceError(f"{self.name}: {what}", hint="The service may have changed its replies.", code="bad_reply")
+
+
+def related_papers(dataset: Dataset) -> Iterator[Candidate]:
+    """The papers whose DOIs the record's related identifiers hold, each once and without the dataset's own."""
+    for doi in dict.fromkeys(d for entry in dataset.related for d in find_dois(entry)):
+        if doi != dataset.doi:
+            yield paper_by_doi(doi, "related_identifier")
+
+
+def paper_by_doi(doi: str, found_by: str) -> Candidate:
+    """A candidate of which only the DOI is known."""
+    return Candidate(Paper(id=doi, doi=doi, url=f"https://doi.org/{doi}"), found_by)
 
 
 def as_dict(value: object) -> Mapping[str, object]:

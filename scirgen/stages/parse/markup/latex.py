@@ -15,9 +15,8 @@ from pylatexenc.macrospec import MacroSpec
 
 from scirgen.core.errors import PaperError
 from scirgen.core.records import BlockKind
-from scirgen.stages.parse.assemble import clean
+from scirgen.stages.parse.assemble import abstract_of, clean, mark_references, set_levels
 from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
-from scirgen.stages.parse.terms import kind_of_heading
 
 _SECTIONS: Final = {"part": 0, "chapter": 0, "section": 1, "subsection": 2, "subsubsection": 3, "paragraph": 4}
 _NAMED: Final = {
@@ -66,9 +65,10 @@ def parse_latex(source: str) -> ParsedPaper:
     blocks = [b for b in [*head, *body] if b.text]
     if not any(b.kind is BlockKind.PARAGRAPH for b in blocks):
         raise PaperError("the file contains no text", code="no_text")
-    _close_up(blocks)
+    set_levels(blocks)
+    mark_references(blocks)
     title = next((b.text for b in blocks if b.kind is BlockKind.TITLE), "")
-    return ParsedPaper(title=title, abstract=_abstract(blocks), parser="latex/1", blocks=tuple(blocks))
+    return ParsedPaper(title=title, abstract=abstract_of(blocks), parser="latex/1", blocks=tuple(blocks))
 
 
 class _Reader:
@@ -101,7 +101,7 @@ class _Reader:
             if macro == "title":
                 yield from self._heading(node, macro)
             elif macro == "abstract":
-                yield from self._abstract(self._argument(node), 0)
+                yield from self._abstract(_argument(node), 0)
 
     def _nodes(self, source: str) -> Sequence[Any]:
         walker = LatexWalker(_COMMENT.sub("", source), tolerant_parsing=True, latex_context=self._context)
@@ -127,7 +127,7 @@ class _Reader:
         if macro in _SECTIONS or macro == "title":
             return self._heading(node, macro)
         if macro == "abstract":
-            return self._abstract(self._argument(node), depth)
+            return self._abstract(_argument(node), depth)
         if macro in _NAMED:
             return iter([ParsedBlock(kind=BlockKind.HEADING, text=_NAMED[macro], level=1)])
         if environment is None:
@@ -154,7 +154,7 @@ class _Reader:
         return self._blocks(node.nodelist, depth + 1)
 
     def _heading(self, node: Any, macro: str) -> Iterator[ParsedBlock]:
-        text = self.text(self._argument(node))
+        text = self.text(_argument(node))
         if macro == "title":
             yield ParsedBlock(kind=BlockKind.TITLE, text=text)
         else:
@@ -167,7 +167,7 @@ class _Reader:
     def _captions(self, nodes: Sequence[Any]) -> Iterator[ParsedBlock]:
         for node in nodes:
             if getattr(node, "macroname", None) == "caption":
-                yield ParsedBlock(kind=BlockKind.CAPTION, text=self.text(self._argument(node)))
+                yield ParsedBlock(kind=BlockKind.CAPTION, text=self.text(_argument(node)))
             elif getattr(node, "environmentname", None):
                 yield from self._captions(node.nodelist)
 
@@ -192,27 +192,27 @@ class _Reader:
         """The nodes as one line of plain text."""
         return clean(" ".join(self._text.nodelist_to_text(list(nodes)).split()))
 
-    @staticmethod
-    def _argument(node: Any) -> list[Any]:
-        """The last braced argument of a macro."""
-        arguments = [a for a in (node.nodeargd.argnlist if node.nodeargd else []) if a is not None]
-        return [arguments[-1]] if arguments else []
+
+def _argument(node: Any) -> list[Any]:
+    """The last braced argument of a macro."""
+    return [a for a in (node.nodeargd.argnlist if node.nodeargd else []) if a is not None][-1:]
+
+
+def _keys(node: Any) -> str:
+    """The argument as it is written."""
+    return "".join(a.latex_verbatim().strip("{}") for a in _argument(node))
 
 
 def _cited(node: Any, **_: Any) -> str:
-    arguments = [a for a in (node.nodeargd.argnlist if node.nodeargd else []) if a is not None]
-    keys = arguments[-1].latex_verbatim().strip("{}") if arguments else ""
-    return f"[{keys}]"
+    return f"[{_keys(node)}]"
 
 
 def _linked(node: Any, l2tobj: Any) -> str:
-    arguments = [a for a in (node.nodeargd.argnlist if node.nodeargd else []) if a is not None]
-    return str(l2tobj.nodelist_to_text(arguments[-1:]))
+    return str(l2tobj.nodelist_to_text(_argument(node)))
 
 
 def _named(node: Any, **_: Any) -> str:
-    arguments = [a for a in (node.nodeargd.argnlist if node.nodeargd else []) if a is not None]
-    return str(arguments[-1].latex_verbatim().strip("{}").rpartition(":")[2]) if arguments else ""
+    return _keys(node).rpartition(":")[2]
 
 
 def _split_at(nodes: Sequence[Any], macro: str) -> Iterator[list[Any]]:
@@ -227,29 +227,3 @@ def _split_at(nodes: Sequence[Any], macro: str) -> Iterator[list[Any]]:
             part.append(node)
     if part is not None:
         yield part
-
-
-def _close_up(blocks: list[ParsedBlock]) -> None:
-    """Make the outermost headings level 1, and mark the blocks after a references heading as references."""
-    levels = [b.level for b in blocks if b.level]
-    lowest = min(levels, default=1)
-    inside = False
-    for block in blocks:
-        if block.level:
-            block.level -= lowest - 1
-            inside = kind_of_heading(block.text) == "references"
-        elif inside and block.kind is BlockKind.PARAGRAPH:
-            block.kind = BlockKind.REFERENCE
-
-
-def _abstract(blocks: Sequence[ParsedBlock]) -> str:
-    taken: list[str] = []
-    inside = False
-    for block in blocks:
-        if block.kind is BlockKind.HEADING:
-            if inside:
-                break
-            inside = kind_of_heading(block.text) == "abstract"
-        elif inside and block.kind is BlockKind.PARAGRAPH:
-            taken.append(block.text)
-    return " ".join(taken)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Any, Final
 
 from selectolax.lexbor import LexborHTMLParser
 
 from scirgen.core.errors import PaperError
 from scirgen.core.records import BlockKind
-from scirgen.stages.parse.assemble import clean
+from scirgen.stages.parse.assemble import abstract_of, clean, mark_references, set_levels
 from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
 from scirgen.stages.parse.terms import kind_of_heading
 
@@ -45,12 +44,12 @@ def parse_html(data: bytes) -> ParsedPaper:
             code="not_a_pdf",
         )
     blocks = _with_title(blocks, title)
-    _set_levels(blocks)
+    set_levels(blocks)
     mark_references(blocks)
     title = next((b.text for b in blocks if b.kind is BlockKind.TITLE), "")
     return ParsedPaper(
         title=title,
-        abstract=_abstract(blocks) or summary,
+        abstract=abstract_of(blocks) or summary,
         language=language if language in ("en", "pt", "es", "zh", "fr", "de") else "",
         parser="html/1",
         blocks=tuple(blocks),
@@ -136,33 +135,3 @@ def _with_title(blocks: list[ParsedBlock], title: str) -> list[ParsedBlock]:
         own = blocks[first].model_copy(update={"kind": BlockKind.TITLE, "level": None})
         return [own, *blocks[:first], *blocks[first + 1 :]]
     return [ParsedBlock(kind=BlockKind.TITLE, text=title), *blocks] if title else blocks
-
-
-def _set_levels(blocks: Sequence[ParsedBlock]) -> None:
-    used = sorted({b.level for b in blocks if b.level})
-    for block in blocks:
-        if block.level:
-            block.level = used.index(block.level) + 1
-
-
-def mark_references(blocks: Sequence[ParsedBlock]) -> None:
-    """Paragraphs and list items below a heading of references become references."""
-    inside = False
-    for block in blocks:
-        if block.kind is BlockKind.HEADING:
-            inside = kind_of_heading(block.text) == "references"
-        elif inside and block.kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM):
-            block.kind = BlockKind.REFERENCE
-
-
-def _abstract(blocks: Sequence[ParsedBlock]) -> str:
-    taken: list[str] = []
-    level = 0
-    for block in blocks:
-        if block.kind is BlockKind.HEADING:
-            if level and (block.level or 1) <= level:
-                break
-            level = level or ((block.level or 1) if kind_of_heading(block.text) == "abstract" else 0)
-        elif level and block.kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM):
-            taken.append(block.text)
-    return " ".join(taken)

@@ -56,7 +56,6 @@ class Front:
 
     title: str = ""
     abstract: list[Group] = field(default_factory=list)
-    abstract_label: str = ""
     body_start: int = 0
 
 
@@ -110,7 +109,6 @@ def _read_front(groups: list[Group], body: Style, known_title: str, language: st
     intro = next((i for i in head if kind_of_heading(groups[i].text) == "main" and i > (title or 0)), None)
     if labelled:
         chosen = _choose(groups, labelled, language)
-        front.abstract_label = labelled[chosen]
         _detach_label(groups, chosen)
         front.abstract = _extent(groups, chosen, body)
         front.body_start = max(groups.index(g) for g in front.abstract) + 1 if front.abstract else chosen + 1

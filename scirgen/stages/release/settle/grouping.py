@@ -9,7 +9,7 @@ from itertools import combinations
 
 from scirgen.core.fingerprint import digest
 from scirgen.release_files.release import SPLITS, LeakageRow
-from scirgen.stages.release.content import ReleaseContent
+from scirgen.stages.release.content import ReleaseContent, users_of
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def group(content: ReleaseContent, repeated: Sequence[set[str]], ratios: Sequenc
     """
     rows = Counter(p.dataset_id for p in content.pairs())
     weights = rows or sum((part.weights(content.uses) for part in content.parts), Counter[str]())
-    together = [*_datasets_of_papers(content), *repeated]
+    together = [*users_of(content.uses).values(), *repeated]
     group_of = connected(list(content.datasets), together)
     members: dict[str, list[str]] = {}
     for dataset_id, name in group_of.items():
@@ -148,14 +148,6 @@ def leakage(content: ReleaseContent, grouping: Grouping) -> list[LeakageRow]:
                 LeakageRow.model_validate({"what": what, "left": left, "right": right, "shared": shared, "of": of})
             )
     return found
-
-
-def _datasets_of_papers(content: ReleaseContent) -> list[set[str]]:
-    users: dict[str, set[str]] = {}
-    for dataset_id, papers in content.uses.items():
-        for paper_id in papers:
-            users.setdefault(paper_id, set()).add(dataset_id)
-    return [ids for ids in users.values() if len(ids) > 1]
 
 
 def _notes(

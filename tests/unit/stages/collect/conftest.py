@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from scirgen import SourceSetup
-from scirgen.stages.collect.files.folder import LocalSource
+from scirgen.stages.collect.files.folder import FolderSource
 from tests.support.realdata import REALDATA
 
 
@@ -38,8 +38,8 @@ def catalogue(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def local() -> Callable[..., LocalSource]:
-    def open_local(root: Path, papers: Path | None = None, **options: object) -> LocalSource:
-        return LocalSource(SourceSetup(input=root, papers=papers, domain="test", options=options))
+def local() -> Callable[..., FolderSource]:
+    def open_local(root: Path, papers: Path | None = None, **options: object) -> FolderSource:
+        return FolderSource(SourceSetup(input=root, papers=papers, domain="test", options=options))
 
     return open_local

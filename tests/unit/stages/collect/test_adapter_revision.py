@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from scirgen import SourceSetup
-from scirgen.stages.collect.files.folder import LocalSource
+from scirgen.stages.collect.files.folder import FolderSource
 from scirgen.stages.collect.validated_source import checked
 
 ADAPTER = """
@@ -71,13 +71,13 @@ def test_class_without_a_file_is_known_by_its_byte_code(records: Path) -> None:
 
 def test_file_with_other_content_but_the_same_size_and_time_is_read_again(records: Path) -> None:
     file = records / "a.jsonl"
-    before, when = LocalSource(SourceSetup(input=records)).revision(None), file.stat()
+    before, when = FolderSource(SourceSetup(input=records)).revision(None), file.stat()
     file.write_text('{"id": "1", "title": "Ice"}\n')
     os.utime(file, ns=(when.st_atime_ns, when.st_mtime_ns))
     assert file.stat().st_size == when.st_size
-    assert LocalSource(SourceSetup(input=records)).revision(None) != before
+    assert FolderSource(SourceSetup(input=records)).revision(None) != before
 
 
 def test_scirgens_own_sources_have_no_code_in_their_revision(records: Path) -> None:
-    source = LocalSource(SourceSetup(input=records))
+    source = FolderSource(SourceSetup(input=records))
     assert checked(source).revision(None) == source.revision(None)

@@ -10,7 +10,7 @@ import pytest
 from scirgen import Dataset, InputError, Rejection, SourceSetup
 from scirgen.core.config import Config
 from scirgen.core.registry import load_registry
-from scirgen.stages.collect.files.folder import LocalSource
+from scirgen.stages.collect.files.folder import FolderSource
 from scirgen.stages.collect.open import open_source
 
 DATACITE = {
@@ -186,7 +186,7 @@ UNKNOWN = {
 
 
 def read(path: Path, **options: object) -> list[Dataset | Rejection]:
-    source = LocalSource(SourceSetup(input=path, options=options))
+    source = FolderSource(SourceSetup(input=path, options=options))
     return [e for e in source.datasets() if isinstance(e, (Dataset, Rejection))]
 
 
@@ -212,6 +212,7 @@ def write(path: Path, value: object) -> Path:
         ("harvest.xml", OAI, "10.5880/ice.2021"),
         ("unknown.json", UNKNOWN, None),
         ("lines.jsonl", json.dumps(DATACITE["data"][0]), "10.5880/ice.2021"),
+        ("answers.jsonl", json.dumps({"data": DATACITE["data"][0]}), "10.5880/ice.2021"),
     ],
 )
 def test_export_of_a_service_is_read_from_a_file(name: str, export: object, doi: str | None, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from scirgen.core.errors import SourceRefusedError
 from scirgen.stages.collect.catalogues.ckan import CkanSource
 from scirgen.stages.collect.catalogues.datacite import DataCiteSource
 from scirgen.stages.collect.catalogues.huggingface import HuggingFaceSource
-from scirgen.stages.collect.catalogues.oaipmh import OaiSource
+from scirgen.stages.collect.services.oaipmh import OaiSource
 from scirgen.testing import check_source
 from scirgen.testing.web import Answer, LoopbackServer, Route
 from tests.support import catalogue_shapes as shapes

@@ -15,7 +15,7 @@ from scirgen import Candidate, Cursor, Dataset, Fetched, Paper, Rejection, Sourc
 from scirgen.api import Run, resolve_config, run_pipeline
 from scirgen.cli.run.status import status
 from scirgen.core.errors import InputError, PluginError
-from scirgen.pipeline.observer import Silent
+from scirgen.pipeline.observer import Observer
 from scirgen.stages.collect.validated_source import CheckedSource, checked
 from scirgen.testing.server import FakeServer
 from scirgen.testing.sources import SourceContractError, check_source_async
@@ -141,7 +141,7 @@ async def test_revision_when_it_is_a_coroutine_then_it_is_said_so() -> None:
 
 
 async def generate(
-    tmp_path: Path, source: object, server: FakeServer, ids: tuple[str, ...] = (), observer: Silent | None = None
+    tmp_path: Path, source: object, server: FakeServer, ids: tuple[str, ...] = (), observer: Observer | None = None
 ) -> Run:
     flags = {
         "collect.ids": list(ids),
@@ -152,7 +152,7 @@ async def generate(
         "models.generator": f"openai:fake@{server.url}",
     }
     loaded, domain = resolve_config(domain="geo", flags=flags)
-    return await run_pipeline(tmp_path / "run", loaded.config, domain, source=source, observer=observer or Silent())
+    return await run_pipeline(tmp_path / "run", loaded.config, domain, source=source, observer=observer or Observer())
 
 
 async def test_papers_that_raise_cost_one_dataset_which_is_tried_again(
@@ -207,7 +207,7 @@ async def test_run_when_the_source_gives_nothing_then_it_is_an_error(tmp_path: P
             await generate(tmp_path, with_member("datasets", lambda self, cursor=None: iter(())), server)
 
 
-class Noting(Silent):
+class Noting(Observer):
     def __init__(self) -> None:
         self.said: list[str] = []
 

@@ -11,7 +11,7 @@ import pytest
 from scirgen.core.records import Dataset, Rejection
 from scirgen.core.text.language import language_code
 from scirgen.stages.collect.catalogues import ckan, datacite
-from scirgen.stages.collect.files.folder import LocalSource
+from scirgen.stages.collect.files.folder import FolderSource
 from scirgen.stages.collect.files.mapping import RecordMapping
 from scirgen.stages.collect.licences import normalise_licence
 from scirgen.stages.collect.source import SourceSetup
@@ -107,6 +107,9 @@ def test_datacite_gives_all_that_a_record_describes() -> None:
         ],
         "geoLocations": [{"geoLocationPoint": {"pointLongitude": 11.5, "pointLatitude": 61.2}}],
         "fundingReferences": [{"funderName": "NRC", "awardNumber": "77", "awardTitle": "Cold lakes"}],
+        "relatedIdentifiers": [
+            {"relationType": "IsCitedBy", "relatedIdentifier": "arXiv:2501.10120v2", "relatedIdentifierType": "arXiv"},
+        ],
         "relatedItems": [
             {"relationType": "IsCitedBy", "titles": [{"title": "Thin ice"}],
              "relatedItemIdentifier": {"relatedItemIdentifier": "10.1000/thin"}},
@@ -114,7 +117,8 @@ def test_datacite_gives_all_that_a_record_describes() -> None:
     }  # fmt: skip
     found = datacite.dataset_of({"id": "10.5555/a", "attributes": record})
     assert isinstance(found, Dataset)
-    assert (found.title, found.description, found.related) == ("Lake ice", "Thickness of ice.", ("10.1000/thin",))
+    assert (found.title, found.description) == ("Lake ice", "Thickness of ice.")
+    assert found.related == ("10.48550/arxiv.2501.10120", "10.1000/thin")
     assert dict(found.fields) == {
         "Subtitle": "of the north",
         "Version": "2.1",
@@ -130,7 +134,7 @@ def test_columns_hold_only_for_records_that_have_them(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("heading,about,title\nLake ice,Thickness,row 1\n")
     (tmp_path / "b.json").write_text(json.dumps({"title": "Snow", "meta": {"text": "Depth"}}))
     options = {"columns": {"title": "heading", "description": ["about", "meta.text"]}}
-    found = [d for d in LocalSource(SourceSetup(input=tmp_path, options=options)).datasets() if isinstance(d, Dataset)]
+    found = [d for d in FolderSource(SourceSetup(input=tmp_path, options=options)).datasets() if isinstance(d, Dataset)]
     assert [(d.title, d.description) for d in found] == [("Lake ice", "Thickness"), ("Snow", "Depth")]
 
 

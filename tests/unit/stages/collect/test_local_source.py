@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 
 from scirgen import Cursor, Dataset, InputError, Rejection, ScirgenError, SourceSetup
-from scirgen.stages.collect.files.folder import LocalSource
+from scirgen.stages.collect.files.folder import FolderSource
 from scirgen.testing import check_source
 
-Open = Callable[..., LocalSource]
+Open = Callable[..., FolderSource]
 
 
-def datasets(source: LocalSource) -> list[Dataset]:
+def datasets(source: FolderSource) -> list[Dataset]:
     return [e for e in source.datasets() if isinstance(e, Dataset)]
 
 
-def found(source: LocalSource, dataset_id: str) -> list[tuple[str, str]]:
+def found(source: FolderSource, dataset_id: str) -> list[tuple[str, str]]:
     dataset = next(d for d in source.datasets() if isinstance(d, Dataset) and d.id == dataset_id)
     return [(Path(c.paper.file or "").name, c.found_by) for c in source.papers(dataset)]
 
@@ -213,7 +213,7 @@ def test_a_changed_file_changes_the_revision(catalogue: Path, local: Open) -> No
 
 
 def test_a_single_file_is_read_with_the_papers_beside_it(catalogue: Path) -> None:
-    source = LocalSource(SourceSetup(input=catalogue / "a.jsonl"))
+    source = FolderSource(SourceSetup(input=catalogue / "a.jsonl"))
     entries = [e for e in source.datasets() if not isinstance(e, Cursor)]
     assert len(entries) == 2
     assert found(source, "soil-temp") == [("soil.md", "column")]

@@ -7,14 +7,14 @@ import pytest
 
 from scirgen import Candidate, ConfigError, Dataset, InputError, Paper, SourceError, SourceSetup
 from scirgen.core.config import HttpConfig
-from scirgen.stages.collect.files.folder import LocalSource
-from scirgen.stages.collect.open import CombinedSource
+from scirgen.stages.collect.files.folder import FolderSource
 from scirgen.stages.collect.services.arxiv import ArxivService
 from scirgen.stages.collect.services.bibliography import BibliographyService, FolderService
 from scirgen.stages.collect.services.events import EventsService
 from scirgen.stages.collect.services.openalex import OpenAlexService
 from scirgen.stages.collect.services.semantic_scholar import SemanticScholarService
 from scirgen.stages.collect.services.unpaywall import UnpaywallService
+from scirgen.stages.collect.validated_source import CheckedSource
 from scirgen.testing import check_source
 from scirgen.testing.web import Answer, Asked, LoopbackServer
 from tests.support import catalogue_shapes as shapes
@@ -281,7 +281,7 @@ def test_services_beside_a_source_add_papers_and_files(setup: Setup, catalogue: 
         server.routes["/ok.pdf"] = lambda _: PDF
         server.routes["/works"] = shapes.openalex({}, {"fulltext": [shapes.openalex_work(7)]})
         services = [OpenAlexService(setup(server)), UnpaywallService(setup(server))]
-        source = CombinedSource(LocalSource(SourceSetup(input=catalogue)), services)
+        source = CheckedSource(FolderSource(SourceSetup(input=catalogue)), services)
         report = check_source(source)
     # lake-ice: a file of the folder and a work without an OpenAlex location, whose file Unpaywall knows; soil-temp: a
     # file.
@@ -290,7 +290,7 @@ def test_services_beside_a_source_add_papers_and_files(setup: Setup, catalogue: 
 
 async def test_a_failing_service_loses_the_paper_only_until_the_next_run(setup: Setup, catalogue: Path) -> None:
     with LoopbackServer({"/": lambda _: Answer("x", 503)}) as server:
-        source = CombinedSource(LocalSource(SourceSetup(input=catalogue)), [UnpaywallService(setup(server))])
+        source = CheckedSource(FolderSource(SourceSetup(input=catalogue)), [UnpaywallService(setup(server))])
         with pytest.raises(SourceError) as raised:
             await source.fetch(Paper(id="p", doi="10.5555/p"))
     assert raised.value.retryable

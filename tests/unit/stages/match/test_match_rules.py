@@ -88,7 +88,7 @@ async def test_dataset_named_in_the_introduction_is_mentioned_only() -> None:
     assert (await judge("mention", RAIN, intro)).used
 
 
-@pytest.mark.parametrize("name", ["mention", "datafinder", "auto"])
+@pytest.mark.parametrize("name", ["mention", "auto"])
 async def test_strategies_when_only_the_place_is_shared_then_not_used(name: str) -> None:
     text = [
         (
@@ -123,27 +123,6 @@ async def test_mention_when_same_acronym_means_something_else_then_not_used() ->
     assert not (await judge("mention", RAIN, ("Methods", METHOD, text))).used
 
 
-async def test_datafinder_when_cited_and_named_twice_then_used_else_not() -> None:
-    twice = ("Experiments", METHOD, ["TPHiPr precipitation from 1979 on was summed.", "Gaps of TPHiPr were filled."])
-    once = ("Experiments", METHOD, ["TPHiPr precipitation from 1979 on was summed."])
-    reference = "7. Jiang. Title. https://doi.org/10.5194/essd-15-621-2023"
-    assert (await judge("datafinder", RAIN, twice, references=(reference,))).used
-    assert not (await judge("datafinder", RAIN, once, references=(reference,))).used
-    assert not (await judge("datafinder", RAIN, twice)).used
-    related = ("Related work", RELATED, ["TPHiPr precipitation from 1979 on was used by others."])
-    assert not (await judge("datafinder", RAIN, once, related, references=(reference,))).used
-
-
-async def test_datafinder_counts_below_experiments_not_in_pretraining() -> None:
-    reference = "7. Jiang. Title. https://doi.org/10.5194/essd-15-621-2023"
-    said = ["TPHiPr precipitation from 1979 on was summed.", "Gaps of TPHiPr were filled."]
-    for heading, used in (("Results", True), ("Site", False), ("Discussion of results", True), ("Conclusions", False)):
-        judged = await judge("datafinder", RAIN, (heading, METHOD, said), references=(reference,))
-        assert judged.used == used, heading
-    trained = ("Results", METHOD, [said[0], "The model was pretrained on TPHiPr precipitation."])
-    assert not (await judge("datafinder", RAIN, trained, references=(reference,))).used
-
-
 @pytest.mark.parametrize("by", ["column", "related_doi", "related_identifier", "file_name"])
 async def test_auto_without_a_model_trusts_a_stated_relation_alone(by: str) -> None:
     text = ["We used daily precipitation records of rain gauges from 1979 to 2020, obtained as gridded data."]
@@ -169,12 +148,6 @@ async def test_a_short_title_with_an_acronym_is_a_name_and_a_plain_one_is_not() 
     said = ("Corpus", METHOD, ["The model was trained on CREMMA Medii Aevi.", "Lake water quality was good."])
     assert (await judge("mention", CREMMA, said)).used
     assert not (await judge("mention", Dataset(id="q", title="Lake water quality"), said)).used
-
-
-async def test_datafinder_counts_sentences_and_not_names_within_one() -> None:
-    text = ["TPHiPr precipitation from 1979 on (TPHiPr version 2 of TPHiPr) was summed."]
-    reference = "7. Jiang. Title. https://doi.org/10.5194/essd-15-621-2023"
-    assert not (await judge("datafinder", RAIN, ("Experiments", METHOD, text), references=(reference,))).used
 
 
 def test_names_when_title_has_concept_acronym_then_it_is_no_name() -> None:

@@ -12,7 +12,7 @@ from scirgen.core.records import ReleaseFile
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.pipeline.observer import Silent
+from scirgen.pipeline.observer import Observer
 from scirgen.release_files.release import Release
 from scirgen.stages.base import StageContext
 from scirgen.stages.release.stage import ReleaseStage
@@ -132,5 +132,5 @@ async def test_a_run_into_a_folder_with_another_release_stops_first(tmp_path):
     mine.write_bytes(b"mine")
     loaded, domain = resolve_config(domain="geo", flags={"input": str(tmp_path / "records.jsonl")})
     with pytest.raises(InputError, match="not a release of scirgen"):
-        await run_pipeline(tmp_path, loaded.config, domain, observer=Silent())
+        await run_pipeline(tmp_path, loaded.config, domain, observer=Observer())
     assert mine.read_bytes() == b"mine" and not (tmp_path / "run.db").exists()

@@ -10,7 +10,6 @@ from scirgen.stages.parse.pdf.headings.candidates import Candidate, StyleKey
 
 _DEEPEST = 4
 _MIN_OUTLINE = 4
-_NESTED = ("arabic", "roman_letter", "letter_number")
 
 
 def set_levels(accepted: Sequence[Candidate]) -> None:
@@ -100,9 +99,7 @@ def _rank_among(key: StyleKey, ranks: dict[StyleKey, int], by_key: dict[StyleKey
         return same[key[1]]
     above = [ranks[k] for k in ranks if _prominence(k) >= _prominence(key)]
     below = [ranks[k] for k in ranks if _prominence(k) < _prominence(key)]
-    if not above:
-        return 1
-    if back:
+    if back or not above:
         return 1
     deeper = max(above) + 1
     return min(deeper, min((b for b in below if b > max(above)), default=deeper), _DEEPEST)

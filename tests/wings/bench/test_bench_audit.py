@@ -11,13 +11,13 @@ from click.testing import CliRunner
 
 from scirgen.api import find_domain
 from scirgen.cli.adapt.show import gates as gates_command
-from scirgen.cli.measure.audit import audit as audit_command
-from scirgen.commands.audit import Audit, audit
 from scirgen.core.config import Config
 from scirgen.core.errors import ConfigError, InputError
 from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
 from scirgen.release_files.qafiles import QAFile, open_qa, type_key
+from scirgen_bench.cli.audit import audit as audit_command
+from scirgen_bench.defects import Audit, judge_rows
 from tests.support.realdata import REALDATA
 
 REAL = REALDATA
@@ -52,7 +52,7 @@ TWO = record(
 
 
 def run(file: QAFile) -> Audit:
-    return audit(file, Config(), Resources(find_domain("geo")), load_registry())
+    return judge_rows(file, Config(), Resources(find_domain("geo")), load_registry())
 
 
 def lines(path: Path, rows: list[dict[str, object]]) -> Path:

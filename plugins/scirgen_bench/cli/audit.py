@@ -19,10 +19,9 @@ from scirgen.cli.options import (
     settings_option,
     write_json,
 )
-from scirgen.commands.audit import READS, Audit, open_rows
-from scirgen.commands.audit import audit as run_audit
 from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
+from scirgen_bench.defects import READS, Audit, judge_rows, open_rows
 
 
 @click.command()
@@ -58,7 +57,7 @@ def audit(
     flags = parse_settings(settings)
     loaded, pack = resolve_config(domain=domain, config_file=config_file, flags=flags, reads=READS)
     opened = open_rows(file, split, str(flags.get("language", "")))
-    found = run_audit(opened, loaded.config, Resources(pack), load_registry())
+    found = judge_rows(opened, loaded.config, Resources(pack), load_registry())
     if json_file == Path("-"):
         echo_json(found.as_json())
         return
