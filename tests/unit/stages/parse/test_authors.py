@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -78,3 +79,10 @@ def test_the_doi_of_the_files_metadata_is_the_papers(tmp_path: Path) -> None:
     document.save(tmp_path / "ice.pdf")
     parsed = PyMuPDFParser().parse(tmp_path / "ice.pdf", ParserOptions())
     assert (parsed.doi, parsed.authors) == ("10.1234/ice.5", ("Jane Doe", "John Roe"))
+
+
+def test_a_hostile_line_is_read_in_time() -> None:
+    began = time.perf_counter()
+    assert authors(row("A" + "." * 5000 + "!"), row("A-" * 3000 + "?", y=112)) == ()
+    assert authors(*(row("x", y=61 + n / 10) for n in range(3000))) == ()
+    assert time.perf_counter() - began < 5
