@@ -241,9 +241,9 @@ def _resolved(given: Options) -> tuple[Config, Domain]:
 
 
 EXPECTATION = (
-    "The embedded model (135M parameters) shows that everything works: one measured run gave 5 rows from 12 papers, in "
-    "37 s a paper; a language model that read them called 3 of the 5 good. Use --model for a dataset. Without any "
-    "model, python -m scirgen.testing serve answers with made-up text."
+    "The embedded model (135M parameters) shows that everything works: 12 papers gave 5 rows (37 s a paper), 25 "
+    "records without papers 15 (5 s a record); a language model that read them called 3 and 13 good. Use --model for a "
+    "dataset. Without any model, python -m scirgen.testing serve answers with made-up text."
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from textwrap import shorten
 
 import click
 
@@ -75,7 +76,7 @@ def as_text(found: Audit, examples: int) -> str:
     for code, count in found.defects.most_common():
         lines.append(f"{code:{wide}}{count:>8}{count / rows:>9.2%}")
         for _, question, reason in found.examples.get(code, [])[:examples]:
-            lines.append(f"    {question[:110]!r}: {reason}")
+            lines.append(f"    {shorten(question, 110, placeholder=' ...')!r}: {reason}")
     lines += [f"{code:{wide}}not checked: {why}" for code, why in sorted(found.not_checked.items())]
     lines.append(f"{'no defect':{wide}}{found.clean_rows:>8}{found.clean_rows / rows:>9.2%}")
     if found.yes_share is not None:

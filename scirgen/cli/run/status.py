@@ -23,6 +23,7 @@ from scirgen.release_files.release import Release
 
 _OF_PAPERS = ("collect", "parse", "section", "match")
 """Stages whose items are papers; users know papers by their files."""
+_OF_PAIRS = ("generate", "filter")  # the keys of their items begin with the dataset's id
 
 
 @click.command()
@@ -116,7 +117,8 @@ def _reasons(view: StoreView, stage: str, most: int, as_json: bool) -> Iterator[
                 yield f"failed: {entry.code:18} {_named(entry.record_id or result.key, files)}: {_line(entry.message)}"
             else:
                 reason = _line(entry.reason.removeprefix(f"{entry.record_id}: "))
-                yield f"{entry.code:18} {_named(entry.record_id, files)}: {reason}"
+                dataset = f" ({result.key.partition('|')[0]})" if stage in _OF_PAIRS else ""
+                yield f"{entry.code:18} {_named(entry.record_id, files)}{dataset}: {reason}"
     if not as_json:
         yield from (f"{code}: {n - most} more; --most shows them" for code, n in by_code.items() if n > most)
 

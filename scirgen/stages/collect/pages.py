@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from scirgen.core.config import CollectConfig, Config
-from scirgen.core.errors import PaperError, ScirgenError, SourceError
+from scirgen.core.errors import ConfigError, PaperError, ScirgenError, SourceError
 from scirgen.core.fingerprint import digest, file_sha256
 from scirgen.core.records import Dataset, Failure, Link, Paper, Rejection
 from scirgen.core.text.language import TELLABLE, language_name
@@ -202,7 +202,10 @@ def other_language(languages: Counter[str], config: Config) -> str:
 
     Args:
         languages: number of records by language.
-        config: ``language`` is read.
+        config: ``language`` and ``models.generator`` are read.
+
+    Raises:
+        ConfigError: all records are in a language that the embedded model cannot read.
     """
     (most, number), *_ = languages.most_common(1) or [("", 0)]
     if "language" in config.model_fields_set or number * 2 <= languages.total():
@@ -210,10 +213,14 @@ def other_language(languages: Counter[str], config: Config) -> str:
     asked = config.language.lower()
     if most == asked.partition("-")[0] or most not in TELLABLE:
         return ""
-    return (
-        f"{number} of {languages.total()} records are in {language_name(most)} ({most}); questions will be in "
-        f"{language_name(asked)}: --language {most} changes that"
-    )
+    found = f"{number} of {languages.total()} records are in {language_name(most)} ({most})"
+    if not config.models.generator.startswith("bundled:"):
+        return f"{found}; questions will be in {language_name(asked)}: --language {most} changes that"
+    if number == languages.total():
+        raise ConfigError(
+            f"{found}; the embedded model reads and writes English", hint="Pass --model with a model that reads it."
+        )
+    return f"{found}; the embedded model reads and writes English"
 
 
 NO_ID = "scirgen generate --dry-run without --ids shows the ids of the first records."

@@ -118,11 +118,21 @@ def test_records_in_another_language_than_the_questions_are_named(tmp_path: Path
     rows = [{"id": f"d{n}", "title": "Die Schneehöhe", "description": german} for n in range(3)]
     rows.append({"id": "e", "title": "Snow depth", "description": "The depth of snow was measured for many years."})
     (tmp_path / "r.json").write_text(json.dumps(rows))
-    code, said = dry_run(tmp_path / "r.json")
+    served = ("--model", "openai:fake@http://127.0.0.1:9/v1")
+    code, said = dry_run(tmp_path / "r.json", *served)
     line = "3 of 4 records are in German (de); questions will be in English: --language de"
     assert code == 0 and line in said
     for chosen in ("en", "de"):
-        assert "questions will be" not in dry_run(tmp_path / "r.json", "--language", chosen)[1]
+        assert "questions will be" not in dry_run(tmp_path / "r.json", *served, "--language", chosen)[1]
+
+
+def test_embedded_model_refuses_records_in_another_language(tmp_path: Path) -> None:
+    german = "Die Messungen der Schneehöhe an der Station dauern seit vielen Jahren an."
+    rows = [{"id": f"d{n}", "title": "Die Schneehöhe", "description": german} for n in range(3)]
+    (tmp_path / "r.json").write_text(json.dumps(rows))
+    code, said = dry_run(tmp_path / "r.json")
+    assert code != 0 and "3 of 3 records are in German (de); the embedded model reads and writes English" in said
+    assert dry_run(tmp_path / "r.json", "--language", "en")[0] == 0
 
 
 @pytest.mark.parametrize(

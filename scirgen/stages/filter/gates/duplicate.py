@@ -4,6 +4,7 @@ datasets, since it sees the whole run."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import shorten
 from typing import ClassVar
 
 from scirgen.core.records import QAPair
@@ -34,7 +35,13 @@ class DuplicateGate(Gate):
             mine = _print(pair, ctx)
             best = max(((mine.similarity(other), i) for i, other in enumerate(kept)), default=(0.0, 0))
             if best[0] >= limit:
-                verdicts.append(Verdict(False, f"repeats {kept[best[1]].id}: {kept[best[1]].text[:80]!r}", best[0]))
+                verdicts.append(
+                    Verdict(
+                        False,
+                        f"repeats {kept[best[1]].id}: {_short(kept[best[1]].text)!r}",
+                        best[0],
+                    )
+                )
             else:
                 kept.append(mine)
                 verdicts.append(ACCEPT)
@@ -67,7 +74,7 @@ class SameFactGate(Gate):
             mine = fact(pair, ctx.taxonomies.wording.of(pair.language))
             score, first = max(((mine.similarity(f), p) for p, f in kept), key=lambda x: x[0], default=(0.0, pair))
             if score >= limit:
-                verdicts[pair.id] = Verdict(False, f"asks what {first.id} asks: {first.question[:80]!r}", score)
+                verdicts[pair.id] = Verdict(False, f"asks what {first.id} asks: {_short(first.question)!r}", score)
             else:
                 kept.append((pair, mine))
                 verdicts[pair.id] = ACCEPT
@@ -79,3 +86,7 @@ def _print(pair: QAPair, ctx: StageContext) -> Wordprint:
     return wordprint(
         pair.id, pair.question, pair.question_type, wording.stop, directed=wording.directed, answer=pair.answer
     )
+
+
+def _short(text: str) -> str:
+    return shorten(text, 80, placeholder=" ...")

@@ -7,15 +7,15 @@ of the paper is not changed. `frontmatter` reads the rest of the front matter.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise, takewhile
+from itertools import accumulate, islice, pairwise, takewhile
 from typing import Any
 
 from scirgen.stages.parse.pdf.page.characters import composed
 
 _PARTICLE = r"(?:van|von|der|den|de|da|do|dos|das|del|della|di|du|la|le|ten|ter|zu|bin|ibn|al|el|y|e)"
-_WORD = r"(?:(?:d|l|al|el|O)['’-])?[^\W\d_a-z][^\W\d_]*(?:[.'’-]+[^\W\d_]*)*"
+_WORD = r"(?:(?:d|l|al|el|O)['’-])?[^\W\d_a-z][^\W\d_]*(?:[.'’-]+[^\W\d_]+)*[.'’-]*"
 _NAME = re.compile(rf"(?:{_PARTICLE}\s+)*{_WORD}(?:\s+(?:{_PARTICLE}|{_WORD})){{1,5}}")
 _INITIALS = re.compile(r"(?:[^\W\d_a-z]\.[\s-]?){1,4}")
 _SEPARATOR = re.compile(r"[,;&|·•\x00]|(?<![^\s,;&\x00])(?:and|und|et|e|y)(?=\s)")
@@ -29,13 +29,14 @@ _NO_NAME = re.compile(
     r"(?i)@|\b(?:\w*universi\w+|institut\w*|dep(?:artmen)?t|faculty|school|cent(?:re|er)|laborator\w+|college"
     r"|academy|hospital|ministry|agency|society|corporation|research|sciences?|article|open|access|paper|report|review"
     r"|letter|table|fig(?:ure)?|contents|issue|volume|journal|version|editor|edited|received|accepted|published|correspond\w*|abstract|keywords?"
-    r"|key|points|supplement\w*|university|states|street|road|data|the|of|for|in|on)\b"
+    r"|key|points|supplement\w*|university|states|street|road|data|introduction|information|number|board|project|the|of|for|in|on)\b"
 )
 _PRINTED = re.compile(r"[^\s—–-]")
 _LOWEST = 330  # points below the title
 _FIRST = 2  # texts in one type that may stand before the names: a date, the kind of the article
 _BLANK, _WIDE_BLANK = 0.12, 0.9  # ems between words, and between names
-_MOST = 400  # names of one paper
+_MOST = 2000  # spans of the names; a paper of a large collaboration has a thousand
+_LONGEST = 60  # characters of a name
 
 
 @dataclass(frozen=True)
@@ -57,13 +58,14 @@ def printed_authors(blocks: Sequence[dict[str, Any]], top: float, size: float, b
         bottom: where the abstract begins; None if it is not below the title.
     """
     lowest = top + _LOWEST if bottom is None else bottom
-    below = [c for c in _cells(blocks) if top - 0.3 * size < c.box[1] and c.box[3] < lowest]
+    inside = (s for s in _spans(blocks) if top - 0.3 * size < s["bbox"][1] and s["bbox"][3] < lowest + s["size"])
+    below = [c for c in _cells(islice(inside, _MOST)) if c.box[3] < lowest]
     for style in dict.fromkeys(c.style for c in below if c.style[1] < 0.97 * size):
         texts = _joined([c for c in below if c.style == style])
         start = next((n for n, text in enumerate(texts[:_FIRST]) if _names(text)), None)
         if start is not None:
             lists = takewhile(lambda names: names is not None, map(_names, texts[start:]))
-            return tuple(dict.fromkeys(name for names in lists for name in names or ()))[:_MOST]
+            return tuple(dict.fromkeys(name for names in lists for name in names or ()))
     return ()
 
 
@@ -76,7 +78,7 @@ def _names(text: str) -> list[str] | None:
     found: list[str] = []
     surname = ""
     for piece, printed in ((p, p + ".") for p in pieces if p and not _DEGREE.fullmatch(p)):
-        if _NAME.fullmatch(piece) and not _INITIALS.fullmatch(printed):
+        if len(piece) <= _LONGEST and _NAME.fullmatch(piece) and not _INITIALS.fullmatch(printed):
             found.append(piece)
         elif surname and _INITIALS.fullmatch(printed):
             found.append(f"{printed} {surname}")
@@ -111,10 +113,9 @@ def _follows(last: _Cell, cell: _Cell) -> bool:
     return (same_row and cell.box[0] - last.box[2] < 3.5 * height) or (below and overlap > 0)
 
 
-def _cells(blocks: Sequence[dict[str, Any]]) -> list[_Cell]:
-    """The cells of a page's rows, from the top."""
+def _cells(spans: Iterable[dict[str, Any]]) -> list[_Cell]:
+    """The cells of the spans' rows, from the top."""
     rows: list[list[dict[str, Any]]] = []
-    spans = [s for s in _spans(blocks) if _PRINTED.search(s["text"])]
     for span in sorted(spans, key=lambda s: -s["size"]):
         row = next((r for r in rows if _in_row(r[0], span)), None)
         rows.append([span]) if row is None else row.append(span)
@@ -129,7 +130,7 @@ def _spans(blocks: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     for block in blocks:
         for line in block.get("lines", ()):
             if abs(line["dir"][1]) < 0.1:
-                yield from line["spans"]
+                yield from (s for s in line["spans"] if s["size"] > 0 and _PRINTED.search(s["text"]))
 
 
 def _in_row(base: dict[str, Any], span: dict[str, Any]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -67,14 +68,36 @@ def test_names_in_the_abstract_are_none() -> None:
     assert authors(row("Jane Doe", y=300), bottom=200.0) == ()
 
 
-def test_the_doi_of_the_files_metadata_is_the_papers(tmp_path: Path) -> None:
+def pdf(path: Path, pages: int, foot: str = "", metadata: str = "") -> Path:
     document = pymupdf.open()
-    page = document.new_page()
-    page.insert_text((72, 90), "Lake ice of the north", fontsize=18)
-    page.insert_text((72, 120), "Jane Doe, John Roe", fontsize=11)
-    for number in range(20):
-        page.insert_text((72, 200 + 14 * number), "The lake freezes in November and thaws in May.", fontsize=10)
-    document.set_xml_metadata("<x:xmpmeta><prism:doi>10.1234/ICE.5</prism:doi></x:xmpmeta>")
-    document.save(tmp_path / "ice.pdf")
-    parsed = PyMuPDFParser().parse(tmp_path / "ice.pdf", ParserOptions())
+    for number in range(pages):
+        page = document.new_page()
+        if not number:
+            page.insert_text((72, 90), "Lake ice of the north", fontsize=18)
+            page.insert_text((72, 120), "Jane Doe, John Roe", fontsize=11)
+        for line in range(25):
+            text = f"The lake {number} {line} freezes in November and thaws in May."
+            page.insert_text((72, 200 + 14 * line), text, fontsize=10)
+        page.insert_text((72, 800), foot, fontsize=8)
+    document.set_xml_metadata(metadata)
+    document.save(path)
+    return path
+
+
+def test_the_doi_of_the_files_metadata_is_the_papers(tmp_path: Path) -> None:
+    stated = "<x:xmpmeta><prism:doi>10.1234/ICE.5</prism:doi></x:xmpmeta>"
+    parsed = PyMuPDFParser().parse(pdf(tmp_path / "ice.pdf", 1, metadata=stated), ParserOptions())
     assert (parsed.doi, parsed.authors) == ("10.1234/ice.5", ("Jane Doe", "John Roe"))
+
+
+def test_a_doi_in_the_running_feet_is_the_papers(tmp_path: Path) -> None:
+    foot = "Ice Letters | https://doi.org/10.1234/ice.6"
+    parsed = PyMuPDFParser().parse(pdf(tmp_path / "ice.pdf", 4, foot), ParserOptions())
+    assert parsed.doi == "10.1234/ice.6" and not any("Ice Letters" in b.text for b in parsed.blocks)
+
+
+def test_a_hostile_line_is_read_in_time() -> None:
+    began = time.perf_counter()
+    assert authors(row("A" + "." * 5000 + "!"), row("A-" * 3000 + "?", y=112)) == ()
+    assert authors(*(row("x", y=61 + n / 10) for n in range(3000))) == ()
+    assert time.perf_counter() - began < 5
