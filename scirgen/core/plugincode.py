@@ -12,7 +12,7 @@ from scirgen.core.registry import Registry
 
 _OWN = (
     "scirgen", "scirgen_bench", "scirgen_embedded", "scirgen_geo", "scirgen_label", "scirgen_probe", "scirgen_scale",
-    "scirgen_tasks",
+    "scirgen_services", "scirgen_tasks",
 )  # fmt: skip
 """Packages of this distribution: their classes have versions that are raised by hand."""
 _MOST_FILES = 500

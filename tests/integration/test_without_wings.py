@@ -16,7 +16,10 @@ from scirgen.testing.server import FakeServer
 from tests.support.small_runs import release_bytes, run_small
 
 ROOT = Path(__file__).parents[2]
-WINGS = ("scirgen_embedded", "scirgen_tasks", "scirgen_label", "scirgen_bench", "scirgen_probe", "scirgen_scale")
+WINGS = (
+    "scirgen_embedded", "scirgen_tasks", "scirgen_label", "scirgen_bench", "scirgen_probe", "scirgen_scale",
+    "scirgen_services",
+)  # fmt: skip
 MATERIAL = ROOT / "tests" / "material" / "invented"
 
 RUN = """
@@ -101,5 +104,5 @@ async def test_a_run_imports_no_wing_that_it_does_not_use(tmp_path: Path) -> Non
     assert process.returncode == 0, err.decode()[-3000:]
     used = json.loads(out.decode().splitlines()[-1])
     # Not yet scirgen_embedded: `generate.strategy: auto` loads every strategy to choose one.
-    wings = ("scirgen_bench.", "scirgen_label.", "scirgen_tasks.", "scirgen_scale.")
+    wings = ("scirgen_bench.", "scirgen_label.", "scirgen_tasks.", "scirgen_scale.", "scirgen_services.")
     assert [n for n in used if n.startswith(wings) and not n.endswith(".settings")] == []

@@ -1,1 +1,0 @@
-"""Services that find papers and their files."""
