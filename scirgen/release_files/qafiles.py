@@ -19,7 +19,7 @@ from scirgen.core.fingerprint import content_id
 from scirgen.core.records import Span
 from scirgen.core.registry import load_registry, returned
 from scirgen.core.text.language import detect_language, language_code
-from scirgen.release_files.release import Release
+from scirgen.release_files.release import Release, read_qrels
 
 _HINT = (
     "Give a release or run folder, a BEIR folder (corpus.jsonl, queries.jsonl, qrels/), JSON Lines with 'question' and "
@@ -173,14 +173,9 @@ def _beir(folder: Path, split: str | None, language: str) -> Iterator[QAGroup]:
     for file in sorted((folder / "qrels").glob("*.tsv")):
         if split is not None and file.stem != split:
             continue
-        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
-            cells = line.split("\t")
-            if number == 1 and not cells[-1].strip().lstrip("-").isdigit():
-                continue
-            if len(cells) != 3 or not cells[2].strip().lstrip("-").isdigit():
-                raise InputError(f"{file}:{number}: expected query-id, corpus-id, score", hint=_HINT)
-            if int(cells[2]) > 0:
-                gold.setdefault(cells[0], (file.stem, []))[1].append(cells[1])
+        for query_id, grades in read_qrels(file).items():
+            if right := [document_id for document_id, grade in grades.items() if grade > 0]:
+                gold.setdefault(query_id, (file.stem, []))[1].extend(right)
     found: dict[str, list[QARow]] = {}
     for query in _objects(folder / "queries.jsonl"):
         identity = _string(query.get("_id"))

@@ -422,7 +422,7 @@ class Release:
 
 
 def read_qrels(file: Path) -> dict[str, dict[str, int]]:
-    """Grades from a qrels file in BEIR's form.
+    """Grades from a qrels file in BEIR's form; it may lack the header.
 
     Raises:
         InputError: it cannot be read (the line is named).
@@ -432,9 +432,11 @@ def read_qrels(file: Path) -> dict[str, dict[str, int]]:
         lines = file.read_text(encoding="utf-8").splitlines()
     except OSError as error:
         raise InputError(f"{file} cannot be read: {error}", hint="Write the release again.") from error
-    for number, line in enumerate(lines[1:], 2):
+    for number, line in enumerate(lines, 1):
         cells = line.split("\t")
-        if len(cells) != 3 or not cells[2].lstrip("-").isdigit():
+        if number == 1 and not cells[-1].strip().lstrip("-").isdigit():
+            continue
+        if len(cells) != 3 or not cells[2].strip().lstrip("-").isdigit():
             raise InputError(f"{file}, line {number}: expected query-id, corpus-id, score")
         table.setdefault(cells[0], {})[cells[1]] = int(cells[2])
     return table

@@ -67,15 +67,16 @@ def _show(run: Path, as_json: bool, watch: bool, stage: str | None, most: int) -
         time.sleep(2)
 
 
-def collect_status(run: Path, view: StoreView) -> dict[str, object]:
+def collect_status(run: Path, view: StoreView) -> dict[str, Any]:
     """The status as plain data."""
-    stages: dict[str, object] = {}
-    for stage, row in view.funnel().items():
-        stages[stage] = {
+    stages = {
+        stage: {
             **{k: row.get(k, 0) for k in ("done", "partial", "failed", "todo", "outputs", "rejected")},
             "rejected_by_code": {k.split(":", 1)[1]: n for k, n in row.items() if k.startswith("rejected:")},
             "failed_by_code": {k.split(":", 1)[1]: n for k, n in row.items() if k.startswith("failed:")},
         }
+        for stage, row in view.funnel().items()
+    }
     manifest = view.manifest()
     return {
         "run": str(run),
@@ -136,15 +137,13 @@ def _as_json(run: Path, view: StoreView) -> str:
 
 def _as_text(run: Path, view: StoreView) -> str:
     found = collect_status(run, view)
-    lines = [f"{run}: {counted(int(str(found['datasets'])), 'dataset')}, {found['datasets_waiting']} not complete"]
+    lines = [f"{run}: {counted(found['datasets'], 'dataset')}, {found['datasets_waiting']} not complete"]
     if found["datasets_left"]:
         lines[0] += f"; {found['datasets_left']} of earlier runs left the catalogue or the selection"
     if names := _parts(view.manifest()):
         lines[0] += f"; merged from {', '.join(names)}"
     lines.append(f"{'stage':10}{'done':>7}{'to do':>7}{'failed':>8}{'out':>7}{'rejected':>10}  why")
-    stages = found["stages"]
-    assert isinstance(stages, dict)
-    for stage, row in stages.items():
+    for stage, row in found["stages"].items():
         why = [f"{code} {n}" for code, n in sorted(row["rejected_by_code"].items(), key=lambda kn: -kn[1])]
         why += [f"failed: {code} {n}" for code, n in sorted(row["failed_by_code"].items(), key=lambda kn: -kn[1])]
         failed = row["failed"] + row["partial"]
@@ -152,22 +151,19 @@ def _as_text(run: Path, view: StoreView) -> str:
             f"{stage:10}{row['done']:>7}{row['todo']:>7}{failed:>8}{row['outputs']:>7}{row['rejected']:>10}  "
             + ", ".join(why)
         )
-    if isinstance(links := found["links"], dict) and links["links"]:
-        lines.append(", ".join(f"{name.replace('_', ' ')} {n}" for name, n in links.items()))
-    if isinstance(queries := found["queries"], dict) and queries:
-        lines.append("queries: " + ", ".join(f"{recipe} {n}" for recipe, n in queries.items()))
+    if found["links"]["links"]:
+        lines.append(", ".join(f"{name.replace('_', ' ')} {n}" for name, n in found["links"].items()))
+    if found["queries"]:
+        lines.append("queries: " + ", ".join(f"{recipe} {n}" for recipe, n in found["queries"].items()))
     if idle := recorded_idle(view.manifest()):
         lines.append(f"judged nothing: {', '.join(map(str, idle))}")
     if (run / "release" / "release.json").is_file() and (judge := judged_by(Release(run / "release").info)):
         lines.append(judge)
-    usage = found["usage"]
-    if isinstance(usage, dict):
+    if isinstance(usage := found["usage"], dict):  # of the manifest, which a foreign run may hold in another form
         lines += [_usage_line(role, row) for role, row in usage.items() if isinstance(row, dict)]
-    per_row = found["tokens_per_released_row"]
-    if isinstance(per_row, dict) and per_row:
+    if per_row := found["tokens_per_released_row"]:
         lines.append(_per_row_line(per_row))
-    last = found["usage_last_invocation"]
-    if isinstance(last, dict):
+    if isinstance(last := found["usage_last_invocation"], dict):
         lines += [f"  last invocation, {_usage_line(role, row)}" for role, row in last.items() if isinstance(row, dict)]
     return "\n".join(lines)
 
