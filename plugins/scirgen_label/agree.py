@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from scirgen.core.errors import InputError
 from scirgen.core.files.jsonl import read_json
-from scirgen.release_files.labels import Item, LabelSet, Part, write_text
+from scirgen.release_files.labels import Item, LabelSet, Part
 from scirgen_bench.intervals import wilson
 from scirgen_label.agreement import (
     FEW_CLUSTERS,
@@ -21,6 +21,7 @@ from scirgen_label.agreement import (
     mean_known,
     non_inferiority,
 )
+from scirgen_label.files import write_text
 from scirgen_label.judge import Judged
 
 FILE: Final = "agreement.json"

@@ -21,9 +21,8 @@ from scirgen.release_files.labels import (
     Stratum,
     TaskName,
     sample_id,
-    write_lines,
-    write_text,
 )
+from scirgen_label.files import write_lines, write_text
 from scirgen_label.sources import STRATA, Candidate, Material, Source
 
 _OTHER = "other"

@@ -13,9 +13,10 @@ from scirgen.core.errors import InputError
 from scirgen.core.files.jsonl import read_json, read_objects, write_rows
 from scirgen.core.fingerprint import content_id
 from scirgen.core.prompts import Prompt
-from scirgen.release_files.labels import UNSURE, Hidden, Item, Label, LabelSet, Marked, Shown, Stratum, write_text
+from scirgen.release_files.labels import UNSURE, Hidden, Item, Label, LabelSet, Marked, Shown, Stratum
 from scirgen.release_files.qafiles import type_key
 from scirgen_label.draw import Request, freeze
+from scirgen_label.files import write_text
 from scirgen_label.merge import Merged, merge_collected, take
 from scirgen_label.sources import Material
 

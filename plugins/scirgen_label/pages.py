@@ -11,9 +11,10 @@ from typing import Final
 
 from scirgen.core.errors import InputError
 from scirgen.core.fingerprint import digest
-from scirgen.release_files.labels import ADJUDICATOR, Item, Label, LabelSet, write_text
+from scirgen.release_files.labels import ADJUDICATOR, Item, Label, LabelSet
 from scirgen.report.html import fill_page
 from scirgen.report.pictures import Picture, page_pictures
+from scirgen_label.files import write_text
 
 _PARTS = files("scirgen_label") / "page"
 _TITLES: Final = {

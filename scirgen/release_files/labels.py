@@ -12,7 +12,6 @@ Drawing, pages, merging and agreement are `scirgen_label`.
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,7 +24,6 @@ from scirgen.core.files.jsonl import first_problem, numbered_records, read_json
 from scirgen.core.fingerprint import digest
 from scirgen.core.prompts import Choice
 from scirgen.core.records import Box, Record
-from scirgen.core.safety.files import private_folder, write_new
 
 TaskName = Literal["faithful", "relevance", "query", "level", "link", "facet"]
 Part = Literal["dev", "test"]
@@ -340,28 +338,6 @@ def read_lines(path: Path, kind: type[R]) -> Iterator[R]:
         InputError: the file cannot be read, or a line is not such a record; the message names file and line.
     """
     return (record for _, record in numbered_records(path, kind, hint=LINE_HINT))
-
-
-def write_lines(path: Path, records: Sequence[Record]) -> None:
-    """Write records as JSON Lines, all or nothing."""
-    write_text(path, "".join(r.model_dump_json() + "\n" for r in records))
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file that only its owner can read, in a folder that only its owner can read if it is new.
-
-    Raises:
-        InputError: it cannot be written.
-    """
-    try:
-        private_folder(path.parent)
-        if path.parent.is_symlink():
-            raise OSError(errno.ELOOP, "its folder is a link")
-        write_new(path, text, mode=0o600)
-    except OSError as error:
-        raise InputError(
-            f"{path} cannot be written: {error.strerror}", hint="Check the folder's permissions."
-        ) from error
 
 
 LINE_HINT = "Each line is a label as the page's Download button writes it."

@@ -330,7 +330,7 @@ async def _in_flight(limit: int, work: Sequence[Coroutine[object, object, T]]) -
 async def iterate(method: Callable[[A], Iterable[T] | AsyncIterator[T]], argument: A) -> AsyncGenerator[T, None]:
     """An async view of what a plain or async method yields. A plain method runs in a thread, since it may read files or
     sockets."""
-    entries = await _called(method, argument)
+    entries = await value_of(method, argument)
     if isinstance(entries, AsyncIterable):
         async for entry in entries:
             yield entry
@@ -351,10 +351,6 @@ async def iterate(method: Callable[[A], Iterable[T] | AsyncIterator[T]], argumen
 
 async def value_of(method: Callable[[A], object], argument: A) -> object:
     """The result of a plain or async method; a plain one runs in a thread."""
-    return await _called(method, argument)
-
-
-async def _called(method: Callable[[A], object], argument: A) -> object:
     is_async = bool(inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method))
     result = method(argument) if is_async else await asyncio.to_thread(method, argument)
     return await result if inspect.isawaitable(result) else result

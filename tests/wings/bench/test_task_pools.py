@@ -14,7 +14,7 @@ from scirgen.core.records import Span
 from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.release_files.labels import Label, LabelSet, write_lines
+from scirgen.release_files.labels import Label, LabelSet
 from scirgen.release_files.release import Release
 from scirgen.testing.serving import serving
 from scirgen_bench.lexical import BM25
@@ -264,7 +264,7 @@ def test_a_judge_that_passed_the_labels_test_is_validated(task: Task, tmp_path: 
             )
             for i in labels.items
         ]  # fmt: skip
-        write_lines(tmp_path / f"{annotator}.jsonl", rows)
+        (tmp_path / f"{annotator}.jsonl").write_text("".join(r.model_dump_json() + "\n" for r in rows))
     code, output = run("label", "merge", folder, tmp_path / "A.jsonl", tmp_path / "B.jsonl")
     assert code == 0, output
     code, output = run("label", "agree", folder, "--judge", f"grades:{pool}", "--test")

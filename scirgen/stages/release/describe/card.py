@@ -83,12 +83,8 @@ def header(info: ReleaseInfo) -> dict[str, Any]:
         "default": True,
         "data_files": [{"split": _HUB_SPLIT[s], "path": f"{s}.jsonl"} for s in filled],
     }
-    filled_tables = {
-        "papers": info.counts.get("papers", 0),
-        "aspects": info.counts.get("aspects", 0),
-        "passages": info.counts.get("passages", 0),
-    }
-    tables = {name: t for name, t in TABLES.items() if filled_tables.get(name, info.counts.get("datasets", 0))}
+    counted = ("papers", "aspects", "passages")
+    tables = {n: t for n, t in TABLES.items() if info.counts.get(n if n in counted else "datasets", 0)}
     return {
         "pretty_name": info.name,
         "language": [info.language],

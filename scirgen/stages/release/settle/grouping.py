@@ -70,11 +70,6 @@ def _fill_empty(components: Sequence[Component], shares: Sequence[float], result
                 break
 
 
-def split_of_datasets(components: Sequence[Component], chosen: Mapping[str, str]) -> dict[str, str]:
-    """Dataset id -> split."""
-    return {d: chosen[c.name] for c in components for d in c.datasets}
-
-
 @dataclass(frozen=True)
 class Grouping:
     """The split of every dataset. ``group_of`` names its component; ``questions`` are the near-duplicate groups
@@ -116,7 +111,8 @@ def group(content: ReleaseContent, repeated: Sequence[set[str]], ratios: Sequenc
     ]
     if content.splits is not None:
         return Grouping(dict(content.splits), group_of, rows, list(repeated), ("The splits are kept as published.",))
-    split_of = split_of_datasets(components, assign(components, ratios, seed))
+    chosen = assign(components, ratios, seed)
+    split_of = {dataset_id: chosen[c.name] for c in components for dataset_id in c.datasets}
     return Grouping(split_of, group_of, rows, list(repeated), tuple(_notes(components, split_of, weights, ratios)))
 
 
