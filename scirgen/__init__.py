@@ -8,7 +8,7 @@ from scirgen.core.version import __version__
 
 _EXPORTS = {
     "generate": "scirgen.api", "agenerate": "scirgen.api", "astream": "scirgen.api", "estimate": "scirgen.api",
-    "aestimate": "scirgen.api", "inspect": "scirgen.api", "audit": "scirgen.api", "profile": "scirgen.api",
+    "aestimate": "scirgen.api", "inspect": "scirgen.api", "profile": "scirgen.api",
     "parse": "scirgen.commands.parts", "score": "scirgen.commands.parts", "tag": "scirgen.commands.parts",
     "match": "scirgen.commands.parts", "Table": "scirgen.commands.tables", "Observer": "scirgen.pipeline.observer",
     "merge": "scirgen.api", "Run": "scirgen.api",
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from scirgen.api import aestimate as aestimate
     from scirgen.api import agenerate as agenerate
     from scirgen.api import astream as astream
-    from scirgen.api import audit as audit
     from scirgen.api import estimate as estimate
     from scirgen.api import generate as generate
     from scirgen.api import inspect as inspect
@@ -134,6 +133,7 @@ _MOVED = {
     "benchmark_retrieval": "scirgen_bench.benchmark_retrieval",
     "benchmark_qa": "scirgen_bench.benchmark_qa",
     "abenchmark_qa": "scirgen_bench.abenchmark_qa",
+    "audit": "scirgen_bench.audit",
     "Ranking": "scirgen_bench.Ranking",
     "labels": "scirgen_label.read_labels",
     "agreement": "scirgen_label.measure_agreement",

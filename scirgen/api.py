@@ -14,10 +14,9 @@ from scirgen.commands.estimate.estimate import Estimate
 from scirgen.commands.estimate.estimate import estimate_run as estimate_run
 from scirgen.commands.merge.merge import Permitted, merge_runs
 from scirgen.core.config import Config
-from scirgen.core.errors import ConfigError, ScirgenError
+from scirgen.core.errors import ScirgenError
 from scirgen.core.records import QAPair, Record
-from scirgen.core.registry import load_registry
-from scirgen.core.resources import Domain, Resources
+from scirgen.core.resources import Domain
 from scirgen.core.resources import find_domain as find_domain
 from scirgen.core.resources import resolve_config as resolve_config
 from scirgen.core.runtime import blocking
@@ -34,8 +33,6 @@ from scirgen.report import write_report
 from scirgen.stages.collect.source import Source
 
 if TYPE_CHECKING:
-    from scirgen.commands.audit import Audit
-    from scirgen.commands.tables import Rows
     from scirgen.report.profile import Profile
 
 R = TypeVar("R", bound=Record)
@@ -263,16 +260,9 @@ async def run_pipeline(
     `generate`; ``notes`` are for the user, once the input is there.
 
     Raises:
-        ConfigError: the embedded model cannot write the language.
         ScirgenError: wrong input or settings (before any work), or a fatal error (all finished work is kept).
     """
     if config.models.generator.startswith("bundled:"):
-        if not config.language.lower().startswith("en"):
-            raise ConfigError(
-                f"the embedded model writes English, not {config.language!r}",
-                hint="Pass --model with a model that writes it. To try the plumbing without a model: "
-                "python -m scirgen.testing serve.",
-            )
         notes = (*notes, EXPECTATION)
     begun = _modified(folder)
     try:
@@ -387,28 +377,6 @@ def inspect(run: str | Path, id: str) -> list[Record]:
             for record in (*result.outputs(), *result.rejections())
             if type(record).__name__ == kind and record_id(record).startswith(id)
         ]
-
-
-def audit(
-    file: Rows,
-    *,
-    split: str | None = None,
-    domain: str | None = None,
-    settings: Mapping[str, object] | None = None,
-) -> Audit:
-    """Find defects in a question-answer set (a run, a release, ScIRGen-Geo, BEIR, a table, a list, a DataFrame) with
-    the gates that need no model.
-
-    Raises:
-        InputError: the file is none of these.
-    """
-    from scirgen.commands.audit import READS, open_rows
-    from scirgen.commands.audit import audit as run_audit
-
-    flags = dict(settings or {})
-    loaded, pack = resolve_config(domain=domain, flags=flags, reads=READS)
-    opened = open_rows(file, split, str(flags.get("language", "")))
-    return run_audit(opened, loaded.config, Resources(pack), load_registry())
 
 
 def profile(run: str | Path, dataset: str) -> Profile:

@@ -71,8 +71,6 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "same_fact": ("scirgen.stages.filter.gates.duplicate:SameFactGate",),
     },
     "faithfulness": {
-        "semantic": ("scirgen.stages.filter.faithfulness.semantic:SemanticScorer", "SePer as published, soft"),
-        "semantic_hard": ("scirgen.stages.filter.faithfulness.semantic:HardSemanticScorer", "SePer as published, hard"),
         "nli": ("scirgen.stages.filter.faithfulness.judged:EntailmentScorer", "an entailment model on passages"),
         "llm_judge": (
             "scirgen.stages.filter.faithfulness.judged:JudgeScorer",
@@ -88,7 +86,6 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "hf": ("scirgen.llm.encoders.entailment:ClassifierEntailment", "a classifier", "local"),
         "decision": ("scirgen.llm.encoders.entailment:DecisionEntailment", "a decision model on a server"),
         "score": ("scirgen.llm.encoders.entailment:ScorerEntailment", "the scorer's yes against its no"),
-        "lexical": ("scirgen.llm.encoders.entailment:LexicalEntailment", "shared words; a baseline"),
     },
     "engine": {
         "local": ("scirgen.pipeline.engine:Engine", "asyncio on this machine"),

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING
 from scirgen import Plugin, Provided, __version__
 
 if TYPE_CHECKING:
-    from scirgen_bench.api import abenchmark_qa, benchmark_qa, benchmark_retrieval
+    from scirgen_bench.api import abenchmark_qa, audit, benchmark_qa, benchmark_retrieval
     from scirgen_bench.retriever import Ranking
 
-__all__ = ["PLUGIN", "ROOT", "Ranking", "abenchmark_qa", "benchmark_qa", "benchmark_retrieval"]
+__all__ = ["PLUGIN", "ROOT", "Ranking", "abenchmark_qa", "audit", "benchmark_qa", "benchmark_retrieval"]
 
 ROOT = Path(__file__).parent
 _COMMANDS = {
     "benchmark": "Measure retrievers and models on a release.",
-    "leaderboard": "Compare benchmark results in a Markdown and an HTML table.",
+    "leaderboard": "Compare benchmark results in a Markdown table.",
+    "audit": "Find defects in any question-answer set.",
     "analyze": "Compare question sets: types, Bloom levels, papers, words.",
     "calibrate": "Measure faithfulness scores on labelled answers and find thresholds.",
     "import": "Import a published dataset as a release.",
     "retriever": "Train an embedding model for retrieval on a release.",
-    "tagger": "Train a fast local tagger of Bloom levels or question types.",
 }
 _MODULES = {"import": "import_"}
 PLUGIN = Plugin(
@@ -40,7 +40,6 @@ PLUGIN = Plugin(
         Provided("retriever", "tfidf", "scirgen_bench.lexical:tfidf", "cosine of TF-IDF vectors", "benchmark"),
         Provided("retriever", "st", "scirgen_bench.dense:dense", "an embedding model", "dense"),
         Provided("retriever", "hybrid", "scirgen_bench.dense:hybrid", "BM25 and an embedding model, fused", "dense"),
-        Provided("retriever", "knn", "scirgen_bench.knn:knn", "datasets of the nearest training queries", "benchmark"),
         Provided("retriever", "run", "scirgen_bench.runfile:run_file", "a TREC run file, replayed", "benchmark"),
         Provided("retriever", "rerank", "scirgen_bench.dense:rerank", "a cross-encoder over BM25", "dense"),
         Provided(
@@ -50,13 +49,10 @@ PLUGIN = Plugin(
             "queries, gold and hard negatives",
             "benchmark",
         ),
-        Provided("gate", "type_opinion", "scirgen_bench.type_opinion:TypeOpinionGate"),
-        Provided("settings", "type_opinion", "scirgen_bench.settings:ClassifierConfig"),
-        Provided(
-            "step", "tag_locally", "scirgen_bench.tag_locally:STEP", "levels by a local classifier, in place of tag"
-        ),
-        Provided("stage", "tag_locally", "scirgen_bench.tag_locally:LocalTagStage"),
-        Provided("settings", "tag_locally", "scirgen_bench.settings:ClassifierConfig"),
+        Provided("faithfulness", "semantic", "scirgen_bench.semantic:SemanticScorer", "SePer as published, soft"),
+        Provided("faithfulness", "semantic_hard", "scirgen_bench.semantic:HardSemanticScorer", "the same, hard"),
+        Provided("entailment", "lexical", "scirgen_bench.shared_words:SharedWords", "shared words; a baseline"),
+        Provided("settings", "semantic", "scirgen_bench.settings:SemanticConfig"),
         Provided(
             "reader", "scirgen-geo", "scirgen_bench.published.reader:GeoReader", "records of ScIRGen-Geo, as released"
         ),

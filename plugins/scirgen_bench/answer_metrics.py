@@ -8,8 +8,10 @@ from typing import Final
 
 from rapidfuzz.distance import LCSseq
 
+from scirgen.core.errors import ModelAccessError, ModelError
+from scirgen.core.registry import returned_list
 from scirgen.core.text.words import words_and_numbers
-from scirgen.llm.encoders.entailment import Entailment, EntailmentModel, with_entailment
+from scirgen.llm.encoders.entailment import Entailment, EntailmentModel
 
 THRESHOLD: Final = 0.5
 """An answer is right if it entails its reference with more than this probability (ScIRGen, section 4.2)."""
@@ -48,6 +50,21 @@ def _numbers(text: str) -> set[float]:
 
 def _words(text: str) -> list[str]:
     return [w for w in words_and_numbers(text) if w not in _ARTICLES]
+
+
+def with_entailment(found: Sequence[Entailment | ModelError], model: EntailmentModel) -> list[Entailment | ModelError]:
+    """The results, for callers that need entailment.
+
+    Raises:
+        ModelAccessError: the model detects contradiction only.
+    """
+    returned_list(model.entail, found, (Entailment, ModelError), "an Entailment")
+    if any(isinstance(one, Entailment) and one.only == "contradiction" for one in found):
+        raise ModelAccessError(
+            f"{model.identity} detects contradiction and not entailment",
+            hint="Only the score nli can use such a model.",
+        )
+    return list(found)
 
 
 async def question_entails(

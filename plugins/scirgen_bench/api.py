@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from scirgen.commands.tables import Rows
 from scirgen.core.registry import load_registry
+from scirgen.core.resources import Resources, resolve_config
 from scirgen.core.runtime import blocking
 from scirgen.release_files.release import Release
+from scirgen_bench.defects import READS, Audit, judge_rows, open_rows
 from scirgen_bench.qa import QAReport, QASettings, run_qa
 from scirgen_bench.retrieval import RetrievalReport, evaluate
 
@@ -55,3 +58,22 @@ def benchmark_qa(
 ) -> QAReport:
     """`abenchmark_qa` for synchronous code."""
     return blocking(abenchmark_qa(release, model, out, ks=ks, split=split, limit=limit))
+
+
+def audit(
+    file: Rows,
+    *,
+    split: str | None = None,
+    domain: str | None = None,
+    settings: Mapping[str, object] | None = None,
+) -> Audit:
+    """Find defects in a question-answer set (a run, a release, ScIRGen-Geo, BEIR, a table, a list, a DataFrame) with
+    the gates that need no model.
+
+    Raises:
+        InputError: the file is none of these.
+    """
+    flags = dict(settings or {})
+    loaded, pack = resolve_config(domain=domain, flags=flags, reads=READS)
+    opened = open_rows(file, split, str(flags.get("language", "")))
+    return judge_rows(opened, loaded.config, Resources(pack), load_registry())

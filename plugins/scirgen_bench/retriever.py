@@ -78,15 +78,6 @@ class Identified(Protocol):
         ...
 
 
-@runtime_checkable
-class Learner(Protocol):
-    """A retriever that learns from queries of the train split; it is never measured on them."""
-
-    def learn(self, queries: Sequence[str], gold: Sequence[Sequence[int]]) -> None:
-        """Called after `index`, with training queries and the positions of the documents that answer each."""
-        ...
-
-
 def make_retriever(registry: Registry, spec: str) -> Retriever:
     """A retriever from ``name`` or ``name:argument``. Its factory is called with the argument ("" for none).
 

@@ -20,26 +20,21 @@ from scirgen_bench.tasks.taxonomies import facets_of
 from scirgen_label.agree import as_text, keep_earlier, measure, verdicts, write
 from scirgen_label.draw import Request
 from scirgen_label.draw import draw as draw_sample
-from scirgen_label.exchange import FILES, Form, import_labelled, import_studio
-from scirgen_label.exchange import export as export_labels
 from scirgen_label.judge import ask_judges
 from scirgen_label.links import FacetSource, LinkSource
 from scirgen_label.merge import merge as merge_files
-from scirgen_label.merge import merge_collected
 from scirgen_label.pages import MAILABLE, write_pages
 from scirgen_label.plan import pilot_figures, plan_text
-from scirgen_label.serve import Desk, addresses, collected
-from scirgen_label.serve import serve as serve_pages
 from scirgen_label.sources import (
     FileSource,
     Pooling,
-    PoolSource,
     QueryFile,
     RunSource,
     Source,
     TaskSource,
     counted,
 )
+from scirgen_label.table import export as export_labels
 
 _TASK = click.Choice(list(TASKS))
 
@@ -65,9 +60,7 @@ def _source(
     if of and task != "relevance":
         raise click.UsageError("--of names a retrieval task whose pool is graded: it needs --task relevance")
     if task == "relevance":
-        if of:
-            return TaskSource(path, of, facets_of(taxonomies), pooling, split)
-        return PoolSource(path, taxonomies, pooling, split)
+        return TaskSource(path, of, facets_of(taxonomies), pooling, split)
     if task in ("link", "facet"):
         if not (path / "run.db").is_file():
             raise click.UsageError(f"--task {task} needs a run")
@@ -100,16 +93,13 @@ _split = click.option("--split", type=SPLIT, help="Use only this split of a rele
 _POOLING = (
     click.option(
         "--of",
-        help="relevance: a retrieval task of the release (facets, aspects, recommend, questions); SOURCE is "
-        "the release.",
+        help="relevance: a retrieval task of the release (facets, aspects, recommend). [default: its questions]",
     ),
     click.option(
         "--pool-with", default="bm25,tfidf", show_default=True, help="relevance: whose first documents are pooled."
     ),
     click.option("--depth", default=10, show_default=True, help="relevance: documents of each retriever for a query."),
-    click.option(
-        "--limit", default=50, show_default=True, help="relevance, --of: number of queries, spread over the split."
-    ),
+    click.option("--limit", default=50, show_default=True, help="relevance: number of queries, spread over the split."),
 )
 
 
@@ -237,15 +227,14 @@ def page(folder: Path, no_pictures: bool) -> None:
 
 @label.command()
 @_folder
-@click.argument("files", nargs=-1, type=PATH)
+@click.argument("files", nargs=-1, required=True, type=PATH)
 def merge(folder: Path, files: tuple[Path, ...]) -> None:
     """Check and merge labels; write L/adjudicate.html with the items on which the annotators disagree.
 
-    FILES come from the page's Download button, also on the adjudicator's page. Without files, the command merges the
-    labels that `scirgen label serve` collected.
+    FILES come from the page's Download button, also on the adjudicator's page.
     """
     labels = LabelSet(folder)
-    result = merge_files(labels, files) if files else merge_collected(labels, collected(labels))
+    result = merge_files(labels, files)
     for bad in result.aside:
         click.echo(f"set aside: {bad}", err=True)
     for annotator, count in sorted(result.taken.items()):
@@ -315,57 +304,8 @@ def agree(
 
 @label.command()
 @_folder
-@click.option("--port", default=8123, show_default=True, type=click.IntRange(1, 65535), help="Port on 127.0.0.1.")
-def serve(folder: Path, port: int) -> None:
-    """Serve the pages on this machine: one address per person, with labels stored in L/labels.db. Stop with Ctrl-C,
-    then merge."""
-    desk = Desk(LabelSet(folder))
-    try:
-        for annotator, address in addresses(desk, port).items():
-            click.echo(f"{annotator:14}{address}")
-    finally:
-        desk.close()
-    click.echo(
-        f"Each address belongs to one person: do not share it. Stop with Ctrl-C, then run: scirgen label merge {folder}"
-    )
-    serve_pages(folder, port)
-
-
-@label.command()
-@_folder
-@click.option("--to", "form", required=True, type=click.Choice(list(FILES)), help="calibrate, labelstudio or csv.")
-@click.option("--out", type=PATH, help="Output file. [default: a file in L/]")
-def export(folder: Path, form: Form, out: Path | None) -> None:
-    """Write the labels for `scirgen calibrate`, for Label Studio, or as a table."""
-    path, count = export_labels(LabelSet(folder), form, out)
+@click.option("--out", type=PATH, help="Output file. [default: L/labels.csv]")
+def export(folder: Path, out: Path | None) -> None:
+    """Write the labels as a table (CSV), one row a label."""
+    path, count = export_labels(LabelSet(folder), out)
     click.echo(f"{path}: {count} rows")
-
-
-@label.command("import")
-@click.argument("folder", metavar="L/", type=click.Path(path_type=Path, file_okay=False))
-@click.argument("file", type=click.Path(path_type=Path, exists=True))
-@click.option("--annotator", help="Name of the annotator. [Label Studio: the name in each e-mail]")
-@click.option("--language-model", is_flag=True, help="The annotator is a language model, not a person.")
-@click.option("--contexts", type=PATH, help="JSON file that maps context_id to text.")
-@_domain
-@_overrides
-def import_(
-    folder: Path, file: Path, annotator: str | None, language_model: bool, contexts: Path | None, domain: str | None,
-    overrides: Path | None,
-) -> None:  # fmt: skip
-    """Import labels made elsewhere.
-
-    If L/ holds a sample, FILE is the JSON that Label Studio exports. If it does not, FILE is JSON Lines of labelled
-    question-answer pairs, and the command makes L/ with these as one annotator's labels.
-    """
-    if (folder / "sample.json").is_file():
-        result = import_studio(LabelSet(folder), file, annotator)
-        for name, count in sorted(result.taken.items()):
-            click.echo(f"{name}: {count} labels")
-        return
-    if not annotator:
-        raise click.UsageError("--annotator is needed: whose labels are in the file?")
-    guideline = PromptLibrary(_resources(domain, overrides)).get("label/faithful")
-    made = import_labelled(folder, file, annotator, guideline, contexts, language_model=language_model)
-    click.echo(f"{folder}: {len(made.items)} items labelled by {annotator}; guideline {made.sample.guideline}")
-    click.echo(f"Next: scirgen calibrate --labels {folder}")

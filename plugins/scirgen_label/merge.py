@@ -70,20 +70,6 @@ def merge(labels: LabelSet, files: Sequence[Path]) -> Merged:
     return take(labels, found, unfinished, aside)
 
 
-def merge_collected(labels: LabelSet, lines: Iterable[tuple[str, Label | str]]) -> Merged:
-    """Merge labels that a server collected, given with their places instead of as files.
-
-    Raises:
-        InputError: there is no good label.
-    """
-    aside: list[str] = []
-    found = check(labels, lines, aside)
-    if aside and not found:
-        raise InputError(aside[0])
-    finished = {a: {k: v for k, v in mine.items() if not v.unfinished()} for a, mine in found.items()}
-    return take(labels, finished, {a: len(found[a]) - len(finished[a]) for a in found}, aside)
-
-
 def take(
     labels: LabelSet, found: dict[str, dict[str, Label]], unfinished: dict[str, int], aside: Sequence[str] = ()
 ) -> Merged:

@@ -56,9 +56,7 @@ def write_adjudication(labels: LabelSet, items: Sequence[Item], pictures: Mappin
     return path
 
 
-def page(
-    labels: LabelSet, annotator: str, items: Sequence[Item], pictures: Mapping[str, Picture], server: str = ""
-) -> str:
+def page(labels: LabelSet, annotator: str, items: Sequence[Item], pictures: Mapping[str, Picture]) -> str:
     """One annotator's page.
 
     Args:
@@ -66,7 +64,6 @@ def page(
         annotator: the annotator's name; it decides the order of items, so annotators tire at different ones.
         items: the items to show.
         pictures: ``document:page`` -> picture.
-        server: path to which labels are sent; "" if they stay in the browser.
     """
     sample, task = labels.sample, labels.task
     taken = [c.key for c in sample.choices]
@@ -79,7 +76,7 @@ def page(
     contexts = labels.contexts()
     ask, heading = _TITLES[task.name]
     data = {
-        "sample": sample.id, "task": task.name, "annotator": annotator, "guideline": sample.guideline, "server": server,
+        "sample": sample.id, "task": task.name, "annotator": annotator, "guideline": sample.guideline,
         "reason": task.reason, "required": list(task.required), "heading": heading,
         "choices": [{"id": c.id, "key": c.key} for c in sample.choices],
         "items": [_shown(i, labels if annotator == ADJUDICATOR else None) for i in ordered],
@@ -96,7 +93,6 @@ def page(
         task=task.name,
         choices=sample.choices,
         reason_required=task.reason,
-        server=server,
         # "<" could end the script element early; everything else is safe in a block that is not executed.
         data=json.dumps(data, ensure_ascii=False).replace("<", "\\u003c"),
     )

@@ -18,7 +18,6 @@ from scirgen.pipeline.views.view import StoreView
 from scirgen.release_files.labels import Hidden, Marked, Shown
 from scirgen.release_files.qafiles import QAGroup, QARow, open_qa, type_key
 from scirgen.release_files.release import Release
-from scirgen_bench.retriever import make_retriever
 from scirgen_bench.tasks.judging import to_grade
 from scirgen_bench.tasks.pools import GOLD, PoolSettings, make_pool, pooled_queries, queries_to_grade
 from scirgen_bench.tasks.task_files import open_task
@@ -239,78 +238,20 @@ class QueryFile:
         return Material({r: self._rows[r] for r in records})
 
 
-class PoolSource:
-    """Questions of a set with documents of the same set: the gold ones, and what retrievers find first for each
-    question."""
-
-    def __init__(self, path: Path, taxonomies: Taxonomies, pooling: Pooling, split: str | None = None) -> None:
-        """Read the set and pool its documents; the documents' texts are held in memory.
-
-        Raises:
-            InputError: it is not a question-answer set, or has no documents.
-        """
-        opened = open_qa(path, split)
-        self.kind: str = f"{opened.kind}, pooled"
-        self._documents: dict[str, tuple[str, str]] = {}
-        self._rows: dict[str, QARow] = {}
-        for group in opened.groups():
-            if group.context:
-                self._documents[group.dataset_id] = group.title, group.context
-            self._rows |= {row.id: row for row in group.rows}
-        if not self._documents:
-            raise InputError(
-                f"{path} has no documents to grade", hint="Give a release, a BEIR folder or ScIRGen-Geo's records."
-            )
-        self._names = _names(taxonomies)
-        self._pooling = pooling
-
-    def candidates(self) -> Iterator[Candidate]:
-        ids = list(self._documents)
-        for row, found in zip(self._rows.values(), self._found(), strict=True):
-            gold = [d for d in row.dataset_ids if d in self._documents]
-            for document in dict.fromkeys([*gold, *(ids[i] for i in found)]):
-                kind = type_key(row.question_type)
-                keys = {
-                    "question_type": kind,
-                    "level": row.level or "none",
-                    "split": row.split or "none",
-                    "language": row.language,
-                }
-                yield _graded_pair(row.id, row.id, document, document in gold, kind, keys)
-
-    def material(self, records: Collection[str]) -> Material:
-        made = Material()
-        for record in records:
-            query, _, document = record.partition("|")
-            row, (title, text) = self._rows[query], self._documents[document]
-            made.shown[record] = Shown(question=row.question, title=title, text=text.removeprefix(title).strip())
-        return made
-
-    def _found(self) -> list[list[int]]:
-        """Positions of documents for each question, those of the first retriever first."""
-        found: list[list[int]] = [[] for _ in self._rows]
-        for spec in self._pooling.pool_with:
-            retriever = make_retriever(self._pooling.registry, spec)
-            retriever.index([f"{title} {text}" for title, text in self._documents.values()])
-            depth = min(self._pooling.depth, len(self._documents))
-            ranked = retriever.search([r.question for r in self._rows.values()], depth).documents.tolist()
-            for own, positions in zip(found, ranked, strict=True):
-                own += [p for p in positions if p >= 0]
-        return found
-
-
 class TaskSource:
     """The pool of a release's task, as ``scirgen benchmark pool`` makes it: queries, facets or requirements with
     documents."""
 
-    def __init__(self, release: Path, task: str, facets: Facets, pooling: Pooling, split: str | None = None) -> None:
-        """Open the task and pool it.
+    def __init__(
+        self, release: Path, task: str | None, facets: Facets, pooling: Pooling, split: str | None = None
+    ) -> None:
+        """Open the task (by default the release's own questions) and pool it.
 
         Raises:
             InputError: the release has no such task, or nothing to pool.
         """
-        self.kind = f"task {task}, pooled"
         opened = open_task(Release(release), task)
+        self.kind = f"task {opened.name}, pooled"
         settings = PoolSettings(
             split=split or "test", pool_with=tuple(pooling.pool_with), depth=pooling.depth, limit=pooling.limit
         )

@@ -1,9 +1,8 @@
 """Finds the abbreviations that a text defines, and those that a question or an answer does not explain. Pure functions.
 
 Definitions are found as Schwartz & Hearst do (2003, "A simple algorithm for identifying abbreviation definitions in
-biomedical
-text"): "long form (SHORT)", where the letters of SHORT occur in order in the words before it, the first one at a
-word's beginning.
+biomedical text"): "long form (SHORT)", where the letters of SHORT occur in order in the words before it, the first one
+at a word's beginning.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from pathlib import Path
 from scirgen.core.errors import InputError, SourceError, require
 from scirgen.core.fingerprint import file_sha256
 from scirgen.core.safety.files import is_below
+from scirgen.core.text.shown import shown
 from scirgen.release_files.release import Release
 
 _REPO = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
@@ -52,8 +53,7 @@ def plan_upload(release: Release, leave_out: Sequence[str] = ()) -> list[Upload]
     present = {p.relative_to(release.folder).as_posix() for p in release.folder.rglob("*") if p.is_file()}
     if present - known:
         raise InputError(
-            f"{release.folder} contains files that are not part of the release: "
-            f"{', '.join(sorted(present - known)[:3])}",
+            f"{release.folder} contains files that are not part of the release: {shown(sorted(present - known))}",
             hint="Move them away; only files that release.json lists are published.",
         )
     for path in sorted(known):
@@ -67,7 +67,7 @@ def plan_upload(release: Release, leave_out: Sequence[str] = ()) -> list[Upload]
     changed = [u.path for u in uploads if u.path in listed and listed[u.path] != u.sha256]
     if changed:
         raise InputError(
-            f"{release.folder} was changed after it was written: {', '.join(changed[:3])}",
+            f"{release.folder} was changed after it was written: {shown(changed)}",
             hint="Write the release again to update its hashes.",
         )
     return [u for u in uploads if not any(u.path.startswith(f"{name}/") for name in leave_out)]

@@ -8,13 +8,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from scirgen.core.fingerprint import digest, file_sha256
-from scirgen.core.registry import Registry
+from scirgen.core.registry import OWN, Registry
 
-_OWN = (
-    "scirgen", "scirgen_bench", "scirgen_embedded", "scirgen_geo", "scirgen_label", "scirgen_probe", "scirgen_scale",
-    "scirgen_services", "scirgen_tasks",
-)  # fmt: skip
-"""Packages of this distribution: their classes have versions that are raised by hand."""
 _MOST_FILES = 500
 
 
@@ -27,7 +22,7 @@ def plugin_code(plugin: type) -> str:
     found: set[str] = set()
     for kind in plugin.__mro__:
         top = kind.__module__.partition(".")[0]
-        if top in ("builtins", "typing", "abc", "pydantic", *_OWN):
+        if top in ("builtins", "typing", "abc", "pydantic", *OWN):
             continue
         module = sys.modules.get(kind.__module__)
         file = getattr(module, "__file__", None)
@@ -60,7 +55,7 @@ def provided_code(registry: Registry, kind: str, name: str) -> tuple[str, ...]:
     """A hash of the package that provides a plugin, which is not imported; nothing for scirgen's own plugins."""
     found = registry.entries().get((kind, name))
     top = found[1].target.partition(":")[0].partition(".")[0] if found else ""
-    spec = find_spec(top) if top and top not in _OWN else None
+    spec = find_spec(top) if top and top not in OWN else None
     if spec is None or spec.origin is None:
         return ()
     file = Path(spec.origin)

@@ -208,11 +208,18 @@ class Link(Record):
 
 
 def count_links(links: Iterable[Link]) -> dict[str, int]:
-    """Count the links that hold, those of them that a model judged, and the model's "yes" to each criterion."""
+    """Count the links that hold, those of them that a model judged, the model's "yes" to each criterion, and the links
+    of papers to records made from them."""
     used = [link for link in links if link.used]
     judged = [link.criteria for link in used if link.criteria]
     yes = {f"links_{name}": sum(getattr(c, name) == "yes" for c in judged) for name in Criteria.model_fields}
-    return {"links": len(used), "links_by_model": len(judged), **(yes if judged else {})}
+    own = {"links_own": sum(OWN in link.found_by.split(", ") for link in used)}
+    return {
+        "links": len(used),
+        "links_by_model": len(judged),
+        **(yes if judged else {}),
+        **(own if own["links_own"] else {}),
+    }
 
 
 class PlacedLine(Record):

@@ -61,6 +61,13 @@ plugin adds a kind of its own with an entry of kind ``kind``, whose target is su
 kind."""
 
 
+OWN: Final = (
+    "scirgen", "scirgen_bench", "scirgen_embedded", "scirgen_geo", "scirgen_label", "scirgen_probe", "scirgen_scale",
+    "scirgen_services", "scirgen_tasks",
+)  # fmt: skip
+"""Packages of this distribution: its tests load them, and their classes have versions that are raised by hand."""
+
+
 @dataclass(frozen=True)
 class Provided:
     """One thing that a plugin provides; looked up by (kind, name) and imported on first use."""
@@ -205,7 +212,7 @@ class Registry:
         """
         names = {part for text in named for part in (text, text.partition(":")[0])}
         for (kind, name), (_, item) in self._entries.items():
-            if name in names and item.target.partition(".")[0] != "scirgen":
+            if name in names and item.target.partition(":")[0].partition(".")[0] not in OWN:
                 with suppress(MissingExtraError):
                     self.get(kind, name)
 

@@ -81,9 +81,12 @@ def blocking(work: Coroutine[object, object, T]) -> T:
 
     An interrupt (a notebook's stop button) cancels the work, waits until it has released its resources, and propagates.
     """
+    running = True
     try:
         asyncio.get_running_loop()
     except RuntimeError:
+        running = False
+    if not running:  # not inside the handler: an error of the work would then be chained to this one
         return asyncio.run(work)
     begun: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[T]]] = Future()
     ended: Future[T] = Future()

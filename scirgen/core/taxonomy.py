@@ -32,10 +32,9 @@ class ExamplePair(Frozen):
     evidence: str = ""
 
 
-class QuestionExpectation(Frozen):
-    """Machine-checkable expectations of a question; patterns are case-insensitive regular expressions."""
+class QuestionPatterns(Frozen):
+    """The form of questions of one type in one language; patterns are case-insensitive regular expressions."""
 
-    form: Literal["question", "statement", "request"] = "question"
     any_of: tuple[Pattern, ...] = Field(default=(), description="at least one must match, if any are given")
     none_of: tuple[Pattern, ...] = Field(default=(), description="none may match")
     unmarked: tuple[Pattern, ...] = Field(
@@ -48,14 +47,25 @@ class QuestionExpectation(Frozen):
     )
 
 
-class AnswerExpectation(Frozen):
+class QuestionExpectation(QuestionPatterns):
+    """Machine-checkable expectations of a question."""
+
+    form: Literal["question", "statement", "request"] = "question"
+
+
+class AnswerPatterns(Frozen):
+    """The form of answers to one type in one language."""
+
+    any_of: tuple[Pattern, ...] = ()
+    none_of: tuple[Pattern, ...] = ()
+
+
+class AnswerExpectation(AnswerPatterns):
     """Machine-checkable expectations of an answer."""
 
     kind: Literal["yes_no", "number", "option", "phrase", "text"] = "text"
     min_words: int = 1
     max_words: int = 120
-    any_of: tuple[Pattern, ...] = ()
-    none_of: tuple[Pattern, ...] = ()
 
 
 class QuestionType(Frozen):
@@ -129,22 +139,6 @@ class SectionDefinition(Frozen):
     name: str
     definition: str
     headings: dict[str, tuple[Pattern, ...]] = Field(default={})
-
-
-class QuestionPatterns(Frozen):
-    """The form of questions of one type in one language; see `QuestionExpectation`."""
-
-    any_of: tuple[Pattern, ...] = ()
-    none_of: tuple[Pattern, ...] = ()
-    unmarked: tuple[Pattern, ...] = ()
-    telling_words: int | None = Field(default=None, ge=0)
-
-
-class AnswerPatterns(Frozen):
-    """The form of answers to one type in one language; see `AnswerExpectation`."""
-
-    any_of: tuple[Pattern, ...] = ()
-    none_of: tuple[Pattern, ...] = ()
 
 
 class TypeWording(Frozen):

@@ -26,7 +26,7 @@ from scirgen.stages.collect.source import NO_INPUT, Candidate, Cursor, Fetched, 
 from scirgen.stages.collect.web.http import Http, open_http
 from scirgen.stages.collect.web.json_api import as_dict
 from scirgen.stages.parse.base import LAYOUT_VERSION, ParsedPaper
-from scirgen.stages.parse.frontmatter import front_matter
+from scirgen.stages.parse.frontmatter import FRONT_VERSION, front_matter
 from scirgen.stages.parse.process.pool import ParserPool
 from scirgen.stages.parse.stage import read_paper
 
@@ -88,8 +88,8 @@ class PapersSource:
             )
 
     def revision(self, cursor: str | None) -> str:
-        """A hash of the listing of files and of the parser's version."""
-        return digest(self._folder.revision, LAYOUT_VERSION, self._setup.parse.model_dump(mode="json"))
+        """A hash of the listing of files and of the parser's versions."""
+        return digest(self._folder.revision, LAYOUT_VERSION, FRONT_VERSION, self._setup.parse.model_dump(mode="json"))
 
     def count(self) -> int:
         return len(self._files)

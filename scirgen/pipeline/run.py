@@ -22,6 +22,7 @@ from scirgen.core.registry import Registry, load_registry
 from scirgen.core.resources import Domain, Resources
 from scirgen.core.runtime import allow_waits, end_waits, rare_collections
 from scirgen.core.taxonomy import Taxonomies
+from scirgen.core.text.shown import shown
 from scirgen.llm.cache import ReplyCache
 from scirgen.llm.open import Sessions, open_sessions
 from scirgen.llm.usage import whole_usage
@@ -37,7 +38,7 @@ from scirgen.stages.collect.open import open_source
 from scirgen.stages.collect.pages import NO_ID, absent, no_record
 from scirgen.stages.collect.source import Source
 from scirgen.stages.collect.validated_source import checked
-from scirgen.stages.filter.stage import silent_gates
+from scirgen.stages.filter.stage import select_gates, silent_gates
 from scirgen.stages.release.write import refuse_foreign
 
 
@@ -61,8 +62,7 @@ async def execute(
     async with AsyncExitStack() as closing:
         closing.enter_context(rare_collections())
         registry = load_registry()
-        registry.refuse_broken()
-        registry.verify(config.texts())
+        check_settings(config, registry)
         resources = Resources(domain, Path(config.overrides) if config.overrides else None)
         steps = plan(registry, config)
         stages = build_stages(registry, steps)
@@ -114,6 +114,27 @@ async def execute(
                 write_manifest(folder, store, build_manifest(config, ctx, stages, whole, sessions.usage()))
         log.ended(outcome.status, datasets=outcome.datasets, failed_items=outcome.failed_items, message=outcome.message)
     return outcome
+
+
+def check_settings(config: Config, registry: Registry) -> None:
+    """Refuse settings that no run can work with; it opens neither model nor input.
+
+    Raises:
+        ConfigError: a plugin is broken, a gate, scorer or stage does not exist, or the embedded model cannot write the
+            language.
+    """
+    if config.models.generator.startswith("bundled:") and not config.language.lower().startswith("en"):
+        raise ConfigError(
+            f"the embedded model writes English, not {config.language!r}",
+            hint="Pass --model with a model that writes it. To try the plumbing without a model: "
+            "python -m scirgen.testing serve.",
+        )
+    registry.refuse_broken()
+    registry.verify(config.texts())
+    build_stages(registry, plan(registry, config))
+    select_gates(config, registry)
+    for scorer in {*config.filter.faithfulness, *config.filter.thresholds} - {"auto"}:
+        registry.get("faithfulness", scorer)
 
 
 def build_stages(registry: Registry, steps: Sequence[Step] = PLAN) -> dict[str, Stage]:
@@ -222,8 +243,8 @@ def refuse_nothing(folder: Path, collect: CollectConfig, observer: Observer, vie
             continue
         if stage != "collect" and any(funnel[name]["outputs"] for name in added if name in funnel):
             continue  # what a plugin's step made (retrieval queries) is a result, too
-        codes = sorted((k for k in row if ":" in k), key=lambda k: -row[k])[:3]
-        seen = ", ".join(f"{k.split(':')[1]} {row[k]}" for k in codes)
+        codes = sorted((k for k in row if ":" in k), key=lambda k: -row[k])
+        seen = shown(f"{k.split(':')[1]} {row[k]}" for k in codes)
         if stage == "collect":
             if missing and missing == collect.ids:
                 raise InputError(f"{no_record(missing)}{kept}", hint=NO_ID, code="no_such_id")

@@ -178,8 +178,8 @@ class Drop:
     """A question that is not released under its own id.
 
     Codes: ``near_duplicate`` (repeats ``of``, of the same dataset), ``merged`` (repeats ``of`` with the same answer;
-    its dataset is
-    now one of ``of``'s positives), ``conflicting_gold`` (repeats ``of``, of another dataset, with another answer).
+    its dataset is now one of ``of``'s positives), ``conflicting_gold`` (repeats ``of``, of another dataset, with
+    another answer).
     """
 
     id: str
@@ -265,8 +265,7 @@ def resolve(
     """Decide what becomes of the near-duplicates of a run; the same whatever the order of ``asked``.
 
     Of one dataset: the leader stays. Of several datasets: one question with several positives when all answers agree
-    with
-    the leader's; else nobody can say which dataset is meant, and the whole group is dropped.
+    with the leader's; else nobody can say which dataset is meant, and the whole group is dropped.
 
     Args:
         asked, threshold, embed, embed_threshold: as for `near_duplicates`.

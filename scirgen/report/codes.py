@@ -71,7 +71,6 @@ MEANINGS: Final[dict[str, str]] = {
     "redundant": "Another sentence that was kept says the same.",
     # generate
     "no_evidence": "The material contains no sentence that suits such a question.",
-    "too_few": "The model wrote fewer pairs than requested.",
     "declined": "The model wrote fewer pairs than the lines seemed to carry.",
     "unchosen": "The lines carry fewer pairs than there are types, and the model chose other types.",
     "unknown_type": "The reply names a type that was not asked for.",

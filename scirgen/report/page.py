@@ -110,8 +110,12 @@ def _in_a_sentence(data: ReportData) -> str:
     of += f" and Bloom levels {levels[0]} to {levels[-1]}" if kinds and len(levels) > 1 else ""
     datasets = "dataset" if data.datasets == 1 else "datasets"
     some = f"{data.datasets_with_rows:,} of " if 0 < data.datasets_with_rows < data.datasets else ""
-    about = f"about {some}{data.datasets:,} {datasets} of the domain {data.domain or 'unknown'}"
-    about += f" and {data.papers:,} {'paper' if data.papers == 1 else 'papers'} that use them" if data.papers else ""
+    alone = data.papers and data.links.get("links_own") == data.links.get("links")
+    papers = f"{data.papers:,} {'paper' if data.papers == 1 else 'papers'}"
+    about = (
+        f"about {papers if alone else f'{some}{data.datasets:,} {datasets}'} of the domain {data.domain or 'unknown'}"
+    )
+    about += f" and {papers} that use them" if data.papers and not alone else ""
     by = f"written by {', '.join(writers)}" if writers else ""
     by += f" and kept from {data.candidates:,} candidates" if writers and data.candidates else ""
     queries = sum(data.queries.values())
@@ -142,7 +146,7 @@ def _commonest_reason(data: ReportData) -> str:
 _FLOW: Final = {
     "collect": "datasets",
     "parse": "papers read",
-    "match": "papers that use a dataset",
+    "match": "papers used",
     "extract": "sentences chosen",
     "verify": "sentences kept, counted for each dataset that uses their paper",
     "generate": "candidate questions",

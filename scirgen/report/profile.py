@@ -27,6 +27,7 @@ from scirgen.core.records import (
     aspects_by_category,
 )
 from scirgen.core.registry import suggest
+from scirgen.core.text.shown import shown
 from scirgen.pipeline.views.view import StoreView, open_view
 from scirgen.report.html import words
 from scirgen.report.pictures import page_pictures
@@ -176,7 +177,7 @@ def _dataset(view: StoreView, wanted: str) -> Dataset:
     found = [d for d in known.values() if d.id.startswith(wanted) or (d.doi or "").lower() == low]
     if len(found) == 1:
         return found[0]
-    some = ", ".join(d.id for d in found[:5])
+    some = shown((d.id for d in found), 5)
     hint = f"It could be: {some}." if found else suggest(wanted, list(known)[:200])
     raise InputError(f"no dataset {wanted!r} in this run", hint=hint)
 

@@ -59,25 +59,6 @@ def write_stations(folder: Path) -> Path:
     return folder
 
 
-def tagger_in(folder: Path) -> Path:
-    """A tagger of levels, trained on a few questions."""
-    asked = {
-        "C1": "How many metres deep is lake {}?",
-        "C2": "What is meant by the term drift {}?",
-        "C4": "How do ridge {} and valley differ?",
-    }
-    lines = [
-        json.dumps({"question": text.format(n), "question_type": "quantification", "level": level})
-        for n in range(12)
-        for level, text in asked.items()
-    ]
-    (folder / "labels.jsonl").write_text("\n".join(lines))
-    command = ["tagger", "train", "--labels", str(folder / "labels.jsonl"), "--out", str(folder / "tagger")]
-    result = CliRunner().invoke(cli, command)
-    assert result.exit_code == 0, result.output
-    return folder / "tagger"
-
-
 async def test_examples_of_all_kinds_make_a_release_together(installed: Registry, tmp_path: Path) -> None:
     records = write_stations(tmp_path / "in")
     flags = {
@@ -96,7 +77,7 @@ async def test_examples_of_all_kinds_make_a_release_together(installed: Registry
         "filter.gates": ["schema", "not_verbatim", "shouting"],
         "filter.faithfulness": ["overlap", "shift"],
         "filter.thresholds": {"shift": {"*": -100.0}},  # the scorer is asked, and decides nothing
-        "tag_locally.tagger": str(tagger_in(tmp_path)),
+        "steps": ["first_words"],
         "query.recipes": ["titles"],
         "word_counts.most": 2,
         "release.formats": ["csv", "parquet", "squad", "beir"],
@@ -232,7 +213,7 @@ async def test_a_run_killed_in_a_plugin_s_step_ends_with_the_same_release(instal
         "filter.gates": ["schema"],
         "filter.faithfulness": ["overlap"],
         "word_counts.most": 3,
-        "tag_locally.tagger": str(tagger_in(tmp_path)),
+        "steps": ["first_words"],
     }
     killed = [sys.executable, "-c", KILLED, str(tmp_path / "killed"), json.dumps(flags)]
     process = await asyncio.create_subprocess_exec(*killed)
@@ -279,7 +260,7 @@ def test_example_retriever_and_entailment_model_work(installed: Registry) -> Non
     assert retriever.search(["anything"], 1).documents.tolist() == [[1]]
     made = installed.get("entailment", "equal")(ModelURI.parse("equal:texts"), {}, None, None)
     yes, no = asyncio.run(made.entail([("Ice is thin.", "ice is thin"), ("Ice is thin.", "ice is thick")]))
-    assert yes.entails and not no.entails
+    assert yes.entailment > 0.5 > no.entailment
 
 
 def test_docs_show_the_example_of_each_kind() -> None:

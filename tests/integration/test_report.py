@@ -33,7 +33,6 @@ from scirgen.report import gather, write_report
 from scirgen.report.charts import binned, histograms
 from scirgen.report.page import render
 from scirgen.stages.base import StageResult
-from scirgen_bench.leaderboard import write_leaderboard
 from scirgen_bench.tasks.records import Query
 
 SAMPLE = Path(__file__).parents[2] / "examples" / "release"
@@ -432,32 +431,14 @@ def test_coloured_text_can_be_read_in_light_and_dark(run: Path, scheme: str) -> 
 
 @pytest.mark.browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_that_keeps_people_out(judged: Path, tmp_path: Path, scheme: str) -> None:
-    """axe-core's rules (WCAG 2 A and AA, best practices) over the report with all rows open, and over a leaderboard."""
+def test_axe_finds_nothing_that_keeps_people_out(judged: Path, scheme: str) -> None:
+    """axe-core's rules (WCAG 2 A and AA, best practices) over the report with all rows open."""
     from axe_playwright_python.sync_playwright import Axe
 
-    results = tmp_path / "bm25.json"
-    row = {"retriever": "bm25", "setting": "with-paper", "split": "dev", "MRR@100": 0.5}
-    results.write_text(
-        json.dumps(
-            {
-                "release": "x",
-                "split": "dev",
-                "documents": 3,
-                "queries": 2,
-                "rows": [row],
-                "tests": [],
-                "breakdown": [],
-                "notes": [],
-            }
-        )
-    )
-    _, board = write_leaderboard([results], tmp_path / "board")
-    for file in (write_report(judged), board):
-        for page, _ in _opened(file, color_scheme=scheme, bypass_csp=True):
-            page.evaluate("document.querySelector('#open')?.click()")
-            found = Axe().run(page).response["violations"]
-            assert [(v["id"], v["nodes"][0]["html"]) for v in found] == []
+    for page, _ in _opened(write_report(judged), color_scheme=scheme, bypass_csp=True):
+        page.evaluate("document.querySelector('#open')?.click()")
+        found = Axe().run(page).response["violations"]
+        assert [(v["id"], v["nodes"][0]["html"]) for v in found] == []
 
 
 @pytest.mark.browser

@@ -103,7 +103,8 @@ async def test_a_run_imports_no_wing_that_it_does_not_use(tmp_path: Path) -> Non
         out, err = await process.communicate()
     assert process.returncode == 0, err.decode()[-3000:]
     used = json.loads(out.decode().splitlines()[-1])
-    # Not yet scirgen_embedded: `generate.strategy: auto` loads every strategy to choose one. Of scirgen_services, the
-    # geo domain's settings name openalex.
-    wings = ("scirgen_bench.", "scirgen_label.", "scirgen_tasks.", "scirgen_scale.")
+    wings = (
+        "scirgen_bench.", "scirgen_embedded.", "scirgen_label.", "scirgen_tasks.", "scirgen_scale.",
+        "scirgen_services.",
+    )  # fmt: skip
     assert [n for n in used if n.startswith(wings) and not n.endswith(".settings")] == []

@@ -98,7 +98,7 @@ def taxonomy_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def make_context(taxonomy_root: Path, folder: Path) -> Callable[..., StageContext]:
     def make(rule: Callable[[ScoreRequest], Any] | None = None, **filter_settings: Any) -> StageContext:
         resources = Resources(Domain("test", "Test", taxonomy_root))
-        sections = {name: filter_settings.pop(name) for name in ("type_opinion",) if name in filter_settings}
+        sections = {name: filter_settings.pop(name) for name in ("semantic",) if name in filter_settings}
         return StageContext(
             config=load_config(flags={"filter": filter_settings, **sections}).config,
             resources=resources,

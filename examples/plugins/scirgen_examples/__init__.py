@@ -28,6 +28,8 @@ PLUGIN = Plugin(
         Provided(
             "command", "words", "scirgen_examples.word_counts:words", "Print the frequent words of a run's datasets."
         ),
+        Provided("stage", "first_words", "scirgen_examples.levels:FirstWordStage"),
+        Provided("step", "first_words", "scirgen_examples.levels:STEP", "levels by the first word, in place of tag"),
         Provided("engine", "counting", "scirgen_examples.engine:CountingEngine", "counts what it runs"),
     ),
 )

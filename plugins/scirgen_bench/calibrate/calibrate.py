@@ -31,7 +31,6 @@ from scirgen.stages.filter.faithfulness.calibrated import coefficients_for
 from scirgen.stages.filter.stage import FilterStage
 from scirgen_bench.calibrate.coefficients import Fitted, fit, measure
 from scirgen_bench.calibrate.quality import (
-    Bin,
     GroupQuality,
     Judged,
     Quality,
@@ -39,7 +38,6 @@ from scirgen_bench.calibrate.quality import (
     fitting,
     grouped,
     quality,
-    reliability,
     reported,
     roc_auc,
     threshold_for,
@@ -132,7 +130,6 @@ class ScorerFindings:
     thresholds: dict[str, float]
     by_type: dict[str, GroupQuality]
     by_length: dict[str, GroupQuality]
-    reliability: list[Bin]
 
 
 def read_labels(path: Path) -> list[Labelled]:
@@ -243,17 +240,13 @@ def findings(rows: Sequence[Judged], failed: dict[str, int], threshold: float, p
         configured=quality(rows, threshold, resamples=1000),
         wanted=quality(rows, fitted, resamples=1000) if fitted is not None else None,
         thresholds=thresholds_by_type(dev, precision),
-        by_type={k: _group(g, threshold, precision) for k, g in grouped(rows, lambda r: r.question_type).items()},
-        by_length={k: _group(g, threshold, precision) for k, g in grouped(rows, lambda r: r.length).items()},
-        reliability=reliability(rows),
+        by_type={k: _group(g, precision) for k, g in grouped(rows, lambda r: r.question_type).items()},
+        by_length={k: _group(g, precision) for k, g in grouped(rows, lambda r: r.length).items()},
     )
 
 
-def _group(rows: list[Judged], threshold: float, precision: float) -> GroupQuality:
-    return GroupQuality(
-        rows=len(rows), faithful=sum(r.faithful for r in rows), auc=roc_auc(rows),
-        at_threshold=quality(rows, threshold, resamples=300), threshold_wanted=threshold_for(rows, precision),
-    )  # fmt: skip
+def _group(rows: list[Judged], precision: float) -> GroupQuality:
+    return GroupQuality(len(rows), sum(r.faithful for r in rows), roc_auc(rows), threshold_for(rows, precision))
 
 
 @asynccontextmanager

@@ -152,11 +152,18 @@ def fit(
             f"{len(rows)} labels are too few to fit coefficients",
             hint=f"At least {FEWEST} faithful and {FEWEST} unfaithful answers, from two or more datasets, are needed.",
         )
-    outside = _left_out(rows, folds, weights or {})
+    matrix, told = _matrix(rows), [int(r.faithful) for r in rows]
+    given = {"logisticregression__sample_weight": [(weights or {}).get(r.made, 1.0) for r in rows]}
+    pipeline, selection = _regression()
+    left_out = selection.cross_val_predict(
+        pipeline, matrix, told, groups=[r.fold for r in rows], cv=selection.LeaveOneGroupOut(), params=given,
+        method="predict_proba",
+    )  # fmt: skip
+    outside = left_out[:, 1].tolist()
     counted = edges_from or [True] * len(rows)
     known = [(p, r.faithful, r.fold) for r, p, c in zip(rows, outside, counted, strict=True) if c]
     by_fold = {f: edges([(p, t) for p, t, fold in known if fold != f], precision) for f in folds}
-    scaler, regression = _regression(rows, weights or {})
+    scaler, regression = (step for _, step in pipeline.fit(matrix, told, **given).steps)
     reject, sure = edges([(p, t) for p, t, _ in known], precision)
     content = [[sorted(r.values.items()), r.faithful, r.fold] for r in rows]
     made = Coefficients(
@@ -204,31 +211,17 @@ def _rounded(values: Any) -> tuple[float, ...]:
     return tuple(round(float(v), 6) for v in values)
 
 
-def _left_out(rows: Sequence[Measured], folds: Sequence[str], weights: Mapping[str, float]) -> list[float]:
-    """Compute the probability of each answer from coefficients fitted on the other folds."""
-    found = [0.0] * len(rows)
-    for fold in folds:
-        scaler, regression = _regression([r for r in rows if r.fold != fold], weights)
-        index = [i for i, r in enumerate(rows) if r.fold == fold]
-        values = regression.predict_proba(scaler.transform(_matrix([rows[i] for i in index])))[:, 1]
-        for i, value in zip(index, values.tolist(), strict=True):
-            found[i] = value
-    return found
-
-
 def _matrix(rows: Sequence[Measured]) -> NDArray[Any]:
     import numpy as np
 
     return np.array([[r.values[name] for name in FEATURES] for r in rows], dtype=float)
 
 
-def _regression(rows: Sequence[Measured], weights: Mapping[str, float]) -> tuple[Any, Any]:
+def _regression() -> tuple[Any, Any]:
+    """The standardised regression, and scikit-learn's module of cross-validation."""
     with require("labels", "fitting coefficients"):
+        from sklearn import model_selection
         from sklearn.linear_model import LogisticRegression
+        from sklearn.pipeline import make_pipeline
         from sklearn.preprocessing import StandardScaler
-    matrix = _matrix(rows)
-    scaler = StandardScaler().fit(matrix)
-    regression = LogisticRegression(C=STRENGTH, max_iter=2000).fit(
-        scaler.transform(matrix), [int(r.faithful) for r in rows], [weights.get(r.made, 1.0) for r in rows]
-    )
-    return scaler, regression
+    return make_pipeline(StandardScaler(), LogisticRegression(C=STRENGTH, max_iter=2000)), model_selection

@@ -1,7 +1,5 @@
-"""Measures how well a score separates faithful from unfaithful answers: precision, recall, ROC-AUC, thresholds,
-reliability. Pure functions.
-
-`scirgen_bench.calibrate.calibrate` measures the scores, `scirgen_bench.calibrate.page` draws them.
+"""Measures how well a score separates faithful from unfaithful answers: precision, recall, ROC-AUC, thresholds. Pure
+functions; `scirgen_bench.calibrate.calibrate` measures the scores.
 """
 
 from __future__ import annotations
@@ -10,10 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import numpy as np
-
 from scirgen.core.errors import require
-from scirgen_bench.intervals import Interval, percentile_interval, redrawn, wilson
+from scirgen_bench.intervals import Interval, percentile_interval, redrawn
 
 LENGTHS: Final = (("1 word", 1), ("2-5 words", 5), ("6-20 words", 20), ("over 20 words", 10**9))
 """Classes of answer length: one-word answers behave differently from paragraphs."""
@@ -59,17 +55,6 @@ class Quality:
 
 
 @dataclass(frozen=True)
-class Bin:
-    """One bar of the reliability plot: among ``rows`` answers scored in [low, high], the share that is faithful."""
-
-    low: float
-    high: float
-    rows: int
-    faithful: float
-    interval: Interval
-
-
-@dataclass(frozen=True)
 class GroupQuality:
     """Figures of one question type or answer length; ``threshold_wanted`` is fitted to the wanted precision, or
     None."""
@@ -77,7 +62,6 @@ class GroupQuality:
     rows: int
     faithful: int
     auc: float | None
-    at_threshold: Quality
     threshold_wanted: float | None
 
 
@@ -97,18 +81,11 @@ def roc_auc(rows: Sequence[Judged]) -> float | None:
     """The probability that a faithful answer scores above an unfaithful one, ties counting half; None if all labels
     are equal.
 
-    It does not use scikit-learn, as `_quality` does not: an interval needs hundreds of values, and scikit-learn's
-    checks take milliseconds each.
+    Raises:
+        MissingExtraError: scikit-learn is not installed.
     """
-    labels, scores, weights = (np.array(column) for column in _columns(rows))
-    if not labels.any() or labels.all():
-        return None
-    order = np.argsort(scores[~labels])
-    bad = scores[~labels][order]
-    below = np.concatenate([[0.0], np.cumsum(weights[~labels][order])])
-    good = scores[labels]
-    won = weights[labels] @ (below[np.searchsorted(bad, good, "left")] + below[np.searchsorted(bad, good, "right")])
-    return float(won / (2 * below[-1] * weights[labels].sum()))
+    labels, scores, weights = _columns(rows)
+    return float(_sklearn().roc_auc_score(labels, scores, sample_weight=weights)) if len(set(labels)) > 1 else None
 
 
 def quality(rows: Sequence[Judged], threshold: float, *, resamples: int = 0, seed: int = 0) -> Quality:
@@ -178,19 +155,6 @@ def thresholds_by_type(rows: Sequence[Judged], precision: float) -> dict[str, fl
                 found[kind] = own
     common = threshold_for(rows, precision)
     return {**found, "*": common} if common is not None else found
-
-
-def reliability(rows: Sequence[Judged], bins: int = 10) -> list[Bin]:
-    """Bins of about equal size by score, lowest first, with Wilson's 95 % interval of the faithful share."""
-    ordered = sorted(rows, key=lambda r: r.score)
-    count = max(1, min(bins, len(ordered)))
-    found = []
-    for b in range(count):
-        part = ordered[b * len(ordered) // count : (b + 1) * len(ordered) // count]
-        if part:
-            good = sum(r.faithful for r in part)
-            found.append(Bin(part[0].score, part[-1].score, len(part), good / len(part), wilson(good, len(part))))
-    return found
 
 
 def grouped(rows: Sequence[Judged], key: Callable[[Judged], str]) -> Mapping[str, list[Judged]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
 from pathlib import Path
 
 import click
@@ -13,62 +13,39 @@ from scirgen.cli.options import PATH, json_file_option, write_json
 @click.command()
 @click.argument("sets", nargs=-1, required=True, type=PATH)
 @json_file_option
-@click.option(
-    "--labels-from",
-    type=PATH,
-    help="A labelled release to learn types and Bloom levels from, for sets that have none.",
-)
-def analyze(sets: tuple[Path, ...], json_file: Path | None, labels_from: Path | None) -> None:
+def analyze(sets: tuple[Path, ...], json_file: Path | None) -> None:
     """Compare types, Bloom levels, papers, aspects and words of question SETS: releases, BEIR folders, ScIRGen-Geo,
     JSONL."""
-    from scirgen_bench.compare.labelling import Labeller
-    from scirgen_bench.compare.profile import DIVERSITY, WORD, Analysis, profile, shares_side_by_side
-    from scirgen_bench.compare.question_sets import read_question_set
+    from scirgen_bench.analysis import profile, shares_side_by_side
     from scirgen_bench.tables import markdown, told_apart
 
-    labeller = Labeller(read_question_set(labels_from)) if labels_from else None
-    profiles = []
-    read = [read_question_set(path) for path in sets]
-    for questions, name in zip(read, told_apart(sets, [q.name for q in read]), strict=True):
-        questions = replace(questions, name=name)
-        if labeller and not all(a.bloom and a.question_type for a in questions.questions):
-            profiles.append(profile(labeller.label(questions), labeller.description()))
-        else:
-            profiles.append(profile(questions))
-    notes = [
-        f"{p.name} has no types and levels; give a labelled release to --labels-from"
-        for p in profiles
-        if p.labels == "none"
-    ]
-    write_json(json_file, Analysis(sets=profiles, notes=notes).model_dump_json(indent=2))
-    for p in profiles:
-        click.echo(
-            f"# {p.name} ({p.kind}): {p.questions:,} questions, {p.question_words:.1f} words each; labels: {p.labels}\n"
-        )
-        if p.table_3a:
-            rows: list[list[object]] = [
-                [
-                    r.question_type,
-                    r.count,
-                    f"{r.share:.1%}",
-                    r.question_words,
-                    r.answer_words if p.answer_words else "-",
-                ]
-                for r in p.table_3a
+    profiles = [profile(path) for path in sets]
+    names = told_apart(sets, [p["name"] for p in profiles])
+    for p, name in zip(profiles, names, strict=True):
+        p["name"] = name
+        about = f"{p['questions']:,} questions, {p['question_words']:.1f} words each; labels: {p['labels']}"
+        click.echo(f"# {name} ({p['kind']}): {about}\n")
+        if p["table_3a"]:
+            types: list[list[object]] = [
+                [r["question_type"], r["count"], f"{r['share']:.1%}", r["question_words"], r["answer_words"] or "-"]
+                for r in p["table_3a"]
             ]
-            click.echo(markdown(["type", "questions", "share", "words asked", "words answered"], rows) + "\n")
-        if p.table_3b:
-            papers: list[list[object]] = [[n, c] for n, c in p.table_3b.by_number.items()]
-            click.echo(markdown(["papers", "datasets"], [*papers, ["any", p.table_3b.datasets_with_papers]]) + "\n")
-        if p.table_3c:
-            aspects: list[list[object]] = [[a.aspect, a.count, f"{a.words:.2f}"] for a in p.table_3c]
+            click.echo(markdown(["type", "questions", "share", "words asked", "words answered"], types) + "\n")
+        if p["table_3b"]:
+            papers = [[n, count] for n, count in p["table_3b"]["by_number"].items()]
+            click.echo(
+                markdown(["papers", "datasets"], [*papers, ["any", p["table_3b"]["datasets_with_papers"]]]) + "\n"
+            )
+        if p["table_3c"]:
+            aspects = [[a["aspect"], a["count"], f"{a['words']:.2f}"] for a in p["table_3c"]]
             click.echo(markdown(["aspect", "statements", "words"], aspects) + "\n")
-    names = [p.name for p in profiles]
-    index: list[object] = ["evenness", *(d if (d := p.diversity.bloom) is not None else "-" for p in profiles)]
+    index = ["evenness", *("-" if p["evenness"] is None else p["evenness"] for p in profiles)]
     click.echo(markdown(["level", *names], [*shares_side_by_side(profiles), index]))
     click.echo(
-        f"\nA word is {WORD}.\nEvenness: {DIVERSITY}. ScIRGen's figure 5 prints a diversity index; this table has "
-        "evenness instead."
+        "\nA word is what str.split and wc -w count. Evenness: Shannon entropy of the levels' shares divided by log 6. "
+        "ScIRGen's figure 5 prints a diversity index; this table has evenness instead."
     )
+    notes = [f"{p['name']} has no types and levels; scirgen tag finds them" for p in profiles if p["labels"] == "none"]
     for note in notes:
         click.echo(f"note: {note}")
+    write_json(json_file, json.dumps({"sets": profiles, "notes": notes}, indent=2, ensure_ascii=False))

@@ -25,7 +25,6 @@ from scirgen.core.resources import Resources
 from scirgen_bench.calibrate.calibrate import Calibrated, fit_coefficients, read_labels
 from scirgen_bench.calibrate.calibrate import calibrate as run
 from scirgen_bench.calibrate.coefficients import write
-from scirgen_bench.calibrate.page import calibration_page
 from scirgen_bench.calibrate.quality import FEWEST, GroupQuality, Quality
 
 
@@ -52,7 +51,6 @@ from scirgen_bench.calibrate.quality import FEWEST, GroupQuality, Quality
     help="Fit the coefficients of the scorer `calibrated` and write them to this file.",
 )
 @click.option("--describe", default="", help="Description of the labels; stored with the coefficients.")
-@click.option("--report", type=PATH, help="Write a page with reliability plots.")
 @json_file_option
 def calibrate(
     labels: Path,
@@ -66,7 +64,6 @@ def calibrate(
     save: Path | None,
     coefficients: Path | None,
     describe: str,
-    report: Path | None,
     json_file: Path | None,
 ) -> None:
     """Measure faithfulness scores on labelled answers and find thresholds.
@@ -75,10 +72,8 @@ def calibrate(
     and the threshold that reaches the wanted precision: for all answers, and for question types with ten labels of each
     kind.
     """
-    if coefficients and (save or report or scorers):
-        raise click.UsageError(
-            "--coefficients come with their own thresholds: leave out --save, --report and --scorers"
-        )
+    if coefficients and (save or scorers):
+        raise click.UsageError("--coefficients come with their own thresholds: leave out --save and --scorers")
     rows = read_labels(labels)
     flags: dict[str, object] = dict(parse_settings(settings))
     if scorers:
@@ -108,8 +103,6 @@ def calibrate(
             f"{found.rows} labels.\n"
         )
         save.write_text(head + yaml.safe_dump(found.thresholds(), sort_keys=False), encoding="utf-8")
-    if report:
-        report.write_text(calibration_page(found, labels.name), encoding="utf-8")
 
 
 def fitted_as_text(found: Any) -> str:

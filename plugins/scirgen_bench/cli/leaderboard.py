@@ -11,10 +11,8 @@ from scirgen.cli.options import PATH
 
 @click.command()
 @click.argument("results", nargs=-1, required=True, type=PATH, metavar="FILE...")
-@click.option("--out", required=True, type=PATH, help="Folder for leaderboard.md and .html.")
-def leaderboard(results: tuple[Path, ...], out: Path) -> None:
-    """Compare results of `benchmark retrieval|qa --json` in a Markdown table and one HTML page."""
-    from scirgen_bench.leaderboard import write_leaderboard
+def leaderboard(results: tuple[Path, ...]) -> None:
+    """Print results of `benchmark retrieval|qa --json` side by side, as Markdown tables."""
+    from scirgen_bench.leaderboard import leaderboard as compared
 
-    for path in write_leaderboard(results, out):
-        click.echo(path)
+    click.echo(compared(results))

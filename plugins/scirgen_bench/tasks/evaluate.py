@@ -10,13 +10,12 @@ from pathlib import Path
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from scirgen.core.errors import ConfigError, InputError
+from scirgen.core.errors import InputError
 from scirgen.core.registry import Registry
 from scirgen_bench.metrics import Clusters, too_few
 from scirgen_bench.retrieval import TestRow, file_name, paired_tests, write_run
 from scirgen_bench.retriever import (
     Identified,
-    Learner,
     Ranking,
     Retriever,
     Tunable,
@@ -183,7 +182,8 @@ class _Asked:
         if isinstance(retriever, Identified):
             retriever.identify([q.id for q in self.queries], frozenset(q.id for q in self._all), ids)
         retriever.index([d.searched for d in self.documents])
-        self._learn(spec, retriever)
+        if isinstance(retriever, Tunable) and retriever.wants_tuning:
+            self._tune(spec, retriever)
         depth = self._settings.cut.hits if self._settings.cut else DEPTH
         if self._profile.whole_pool:
             depth = len(ids)
@@ -208,14 +208,9 @@ class _Asked:
         year = query.year if self._settings.not_after_query else None
         return listed(hits, self.place, own=own, not_after=year, cut=self._settings.cut)
 
-    def _learn(self, spec: str, retriever: Retriever) -> None:
-        """Train the retriever, or tune it, on queries of another split with known answers."""
-        wants = isinstance(retriever, Learner) or (isinstance(retriever, Tunable) and retriever.wants_tuning)
-        if not wants:
-            return
-        on = "train" if isinstance(retriever, Learner) or self._settings.split == "dev" else "dev"
-        if on == self._settings.split:
-            raise ConfigError(f"{spec} learns from the split {on}, so it cannot be measured on it", hint="--split test")
+    def _tune(self, spec: str, retriever: Tunable) -> None:
+        """Tune the retriever on queries of another split with known answers."""
+        on = "train" if self._settings.split == "dev" else "dev"
         qrels = self._task.qrels(on)
         known = [
             (q, [d for d, grade in qrels[q.id].items() if grade > 0 and d in self.place])
@@ -226,11 +221,7 @@ class _Asked:
         if not known:
             raise InputError(f"{spec} learns from the split {on} of {self._task.name}, which has no queries with gold")
         place = {d.id: i for i, d in enumerate(self.documents)}
-        texts = [self._text(q) for q, _ in known]
-        if isinstance(retriever, Learner):
-            retriever.learn(texts, [[place[d] for d in gold] for _, gold in known])
-        elif isinstance(retriever, Tunable):
-            retriever.tune(texts, [place[gold[0]] for _, gold in known])
+        retriever.tune([self._text(q) for q, _ in known], [place[gold[0]] for _, gold in known])
 
 
 def _rows(

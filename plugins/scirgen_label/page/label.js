@@ -19,11 +19,10 @@
     request.onerror = () => reject(request.error);
   });
   const key = (item) => [data.sample, data.annotator, item];
-  const blank = (item) => ({ item, label: "", reason: "", fields: {}, seconds: 0, revision: 0, unsent: false });
+  const blank = (item) => ({ item, label: "", reason: "", fields: {}, seconds: 0 });
   const merged = (record, patch) => {
     const { fields, add, ...rest } = patch;
-    return { ...record, ...rest, fields: { ...record.fields, ...fields }, seconds: record.seconds + (add || 0),
-      revision: record.revision + 1, unsent: data.server !== "" };
+    return { ...record, ...rest, fields: { ...record.fields, ...fields }, seconds: record.seconds + (add || 0) };
   };
   const open = async () => {
     const request = indexedDB.open("scirgen-label", 1);
@@ -81,9 +80,8 @@
       await store(batch.map(([item, patch]) => [item, (record) => merged(record, patch)]));
       const touched = new Set(batch.map(([item]) => item));
       if (channel) touched.forEach((item) => channel.postMessage(item));
-      if (data.server) await flush();
     }
-    if (!data.server) saving(db ? "Saved in this browser." : "Kept on this page only: download your labels.");
+    saving(db ? "Saved in this browser." : "Kept on this page only: download your labels.");
   };
   const save = (item, patch, undoable = true) => {
     if (undoable) history.push([item, records.get(item) || blank(item)]);
@@ -108,38 +106,6 @@
     save(item, { label, reason, fields: { ...emptied, ...fields } }, false);
     show();
     tell("Undone.");
-  };
-
-  // --- a small team's server ---------------------------------------------------------------------------------------
-  let retry = 0;
-  const flush = async () => {
-    clearTimeout(retry);
-    for (const record of [...records.values()].filter((r) => r.unsent)) {
-      try {
-        const reply = await fetch(data.server, { method: "POST", headers: { "Content-Type": "application/json" }, body: line(record) });
-        if (!reply.ok) throw new Error(`it answered ${reply.status}`);
-        await store([[record.item, (now) => (now.revision === record.revision ? { ...now, unsent: false } : now)]]);
-      } catch (error) {
-        retry = setTimeout(flush, 5000);
-        return saving(`Saved in this browser; the server has not got it yet (${error.message}). It is sent again.`);
-      }
-    }
-    return queue.length ? undefined : saving("Saved on the server.");
-  };
-  const fetchAll = async () => {
-    if (!data.server) return;
-    try {
-      const reply = await fetch(data.server);
-      const text = reply.ok ? await reply.text() : "";
-      for (const one of text.split("\n").filter(Boolean).map((l) => JSON.parse(l))) {
-        const mine = records.get(one.item);
-        if (index.has(one.item) && !(mine && mine.unsent)) {
-          const { item, label, reason, fields, seconds } = one;
-          await store([[item, (now) => ({ ...now, label, reason, fields, seconds })]]);
-        }
-      }
-      await flush();
-    } catch { warn("The server cannot be reached. Labels are kept in this browser and sent later."); }
   };
 
   // --- what counts as finished --------------------------------------------------------------------------------------
@@ -274,7 +240,7 @@
   };
 
   const unfinished = () => items.filter((item) => missing(records.get(item.id))).length;
-  const END = `Done: all items are labelled. ${data.server ? "The server has your labels; you may close this page." : "Download your labels, and send the file back."}`;
+  const END = "Done: all items are labelled. Download your labels, and send the file back.";
   const go = (to) => {
     if (to < 0) return tell("This is the first item.");
     if (to >= items.length) return tell(unfinished() ? `This is the last item; ${unfinished()} are not finished (f).` : END);
@@ -339,7 +305,6 @@
       const { label, reason, fields, seconds } = one;
       await store([[one.item, (now) => ({ ...merged(now, { label, reason, fields }), seconds: Math.max(now.seconds, seconds) })]]);
     }
-    if (data.server) await flush();
     show();
     tell(`${loaded.length} labels loaded from ${file.name}.`);
   };
@@ -410,7 +375,6 @@
 
   // --- begin --------------------------------------------------------------------------------------------------------
   await readAll();
-  await fetchAll();
   document.querySelector(".bar").hidden = false;
   $("main").hidden = false;
   const left = Number(sessionStorage.getItem(`scirgen-at-${data.sample}-${data.annotator}`) ?? NaN);

@@ -106,7 +106,7 @@ def summarise(run: Run) -> int:
             more = f", and {len(reasons) - 6} more" if len(reasons) > 6 else ""
             click.echo(f"  {stage:9} rejected " + ", ".join(f"{code} {n}" for code, n in reasons[:6]) + more)
     if run.outcome.message:
-        click.echo(f"  stopped: {run.outcome.message}")
+        click.echo(f"  stopped: {run.outcome.message.removeprefix('stopped ')}")
     if left := run.left():
         click.echo(f"  {counted(left, 'dataset')} of earlier runs left the catalogue or the selection, and the release")
     if run.outcome.status in ("success", "partial"):
@@ -119,7 +119,10 @@ def summarise(run: Run) -> int:
     if (run.folder / "report.html").is_file():
         click.echo(f"report   {run.folder / 'report.html'}")
     folder = shlex.quote(str(run.folder))
-    click.echo(f"next     scirgen status {folder}; scirgen inspect {folder} ROW_ID")
+    ended = run.outcome.status in ("success", "partial")
+    click.echo(f"next     scirgen status {folder}" + (f"; scirgen inspect {folder} ROW_ID" if ended else ""))
+    if not ended:
+        click.echo("The same command continues; it repeats no finished work.", err=True)
     if run.outcome.status == "partial":
         click.echo(
             f"{counted(run.outcome.failed_items, 'item')} failed; run the same command again to retry. "

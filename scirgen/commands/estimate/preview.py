@@ -12,6 +12,8 @@ from scirgen.core.errors import InputError
 from scirgen.core.records import Dataset, Rejection
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Domain
+from scirgen.core.text.shown import shown
+from scirgen.pipeline.run import check_settings
 from scirgen.stages.collect.open import open_source
 from scirgen.stages.collect.pages import NO_ID, absent, iterate, no_record, other_language, setting_aside
 from scirgen.stages.collect.source import Cursor, Source
@@ -57,6 +59,7 @@ async def preview(config: Config, registry: Registry, domain: Domain | None, fol
         InputError: no dataset would be read.
         ScirgenError: the same errors as in a run.
     """
+    check_settings(config, registry)
     source = open_source(config, registry, domain, folder)
     found = Preview(source.name, source.count(), warnings=source.warnings())
     first: list[Dataset] = []
@@ -88,17 +91,29 @@ async def preview(config: Config, registry: Registry, domain: Domain | None, fol
     if missing and found.wanted != config.collect.limit:
         found.warnings.append(no_record(missing))
     if not found.wanted:
-        why = f" ({', '.join(f'{k} {n}' for k, n in found.rejected.most_common(3))})" if found.rejected else ""
+        why = f" ({shown(f'{k} {n}' for k, n in found.rejected.most_common())})" if found.rejected else ""
         raise InputError(
             f"no dataset would be read{why}" + (f"; the first: {found.reasons[0]}" if found.reasons else ""),
-            hint="Check --input, --query and --ids; collect.records and collect.options.columns say where records and "
-            "fields are.",
+            hint=_why_nothing(set(found.rejected), source.name),
             code="nothing_read",
         )
     found.warnings += filter(None, [other_language(languages, config)])
     found.first, found.unread = first[:SHOWN], source.unread()
     await _papers(source, config.collect, first, found)
     return found
+
+
+def _why_nothing(codes: set[str], source: str) -> str:
+    """Say what to change where no dataset would be read."""
+    if codes == {"no_text"}:
+        return "All files are scans. Install Tesseract, then add --set parse.ocr=true."
+    if source == "papers" and codes:
+        return "No file can be read. scirgen parse FOLDER gives the reason for each."
+    if codes == {"licence"}:
+        return "Check --licences; it keeps only datasets under those that it names."
+    if not codes:
+        return "The source gave no record. Check the input, --query and --ids."
+    return "collect.records and collect.options.columns say where records and fields are."
 
 
 async def _papers(source: Source, config: CollectConfig, datasets: list[Dataset], found: Preview) -> None:

@@ -29,6 +29,7 @@ from scirgen.core.records import (
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Domain, Resources
 from scirgen.core.taxonomy import QuestionType, Taxonomies
+from scirgen.core.text.shown import shown
 from scirgen.llm.base import Capabilities, ModelIdentity
 from scirgen.llm.open import open_sessions
 from scirgen.llm.session import Answer, Asking, ChatSession, TextAnswer
@@ -115,7 +116,7 @@ def _only(datasets: Iterable[Dataset], id: str) -> Dataset:
         if dataset.id.startswith(id):
             found.append(dataset)
     if len(found) != 1:
-        near = ", ".join(d.id for d in found[:5])
+        near = shown((d.id for d in found), 5)
         raise InputError(
             f"no dataset {id!r} found" if not found else f"{id!r} matches several datasets",
             hint=f"It could be: {near}" if near else "Ids are those of the input's records; see --input and --run.",

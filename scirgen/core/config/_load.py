@@ -14,6 +14,8 @@ from scirgen.core.files.yamlfile import load_yaml, validate
 from scirgen.core.registry import load_registry
 from scirgen.core.secrets import has_password
 
+_CODE = ConfigError.code  # also of unknown keys and wrong values
+
 
 @dataclass(frozen=True)
 class LoadedConfig:
@@ -68,7 +70,7 @@ def load_config(
         if not isinstance(value, dict):
             raise ConfigError(f"{path}: expected settings as 'key: value' lines")
         _refuse_user_info(value, str(path))
-        validate(_with_sections(value, str(path), lines), Config, str(path), lines)
+        validate(_with_sections(value, str(path), lines), Config, str(path), lines, code=_CODE)
         _merge(merged, value)
         origins.update(dict.fromkeys((k for k, _ in _leaves(value)), origin))
     for key, setting in (flags or {}).items():
@@ -77,7 +79,7 @@ def load_config(
         _merge(merged, _nested(key, setting))
         origins[key] = "flag"
     _refuse_user_info(merged, "settings")
-    return LoadedConfig(validate(_with_sections(merged, "settings"), Config, "settings"), origins)
+    return LoadedConfig(validate(_with_sections(merged, "settings"), Config, "settings", code=_CODE), origins)
 
 
 def _with_sections(
@@ -96,11 +98,11 @@ def _with_sections(
             names = [*known, *(f for f in Config.model_fields if f != "sections")]
             near = get_close_matches(key, names, n=1)
             raise ResourceError(
-                f"{origin}{line}: unknown key {key!r}", hint=f"Did you mean {near[0]!r}?" if near else ""
+                f"{origin}{line}: unknown key {key!r}", hint=f"Did you mean {near[0]!r}?" if near else "", code=_CODE
             )
     below = {k: {path[1:]: n for path, n in (lines or {}).items() if path[:1] == (k,)} for k in known if k in given}
     own["sections"] = {
-        k: validate({} if given[k] is None else given[k], section_model(k), origin, found, under=k)
+        k: validate({} if given[k] is None else given[k], section_model(k), origin, found, under=k, code=_CODE)
         for k, found in below.items()
     }
     return own

@@ -261,12 +261,8 @@ class FilterConfig(Section):
         description="file of scirgen calibrate --coefficients; none: the built-in one for the scorer",
         json_schema_extra={"fingerprint": False},
     )
-    semantic_samples: int = Field(
-        default=10, ge=1, description="number of responses that semantic SePer samples with and without the context"
-    )
-    semantic_tokens: int = Field(default=128, ge=1, description="largest number of tokens of a sampled response")
     entailment: str = Field(
-        default="", description="URI of the entailment model of nli and semantic: hf:, decision:, score:, lexical:"
+        default="", description="URI of the entailment model of nli: hf:, decision:, score:, or a plugin's"
     )
     thresholds: dict[str, dict[str, float | tuple[float, float]]] = Field(
         default={},

@@ -142,18 +142,19 @@ def validate(
     *,
     shipped: bool = False,
     under: str = "",
+    code: str = ResourceError.code,
 ) -> M:
     """Validate ``value``; errors name ``origin``, where known the line, and keys below ``under``.
 
     ``shipped``: the file is part of scirgen, whose tests check its regular expressions, so they are not checked on each
-    read.
+    read. ``code``: the error's; settings have their own.
     """
     try:
         return model.model_validate(value, context={"shipped": shipped})
     except ValidationError as error:
         problems = [_describe(e, model, origin, lines or {}, value, under) for e in error.errors()[:5]]
         raise ResourceError(
-            "; ".join(p[0] for p in problems), hint=next((p[1] for p in problems if p[1]), "")
+            "; ".join(p[0] for p in problems), hint=next((p[1] for p in problems if p[1]), ""), code=code
         ) from error
 
 

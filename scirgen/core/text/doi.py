@@ -6,7 +6,8 @@ import re
 from itertools import islice
 from urllib.parse import unquote
 
-_DOI = re.compile(r"10\.\d{4,9}/[^\s\"'<>\\^`{|}]+", re.I)
+# A DOI of the nineties may hold a SICI: 10.1002/(SICI)1099-1255(199705)12:3<313::AID-JAE440>3.0.CO;2-G
+_DOI = re.compile(r"10\.\d{4,9}/(?:[^\s\"'<>\\^`{|}]|<[^\s<>]{1,20}::[^\s<>]{1,30}>)+", re.I)
 _IN_NAME = re.compile(r"10\.\d{4,9}[_/%-]\S+", re.I)
 _TRAILING = ".,;:!?'\"]}>"
 _TAIL = 120

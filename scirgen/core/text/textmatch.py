@@ -75,23 +75,6 @@ def numbers(text: str) -> set[str]:
     return {_canonical(m) for m in _NUMBER.findall(plain)}
 
 
-def states_number(number: str, stated: Collection[str]) -> bool:
-    """Check whether a number is one of the stated numbers, or one of them rounded ("1556" for "1556.06")."""
-    if number in stated:
-        return True
-    whole, _, decimals = number.partition(".")
-    if not (whole + decimals).isdigit():
-        return False
-    rounded = (
-        round(float(s), len(decimals)) for s in stated if len(s.partition(".")[2]) > len(decimals) and _is_plain(s)
-    )
-    return float(number) in rounded
-
-
-def _is_plain(number: str) -> bool:
-    return number.replace(".", "", 1).isdigit()
-
-
 @lru_cache(maxsize=8192)
 def _canonical(number: str) -> str:
     plain = number.rstrip(".,")

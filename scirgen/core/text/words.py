@@ -20,30 +20,20 @@ _COMMON = frozenset(
         r"\w+",
         """
         a about above according across after all along already also although among an and another any are around as at
-        be
-        because been before being below between both but by can cannot case cases could did do does due during each
-        either
-        especially etc even every few first following for found from further generally given had has have here high
-        higher how
-        however i if in including increase increased indicate into is it its itself large larger last later least less
-        level
-        like long low lower main mainly many may mean means might more most much must near need needs next no nor not
-        number
-        observed obtained of off often on one only onto or other others our out over own part parts per period possible
-        present
-        previous provide provided range rather recent related relatively respectively result results same second see
-        several
-        shall short should show showed shown shows significant significantly similar since small smaller so some such
-        system
-        systems term than that the their them then there therefore these they third this those though three through
-        throughout thus time to together too total toward towards two type types under until up upon use used uses using
-        usually value values various very via was we were what when where whereas whether which while who whole whose
-        why
-        will with within without would year years yet
+        be because been before being below between both but by can cannot case cases could did do does due during each
+        either especially etc even every few first following for found from further generally given had has have here
+        high higher how however i if in including increase increased indicate into is it its itself large larger last
+        later least less level like long low lower main mainly many may mean means might more most much must near need
+        needs next no nor not number observed obtained of off often on one only onto or other others our out over own
+        part parts per period possible present previous provide provided range rather recent related relatively
+        respectively result results same second see several shall short should show showed shown shows significant
+        significantly similar since small smaller so some such system systems term than that the their them then there
+        therefore these they third this those though three through throughout thus time to together too total toward
+        towards two type types under until up upon use used uses using usually value values various very via was we were
+        what when where whereas whether which while who whole whose why will with within without would year years yet
         annual area areas based daily different global hourly information integrated monthly multi new region regional
-        regions
-        resolution scale science set sets site sites spatial station stations studies study temporal version yearly
-        analysis data paper research work
+        regions resolution scale science set sets site sites spatial station stations studies study temporal version
+        yearly analysis data paper research work
         """,
     )
 )

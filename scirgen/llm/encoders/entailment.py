@@ -1,15 +1,14 @@
 """Decides whether one text entails another. The plugin kind ``entailment``: a model of Hugging Face's, a decision model
-on a server, the run's scorer, or shared words.
+on a server, or the run's scorer.
 
-A URI names one: ``hf:ID_OR_DIR``, ``decision:NAME[@URL]``, ``score:yes-no``, ``lexical:words``, or a plugin's scheme.
-The callers decide how to use the answer.
+A URI names one: ``hf:ID_OR_DIR``, ``decision:NAME[@URL]``, ``score:yes-no``, or a plugin's scheme. The callers decide
+how to use the answer.
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -17,11 +16,10 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, cast, runtime_checkable
 
 from scirgen.core.config import LimitsConfig, ModelsConfig
-from scirgen.core.errors import ConfigError, ModelAccessError, ModelError
+from scirgen.core.errors import ConfigError, ModelError
 from scirgen.core.prompts import Prompt, PromptLibrary
-from scirgen.core.registry import Registry, returned_list
+from scirgen.core.registry import Registry
 from scirgen.core.resources import Resources
-from scirgen.core.text.words import words_and_numbers
 from scirgen.llm.base import Message, ScoreReply, ScoreRequest
 from scirgen.llm.chat_session import CachedChatSession
 from scirgen.llm.encoders.verifiers import Verifier, load_verifier
@@ -32,25 +30,19 @@ from scirgen.llm.uri import ModelURI
 
 FORMS = (
     "hf:ID_OR_DIR (a classifier for natural language inference, MiniCheck, FactCG, HHEM-2.1-open, Granite Guardian), "
-    "decision:NAME[@URL], score:yes-no or lexical:words"
+    "decision:NAME[@URL] or score:yes-no"
 )
 
 
 @dataclass(frozen=True)
 class Entailment:
     """Probabilities that sum to 1. A model that only detects entailment, or only contradiction (``only``), puts the
-    rest into
-    ``neutral``."""
+    rest into ``neutral``."""
 
     entailment: float
     neutral: float
     contradiction: float = 0.0
     only: Literal["", "entailment", "contradiction"] = ""
-
-    @property
-    def entails(self) -> bool:
-        """Check whether entailment is the most probable of the three."""
-        return self.entailment > max(self.neutral, self.contradiction)
 
 
 @runtime_checkable
@@ -96,21 +88,6 @@ def open_entailment(
     parsed = ModelURI.parse(uri)
     factory: Any = registry.get("entailment", parsed.scheme)
     return cast(EntailmentModel, factory(parsed, options, scorer, prompt))
-
-
-def with_entailment(found: Sequence[Entailment | ModelError], model: EntailmentModel) -> list[Entailment | ModelError]:
-    """The results, for callers that need entailment.
-
-    Raises:
-        ModelAccessError: the model detects contradiction only.
-    """
-    returned_list(model.entail, found, (Entailment, ModelError), "an Entailment")
-    if any(isinstance(one, Entailment) and one.only == "contradiction" for one in found):
-        raise ModelAccessError(
-            f"{model.identity} detects contradiction and not entailment",
-            hint="Only the score nli can use such a model.",
-        )
-    return list(found)
 
 
 @cache
@@ -226,26 +203,3 @@ def _yes_no(yes: ScoreReply | ModelError, no: ScoreReply | ModelError) -> Entail
         return no
     share = 1.0 / (1.0 + math.exp(sum(no.logprobs) - sum(yes.logprobs)))
     return Entailment(share, 1.0 - share, only="entailment")
-
-
-_EMPTY = frozenset([
-    "a", "an", "and", "are", "as", "at", "be", "by", "for", "from", "in", "is", "it", "its", "of", "on", "or", "that",
-    "the", "this", "to", "was", "were", "which", "with",
-])  # fmt: skip
-
-
-class LexicalEntailment(_Entailment):
-    """The share of the hypothesis's words, except the most common, that occur in the premise. A baseline without a
-    model."""
-
-    counts_words: ClassVar[bool] = True
-
-    async def entail(self, pairs: Sequence[tuple[str, str]]) -> list[Entailment | ModelError]:
-        return [self._share(premise, hypothesis) for premise, hypothesis in pairs]
-
-    @staticmethod
-    def _share(premise: str, hypothesis: str) -> Entailment:
-        held = set(words_and_numbers(premise))
-        words = Counter(w for w in words_and_numbers(hypothesis) if w not in _EMPTY)
-        share = sum(n for w, n in words.items() if w in held) / words.total() if words else 0.0
-        return Entailment(share, 1.0 - share, only="entailment")

@@ -1,4 +1,4 @@
-"""transformers in process as a chat backend: concurrent requests are decoded together, in one worker thread.
+"""transformers in process as a chat backend: concurrent requests are decoded together, in one thread.
 
 `batch_decoder` decodes; `loading` loads the weights.
 """
@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import queue
 import threading
-import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from scirgen.core.config import LimitsConfig, ModelsConfig
@@ -20,7 +19,6 @@ from scirgen.llm.local.loading import LOADING_OPTIONS, LoadedModel, load_causal_
 from scirgen.llm.uri import ModelURI
 
 if TYPE_CHECKING:
-    from scirgen.llm.local.batch_decoder import BatchDecoder
     from scirgen.llm.local.decoding import Grammar, Row
 
 OPTIONS: Final[Mapping[str, str]] = {
@@ -30,9 +28,9 @@ OPTIONS: Final[Mapping[str, str]] = {
 }
 SMALL: Final = 1_500_000_000
 _GATHER_S: Final = 0.01
-"""Seconds for which the worker waits for further requests after the first."""
+"""Seconds to wait for further requests after the first."""
 
-_Waiting = tuple["Row", asyncio.AbstractEventLoop, "asyncio.Future[ChatReply]"]
+_Waiting = tuple["Row", "asyncio.Future[ChatReply]"]
 
 
 class TransformersChat(ChatModel):
@@ -44,7 +42,12 @@ class TransformersChat(ChatModel):
         super().__init__(uri, models, limits)
         self._loaded: LoadedModel | None = None
         self._loading = asyncio.Lock()
-        self._worker: _Worker | None = None
+        self._waiting: list[_Waiting] = []
+        self._decoding: asyncio.Task[None] | None = None
+        self._closed = threading.Event()
+        # A thread of our own, since torch keeps a pool of threads for each thread that calls it.
+        self._thread = ThreadPoolExecutor(1, "scirgen-decoder")
+        self._grammar: Grammar | None = None
 
     def load(self) -> LoadedModel:
         """Load the weights; blocks."""
@@ -78,159 +81,114 @@ class TransformersChat(ChatModel):
 
     async def chat(self, request: ChatRequest) -> ChatReply:
         loaded = await self._ready()
-        if self._worker is None:
-            self._worker = _Worker(
-                loaded, _whole(self.options, "batch_rows", 16), _whole(self.options, "batch_tokens", 32768)
-            )
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[ChatReply] = loop.create_future()
-        row = self._worker.row(request)
-        self._worker.submit((row, loop, future))
+        row = _row(loaded, request)
+        future: asyncio.Future[ChatReply] = asyncio.get_running_loop().create_future()
+        self._waiting.append((row, future))
+        if self._decoding is None or self._decoding.done():
+            self._decoding = asyncio.create_task(self._decode_waiting(loaded))
         return await future
 
     async def aclose(self) -> None:
-        """Stop the worker thread at the next token; its current requests fail."""
-        if self._worker is not None:
-            self._worker.stop()
-            await asyncio.to_thread(self._worker.thread.join)
-            self._worker = None
-
-
-class _Worker:
-    """One thread that decodes waiting requests in batches."""
-
-    def __init__(self, loaded: LoadedModel, rows: int, tokens: int) -> None:
-        self._model = loaded
-        self._max_rows = rows
-        self._max_tokens = tokens
-        self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
-        self._grammar: Grammar | None = None
-        self._decoder: BatchDecoder | None = None
-        self._closed = threading.Event()
-        self.thread = threading.Thread(target=self._run, name="scirgen-decoder", daemon=True)
-        self.thread.start()
-
-    def row(self, request: ChatRequest) -> Row:
-        """Render and check a request.
-
-        Raises:
-            ContextTooLongError: prompt and reply do not fit the model's window.
-        """
-        from scirgen.llm.local.decoding import Row
-        from scirgen.llm.tokens.encoding import JointEncoder
-
-        tokens = JointEncoder(self._model.tokenizer).encode_chat(request.messages)
-        window = self._model.context_tokens
-        if window is not None and len(tokens) + request.sampling.max_tokens > window:
-            raise ContextTooLongError(
-                f"the prompt has {len(tokens)} tokens, and with {request.sampling.max_tokens} for the reply it does not"
-                f" fit the model's window of {window}",
-                hint="Use a model with a longer window, or less material per request.",
-            )
-        return Row(request, tokens)
-
-    def submit(self, waiting: _Waiting) -> None:
-        self._queue.put(waiting)
-
-    def stop(self) -> None:
+        """Stop decoding at the next token; the current requests fail."""
         self._closed.set()
-        self._queue.put(None)
+        if self._decoding is not None:
+            await self._decoding
+        self._thread.shutdown()
 
-    def _run(self) -> None:
-        backlog: list[_Waiting] = []
-        open_ = True
-        while open_ or backlog:
-            open_ = self._gather(backlog) and open_
-            if not open_:
-                for _, loop, future in backlog:
-                    _settle(loop, future, ModelError("the model was closed"))
-                return
-            batch = self._take(backlog)
+    async def _decode_waiting(self, loaded: LoadedModel) -> None:
+        """Decode the waiting requests in batches until there are none."""
+        await asyncio.sleep(_GATHER_S)
+        loop = asyncio.get_running_loop()
+        while self._waiting:
+            batch = self._take()
             try:
-                self._decode(batch)
-            except (
-                Exception
-            ) as error:  # any exception from torch becomes an error of the requests and never ends the thread
+                await loop.run_in_executor(self._thread, self._decode, loaded, batch, loop)
+            except asyncio.CancelledError:
+                self._closed.set()
+                raise
+            except Exception as error:  # whatever torch raises becomes an error of the requests
                 logging.getLogger("scirgen").debug("decoding failed", exc_info=True)
                 ours = error if isinstance(error, ScirgenError) else ModelError(
                     f"decoding failed: {type(error).__name__}: {str(error)[:200]}",
                     hint="If memory ran out, lower models.options.batch_rows.",
                 )  # fmt: skip
-                for _, loop, future in batch:
-                    _settle(loop, future, ours)
+                for _, future in batch:
+                    _settle(future, ours)
 
-    def _gather(self, backlog: list[_Waiting]) -> bool:
-        """Move new requests into the backlog; waits if there is nothing to do. Returns False when it is time to
-        stop."""
-        deadline: float | None = None if not backlog else time.monotonic()
-        while True:
-            try:
-                wait = None if deadline is None else max(0.0, deadline - time.monotonic())
-                item = self._queue.get(timeout=wait) if wait is None or wait > 0 else self._queue.get_nowait()
-            except queue.Empty:
-                return True
-            if item is None:
-                return False
-            backlog.append(item)
-            if deadline is None:
-                deadline = time.monotonic() + _GATHER_S
-
-    def _take(self, backlog: list[_Waiting]) -> list[_Waiting]:
-        """The request that has waited longest, and those that share most of its prompt, within the limits on rows and
+    def _take(self) -> list[_Waiting]:
+        """The request that has waited longest, and those nearest to it in size, within the limits on rows and
         tokens."""
-        from scirgen.llm.tokens.prefixes import common_prefix
-
-        first = backlog[0]
-        tokens = first[0].tokens
-        others = sorted(range(1, len(backlog)), key=lambda i: (-common_prefix(tokens, backlog[i][0].tokens) // 64, i))
-        chosen, longest = [0], _size(first[0])
-        for index in others:
-            wide = max(longest, _size(backlog[index][0]))
-            if len(chosen) == self._max_rows or wide * (len(chosen) + 1) > self._max_tokens:
+        most_rows = _whole(self.options, "batch_rows", 16)
+        most_tokens = _whole(self.options, "batch_tokens", 32768)
+        first, *others = self._waiting
+        longest = _size(first[0])
+        others.sort(key=lambda waiting: abs(_size(waiting[0]) - longest))
+        batch = [first]
+        for waiting in others:
+            wide = max(longest, _size(waiting[0]))
+            if len(batch) == most_rows or wide * (len(batch) + 1) > most_tokens:
                 break
-            chosen.append(index)
+            batch.append(waiting)
             longest = wide
-        batch = [backlog[i] for i in chosen]
-        for index in sorted(chosen, reverse=True):
-            del backlog[index]
+        taken = {id(waiting[0]) for waiting in batch}
+        self._waiting = [waiting for waiting in self._waiting if id(waiting[0]) not in taken]
         return batch
 
-    def _decode(self, batch: list[_Waiting]) -> None:
+    def _decode(self, loaded: LoadedModel, batch: Sequence[_Waiting], loop: asyncio.AbstractEventLoop) -> None:
+        """Decode a batch; runs in the thread."""
         from scirgen.llm.local.batch_decoder import BatchDecoder
         from scirgen.llm.local.decoding import Grammar
 
-        if self._decoder is None:
-            self._decoder = BatchDecoder(self._model)
-        tokenizer = self._model.tokenizer
-        where = {id(row): (loop, future) for row, loop, future in batch}
+        if self._closed.is_set():
+            raise ModelError("the model was closed")
+        decoder, tokenizer = BatchDecoder(loaded), loaded.tokenizer
+        futures = {id(row): future for row, future in batch}
+
+        def settle(row: Row, result: ChatReply | Exception) -> None:
+            loop.call_soon_threadsafe(_settle, futures[id(row)], result)
+
         live: list[Row] = []
-        for row, loop, future in batch:
+        for row, _ in batch:
             if row.request.schema is not None:
-                self._grammar = self._grammar or Grammar(tokenizer, sorted(self._decoder.eos))
+                self._grammar = self._grammar or Grammar(tokenizer, sorted(decoder.eos))
                 try:
                     row.matcher = self._grammar.matcher(row.request.schema)
                 except ScirgenError as error:
-                    _settle(loop, future, error)
+                    settle(row, error)
                     continue
             live.append(row)
         if live:
-            with self._model.lock:
-                self._decoder.decode(
-                    live, lambda row: _settle(*where[id(row)], row.reply(tokenizer)), self._closed.is_set
-                )
+            with loaded.lock:
+                decoder.decode(live, lambda row: settle(row, row.reply(tokenizer)), self._closed.is_set)
 
 
-def _settle(loop: asyncio.AbstractEventLoop, future: asyncio.Future[ChatReply], result: ChatReply | Exception) -> None:
-    def settle() -> None:
-        if future.done():
-            return
-        if isinstance(result, Exception):
-            future.set_exception(result)
-        else:
-            future.set_result(result)
+def _row(loaded: LoadedModel, request: ChatRequest) -> Row:
+    """Render and check a request.
 
-    if not loop.is_closed():
-        loop.call_soon_threadsafe(settle)
+    Raises:
+        ContextTooLongError: prompt and reply do not fit the model's window.
+    """
+    from scirgen.llm.local.decoding import Row
+    from scirgen.llm.tokens.encoding import JointEncoder
+
+    tokens = JointEncoder(loaded.tokenizer).encode_chat(request.messages)
+    window = loaded.context_tokens
+    if window is not None and len(tokens) + request.sampling.max_tokens > window:
+        raise ContextTooLongError(
+            f"the prompt has {len(tokens)} tokens, and with {request.sampling.max_tokens} for the reply it does not"
+            f" fit the model's window of {window}",
+            hint="Use a model with a longer window, or less material per request.",
+        )
+    return Row(request, tokens)
+
+
+def _settle(future: asyncio.Future[ChatReply], result: ChatReply | Exception) -> None:
+    if future.done():
+        return
+    if isinstance(result, Exception):
+        future.set_exception(result)
+    else:
+        future.set_result(result)
 
 
 def _size(row: Row) -> int:

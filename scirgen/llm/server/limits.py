@@ -40,12 +40,10 @@ class AdaptiveLimit:
     It starts at ``most`` and is adjusted once per window of ``limit`` finished calls (about one round trip each):
 
     - more than `OVERLOAD_SHARE` of them refused for load (429, 503, time-outs): multiplied by ``1 - share / 2``. A
-      single
-      refusal does not count, for random faults would otherwise push the limit to nothing (the classic AIMD of TCP
-      settles near sqrt(1.5 / p) calls at a loss rate p);
+      single refusal does not count, for random faults would otherwise push the limit to nothing (the classic AIMD of
+      TCP settles near sqrt(1.5 / p) calls at a loss rate p);
     - their mean latency above `SLOWER` times the long-run mean: multiplied by 0.9, down to an eighth of ``most``. A
-      vLLM
-      server never refuses; it queues;
+      vLLM server never refuses; it queues;
     - otherwise one twentieth of ``most`` is added.
 
     Not thread-safe; one event loop.

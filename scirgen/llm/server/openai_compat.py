@@ -32,8 +32,7 @@ FORMS: Final[tuple[Form, ...]] = ("json_schema", "json_object", "prompt")
 
 OPTIONS: Final[Mapping[str, str]] = {
     "api_key_env": "environment variable with the key of a server other than the service's own; a mapping of "
-    "addresses to "
-    "variables for several",
+    "addresses to variables for several",
     "api_key_file": "file with that key instead; also a mapping of addresses to files",
     "extra_headers": "headers of every request; a value $NAME is read from the environment",
     "extra_query": "query parameters of every request",

@@ -65,12 +65,10 @@ class Gate(ABC):
             fewer than .8 deserved does not (docs/gates.md).
         for_small: whether it also runs by default where a small model writes, which deserves it more often.
         after_scores: whether it runs after the scores: it compares pairs with each other, so that no pair is left out
-            for another
-            one that is rejected itself, or it reads a score.
+            for another one that is rejected itself, or it reads a score.
         needs: what a verdict needs: "answer", "type", "dataset", "context", "sources", "evidence", "scores", and the
-            models
-            it asks (`Need`). `scirgen audit` leaves the gate out where a foreign file does not have it, or where it
-            asks a model.
+            models it asks (`Need`). `scirgen audit` leaves the gate out where a foreign file does not have it, or where
+            it asks a model.
         prompts: names of the prompts it renders; hashed into the fingerprint of what it judged.
     """
 

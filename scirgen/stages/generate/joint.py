@@ -24,7 +24,7 @@ from scirgen.core.text.language import language_name
 from scirgen.stages.base import StageContext
 from scirgen.stages.generate.further import answered, with_further
 from scirgen.stages.generate.material import Material, material
-from scirgen.stages.generate.naming import name_of
+from scirgen.stages.generate.naming import Called, name_of
 from scirgen.stages.generate.passages import fitness
 from scirgen.stages.generate.replies import CitedPair, Pairs, QuotedPair, pairs_reply, yes_no
 from scirgen.stages.generate.strategy import Discard, Draft, Further, Task, Wish
@@ -60,7 +60,7 @@ class JointStrategy:
     """One structured call for up to ``generate.types_per_call`` types; the writer chooses among the wishes."""
 
     name: ClassVar[str] = "joint"
-    version: ClassVar[int] = 8
+    version: ClassVar[int] = 9
     prompts: ClassVar[tuple[str, ...]] = ("joint", "name")
     writes_together: ClassVar[bool] = True
 
@@ -69,30 +69,32 @@ class JointStrategy:
         context = ctx.chat.capabilities.context_tokens or _DEFAULT_CONTEXT
         shown = material(task, min(_MATERIAL_CHARS, int(context * _CHARS_PER_TOKEN * _MATERIAL_SHARE)))
         parts = shown.parts or (shown.record,)
-        name = await name_of(task.dataset, ctx)
+        called = await name_of(task.dataset, ctx)
         wishes = _spread(task)
         # Of several parts of the papers, each is asked for every other pair.
         wanted = math.ceil(len(task.wishes) / len(parts))
         calls = [
-            c for n, part in enumerate(parts) for c in self._calls(part, wishes[n :: len(parts)], wanted, name, ctx)
+            c for n, part in enumerate(parts) for c in self._calls(part, wishes[n :: len(parts)], wanted, called, ctx)
         ]
-        made = await asyncio.gather(*(self._ask(call, name, task.round, ctx) for call in calls))
+        made = await asyncio.gather(*(self._ask(call, called, task.round, ctx) for call in calls))
         full = f"{len(parts)} calls are full; statements that say more are shown"
         left = [Discard(None, "surplus", full, p.text, passage=p) for p in shown.left_out]
         return [*(one for part in made for one in part), *left]
 
-    def _calls(self, shown: Material, wishes: Sequence[Wish], wanted: int, name: str, ctx: StageContext) -> list[_Call]:
+    def _calls(
+        self, shown: Material, wishes: Sequence[Wish], wanted: int, called: Called, ctx: StageContext
+    ) -> list[_Call]:
         """As few calls as fit the window, each with whole types: a call does not see the questions of another."""
         window = ctx.chat.capabilities.context_tokens
         calls: list[_Call] = []
         carries = min(wanted, shown.carries)
         for most in _sizes(len(_kinds(wishes)), ctx.config.generate.types_per_call):
-            calls = [_share(shown, part, len(wishes), (wanted, carries), name, ctx) for part in _parts(wishes, most)]
+            calls = [_share(shown, part, len(wishes), (wanted, carries), called, ctx) for part in _parts(wishes, most)]
             if window is None or all(_fits(call, window, ctx) for call in calls):
                 break
         return calls
 
-    async def _ask(self, call: _Call, name: str, turn: int, ctx: StageContext) -> list[Draft | Discard | Further]:
+    async def _ask(self, call: _Call, called: Called, turn: int, ctx: StageContext) -> list[Draft | Discard | Further]:
         quotes = ctx.config.generate.evidence == "quotes"
         kinds = _kinds(call.wishes)
         reply = pairs_reply([k.id for k in kinds], call.most, len(call.shown.lines), quotes=quotes)
@@ -103,25 +105,27 @@ class JointStrategy:
             answer = await ctx.chat.ask(prompt, reply, seed=ctx.seed(names, turn), max_tokens=room)
         except (ReplyInvalidError, ReplyTruncatedError, ReplyRefusedError) as error:
             if isinstance(error, ReplyTruncatedError) and len(kinds) > 1:
-                return await self._in_halves(call, name, turn, ctx)
+                return await self._in_halves(call, called, turn, ctx)
             return [Discard(_kind(w), error.error_code, error.message, prompt=call.prompt) for w in call.wishes]
         written = list(_drafts(answer.value, call, answer.reply_key))
         return [*written, *answered(answer.value, written, call.prompt, answer.reply_key, ctx)]
 
-    async def _in_halves(self, call: _Call, name: str, turn: int, ctx: StageContext) -> list[Draft | Discard | Further]:
+    async def _in_halves(
+        self, call: _Call, called: Called, turn: int, ctx: StageContext
+    ) -> list[Draft | Discard | Further]:
         """The wishes of a call whose reply was cut: a server may allow shorter replies than its window holds."""
         halves = _parts(call.wishes, math.ceil(len(_kinds(call.wishes)) / 2))
         limits = call.wanted, call.most
-        parts = [_share(call.shown, half, len(call.wishes), limits, name, ctx) for half in halves]
-        return [one for made in await asyncio.gather(*(self._ask(p, name, turn, ctx) for p in parts)) for one in made]
+        parts = [_share(call.shown, half, len(call.wishes), limits, called, ctx) for half in halves]
+        return [one for made in await asyncio.gather(*(self._ask(p, called, turn, ctx) for p in parts)) for one in made]
 
 
 def _share(
-    shown: Material, wishes: Sequence[Wish], of: int, limits: tuple[int, int], name: str, ctx: StageContext
+    shown: Material, wishes: Sequence[Wish], of: int, limits: tuple[int, int], called: Called, ctx: StageContext
 ) -> _Call:
     """A call for some of the ``of`` wishes about what it shows, and so for a share of the pairs wanted and carried."""
     wanted, most = (max(1, math.ceil(limit * len(wishes) / of)) for limit in limits)
-    return _Call(shown, tuple(wishes), wanted, most, _prompt(shown, wishes, most, name, ctx))
+    return _Call(shown, tuple(wishes), wanted, most, _prompt(shown, wishes, most, called, ctx))
 
 
 def _spread(task: Task) -> list[Wish]:
@@ -150,14 +154,16 @@ def _fitted(wish: Wish, kind: QuestionType) -> Wish:
     return Wish(kind, level, wish.polarity if kind.polar else None, wish.position, wish.about)
 
 
-def _prompt(shown: Material, wishes: Sequence[Wish], most: int, name: str, ctx: StageContext) -> RenderedPrompt:
+def _prompt(shown: Material, wishes: Sequence[Wish], most: int, called: Called, ctx: StageContext) -> RenderedPrompt:
     record = shown.record[0].span.document_id
     return ctx.prompt("joint").render(
         record=[line.shown for line in shown.record],
-        name=name,
+        name=called.name,
+        by=called.by,
         papers=[
             {
                 "title": p.paper.title,
+                "start": p.paper.start,
                 "others": [title for id, title in p.paper.datasets if id != record],
                 "lines": [line.shown for line in p.lines],
             }

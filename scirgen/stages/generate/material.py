@@ -21,6 +21,8 @@ _END = re.compile(r"[.!?。！？][\"'”’)\]]*$")
 _HAN = re.compile(r"[一-鿿]")
 _HAN_LANGUAGES = ("zh", "ja")
 _NAMED = re.compile(r"\b(?:(?:19|20)\d\d|(?=\w*[A-Z]\w*[A-Z0-9])[A-Za-z]\w+)\b", re.ASCII)
+_STUDY = re.compile(r"\b(?:et al\.?|[A-Z][\w'’-]+)\s?[,(]\s?(?:19|20)\d\d[a-z]?\b")
+"""A study by author and year, as "Mori et al. (2019)"."""
 _CONTEXT_WORD = re.compile(r"\b(?:[A-Z]\w{2,}|\w*\d\w*)\b", re.ASCII)
 _WORD = re.compile(r"\w+", re.ASCII)
 _NAMING_LINES = 2
@@ -80,9 +82,11 @@ class Material:
     def evidence(self, question: str, cited: Sequence[int]) -> tuple[Span, ...]:
         """Spans of the cited lines, and of at most two places with names and years of the question that they lack.
 
-        Names have a capital or a digit inside the word. The places are those that say what a cited line is about, and
-        the other lines of the cited records and papers; the one with most of the missing words comes first.
+        Names have a capital or a digit inside the word; a study by author and year is none. The places are those that
+        say what a cited line is about, and the other lines of the cited records and papers; the one with most of the
+        missing words comes first.
         """
+        question = _STUDY.sub(" ", question)
         lines = self.lines
         mine = [lines[n] for n in cited]
         texts = " ".join(line.span.text for line in mine)

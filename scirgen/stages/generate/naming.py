@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -22,6 +24,7 @@ _IN_TITLE = (
 )
 _WHOLE_TITLE_WORDS = 5
 _MOST_WORDS = 8
+_FIRST_AUTHORS = 3
 _MOST_CHARACTERS = 60
 
 
@@ -38,8 +41,20 @@ def short_name(title: str) -> str | None:
     return next((m.group(1) for m in found if m), None)
 
 
-async def name_of(dataset: Dataset, ctx: StageContext) -> str:
-    """The name by which questions call a dataset; "" if there is none.
+def makers(authors: Sequence[str], year: int | None) -> str:
+    """The first authors and the year of a record or paper, by which researchers name one that has no other name."""
+    return "; ".join(authors[:_FIRST_AUTHORS]) + (f" ({year})" if year else "") if authors else ""
+
+
+class Called(NamedTuple):
+    """What questions may call a dataset: its name and its makers, each "" if there is none."""
+
+    name: str
+    by: str
+
+
+async def name_of(dataset: Dataset, ctx: StageContext) -> Called:
+    """The name by which questions call a dataset, and its makers.
 
     A name in the title, or a title of at most five words, needs no call. A model's name has only words of the record.
 
@@ -48,8 +63,12 @@ async def name_of(dataset: Dataset, ctx: StageContext) -> str:
     """
     title = " ".join(dataset.title.split())
     name = short_name(title) or (title if len(title.split()) <= _WHOLE_TITLE_WORDS else "")
-    if name:
-        return name
+    if not name:
+        name = await _asked_name(title, dataset, ctx)
+    return Called(name, makers(dataset.authors, dataset.year))
+
+
+async def _asked_name(title: str, dataset: Dataset, ctx: StageContext) -> str:
     prompt = ctx.prompt("name").render(title=title, start=dataset.description)
     try:
         reply = await ctx.chat.ask(prompt, NameReply, seed=ctx.seed("name", dataset.id))

@@ -12,7 +12,7 @@ from scirgen.core.config import Config, GenerateConfig
 from scirgen.core.errors import ConfigError, ReplyInvalidError, ReplyTruncatedError
 from scirgen.core.fingerprint import content_id, digest
 from scirgen.core.plugincode import plugin_code
-from scirgen.core.records import Aspect, Dataset, Document, Failure, QAPair, Record, Rejection, Span
+from scirgen.core.records import Aspect, Dataset, Document, Failure, Paper, QAPair, Record, Rejection, Span
 from scirgen.core.registry import returned_list
 from scirgen.core.taxonomy import QuestionType
 from scirgen.release_files.quotas import wanted_cells
@@ -20,6 +20,7 @@ from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, W
 from scirgen.stages.generate.further import definitions, further_requests, records
 from scirgen.stages.generate.joint import in_groups
 from scirgen.stages.generate.locate import locate
+from scirgen.stages.generate.naming import makers
 from scirgen.stages.generate.passages import passages
 from scirgen.stages.generate.strategy import About, Discard, Draft, Further, GenerationStrategy, SourcePaper, Task
 from scirgen.stages.generate.wishes import Asked, wishes
@@ -27,6 +28,7 @@ from scirgen.stages.generate.wishes import Asked, wishes
 ADAPTIVE = "adaptive"
 _UNUSABLE = frozenset({ReplyInvalidError.code, ReplyTruncatedError.code})
 _PROMPTS = ("joint", "name")
+_START_CHARACTERS = 600
 
 
 class GenerateStage(Stage):
@@ -40,7 +42,7 @@ class GenerateStage(Stage):
     name = "generate"
     writer: ClassVar[str] = "joint"
     """The strategy of ``generate.strategy: auto``."""
-    version = 6
+    version = 7
 
     def uses(self, config: Config) -> Uses:
         """Types and the strategy are not listed, since each item's salt has those that it uses. So an edited type
@@ -189,13 +191,24 @@ def own_papers(scope: Scope) -> frozenset[str]:
 
 
 def paper_parameters(scope: Scope, aspects: Sequence[Aspect]) -> dict[str, object]:
-    """Titles of the papers that aspects come from, and the datasets that share one, as parameters of items."""
+    """Titles and beginnings of the papers that aspects come from, and the datasets that share one, as parameters of
+    items."""
     wanted = {a.paper_id for a in aspects}
     documents = scope.outputs("parse", Document) if wanted else ()
     titles = {d.paper_id: " ".join(d.title.split()) for d in documents if d.paper_id in wanted and d.title.strip()}
+    records = {p.id: p for p in scope.outputs("collect", Paper) if p.id in wanted}
+    starts = {d.paper_id: _start(d, records.get(d.paper_id)) for d in documents if d.paper_id in wanted}
     users = {p: [[d.id, d.title] for d in scope.users(p)] for p in sorted(wanted) if len(scope.users(p)) > 1}
     found: dict[str, object] = {"titles": dict(sorted(titles.items()))} if titles else {}
+    found |= {"starts": dict(sorted(starts.items()))} if starts else {}
     return found | ({"users": users} if users else {})
+
+
+def _start(document: Document, paper: Paper | None) -> str:
+    """Who wrote a paper and when, for questions that must name it: its authors and year, or how its text begins."""
+    year = paper.year if paper else None
+    named = makers(paper.authors, year) if paper else ""
+    return named or " ".join(document.text[:_START_CHARACTERS].split()) + (f" ({year})" if year else "")
 
 
 def _papers(item: WorkItem, asked: Asked) -> tuple[SourcePaper, ...]:
@@ -203,7 +216,7 @@ def _papers(item: WorkItem, asked: Asked) -> tuple[SourcePaper, ...]:
     dataset = item.one(Dataset)
     alone = ((dataset.id, dataset.title),)
     return tuple(
-        SourcePaper(p, asked.titles.get(p, ""), asked.users.get(p, alone))
+        SourcePaper(p, asked.titles.get(p, ""), asked.starts.get(p, ""), asked.users.get(p, alone))
         for p in sorted({a.paper_id for a in item.of(Aspect)})
     )
 

@@ -53,10 +53,15 @@ class Passage:
 
 @dataclass(frozen=True)
 class SourcePaper:
-    """A paper that questions are asked about. ``datasets``: (id, title) of all datasets of the run that it uses."""
+    """A paper that questions are asked about.
+
+    ``start`` tells who wrote it and when: its authors and year, or else the beginning of its text. ``datasets``: (id,
+    title) of all datasets of the run that it uses.
+    """
 
     id: str
     title: str = ""
+    start: str = ""
     datasets: tuple[tuple[str, str], ...] = ()
 
 

@@ -34,6 +34,7 @@ class Asked(BaseModel):
         adaptive: whether the writer chooses among the types.
         cells: in a later round, in place of a count.
         titles: paper id -> title.
+        starts: paper id -> authors and year, or else the beginning of the text.
         users: paper id -> (id, title) of the datasets that share it.
         levels: question type -> the Bloom levels that a target wants; empty: the type's typical level.
         polarities: of yes-or-no questions, in turn.
@@ -46,6 +47,7 @@ class Asked(BaseModel):
     cells: tuple[Cell, ...] | None = None
     round: int | None = None
     titles: dict[str, str] = {}
+    starts: dict[str, str] = {}
     users: dict[str, tuple[tuple[str, str], ...]] = {}
     levels: dict[str, tuple[str, ...]] = {}
     polarities: tuple[Polarity, ...] = _POLARITIES

@@ -44,7 +44,8 @@ class ParsedBlock(BaseModel):
 class ParsedPaper(BaseModel):
     """A parser's result: blocks in reading order, and the front matter it found.
 
-    Formats that state authors, DOI, year and licence give them; `frontmatter` finds those that are printed.
+    Formats that state authors, DOI, year and licence give them; `frontmatter` finds those that are printed, except
+    authors.
     The worker adds ``kind`` (of the file) and ``orders`` (sentences that `presentable` removed).
     """
 

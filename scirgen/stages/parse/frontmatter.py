@@ -1,18 +1,20 @@
-"""Reads a paper's front matter from its parsed blocks: authors, DOI, year, licence, keywords.
+"""Reads a paper's front matter from its parsed blocks: DOI, year, licence, keywords. Parsers find the authors.
 
-Nothing is guessed: a DOI has a DOI's form and stands in the paper's own head, a name has the form of a name, and what
-is not found stays empty.
+Nothing is guessed: a DOI has a DOI's form and stands in the paper's own head, and what is not found stays empty.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Final
 
 from scirgen.core.records import BlockKind
 from scirgen.core.text.doi import find_doi
 from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
 
+FRONT_VERSION: Final = 2
+"""Raise it when a paper gives another front matter: records made from papers are then made again."""
 _HEAD = 14  # blocks before which a paper's own DOI, date and licence are printed
 _TAIL = 12
 _YEAR = r"((?:19|20)\d\d)"
@@ -25,14 +27,8 @@ _LICENCE = re.compile(
     r"|\bCC[ -](?:BY(?:-(?:NC|SA|ND))*(?:[ -]\d\.\d)?|0)\b"
     r"|creative commons attribution(?:[- ](?:non-?commercial|share-?alike|no-?deriv\w+))*(?:\s*\d\.\d)?"
 )
+_BROKEN_DOI = re.compile(r"(\b10\.\d{4,9}/(?:\S{0,80}[/_-](?=\s+\S*\d)|\S{0,80}\.(?=\s+\d{5})|(?=\s)))\s+")
 _KEYWORDS = re.compile(r"(?is)^\s*(?:key\s?words?|palavras-chave|palabras clave)\b\s*[:.—-]?\s*(.*)")
-_PARTICLE = r"(?:van|von|der|den|de|da|do|dos|del|della|di|du|la|le|bin|ibn|al|y|e)"
-_NAME = re.compile(rf"(?:{_PARTICLE}\s+)*[^\W\d_a-z][\w’'.-]*(?:\s+(?:{_PARTICLE}|[^\W\d_a-z][\w’'.-]*)){{1,5}}")
-_MARKS = re.compile(r"(?<=\w)[\d*∗†‡§¶#,\s]*\d[\d*∗†‡§¶#,\s]*|[*∗†‡§¶#]+")
-_GLUED = re.compile(r"(?:^|\s)[a-f](?=[A-Z])")  # "Marc Kalinaa aETH Zurich": a mark without its raised place
-_PLACE = re.compile(
-    r"(?i)\b(?:universi\w+|institut\w*|department|faculty|school|centre|center|laborator\w+|college|academy|received)\b"
-)
 
 
 @dataclass(frozen=True)
@@ -58,12 +54,18 @@ def front_matter(parsed: ParsedPaper) -> FrontMatter:
     return FrontMatter(
         title=" ".join((parsed.title or _first_heading(head)).split()),
         abstract=parsed.abstract or _first_paragraphs(parsed.blocks),
-        authors=parsed.authors or _authors(head),
+        authors=parsed.authors,
         keywords=_keywords(head),
-        doi=parsed.doi or find_doi(printed),
+        doi=parsed.doi or _printed_doi(printed),
         year=parsed.year or _year(own),
         licence=parsed.licence or (licence.group() if licence else ""),
     )
+
+
+def _printed_doi(text: str) -> str | None:
+    """The first DOI in a text, whose parts on two lines are joined; None for a template's ("10.21105/joss.0XXXX")."""
+    doi = find_doi(_BROKEN_DOI.sub(r"\1", text))
+    return None if doi and "xxx" in doi else doi
 
 
 def _first_heading(head: tuple[ParsedBlock, ...]) -> str:
@@ -79,27 +81,6 @@ def _first_paragraphs(blocks: tuple[ParsedBlock, ...], most: int = 1500) -> str:
             if len(found) > most // 2:
                 break
     return found[:most].rsplit(". ", 1)[0].rstrip(".") + "." if found else ""
-
-
-def _authors(head: tuple[ParsedBlock, ...]) -> tuple[str, ...]:
-    """The names in the line below the title, up to the first thing that is no name."""
-    after = next((n for n, b in enumerate(head) if b.kind is BlockKind.TITLE), None)
-    if after is None or after + 1 >= len(head) or head[after + 1].kind is not BlockKind.OTHER:
-        return ()
-    line = head[after + 1].text
-    glued = _GLUED.search(line)
-    line = line[: min(m.start() for m in (glued, _PLACE.search(line + " university")) if m)]
-    names: list[str] = []
-    for piece in re.split(r"\s*(?:[,;&]|\band\b|\be\b|\by\b)\s*", _MARKS.sub(", ", line)):
-        name = re.sub(r"(?<=[a-z])ID$", "", " ".join(piece.split()))  # the letters of ORCID's sign
-        if glued and len(name) > 3 and name[-1] in "abcdef":
-            name = name[:-1]
-        if not name:
-            continue
-        if not _NAME.fullmatch(name):
-            break
-        names.append(name)
-    return tuple(dict.fromkeys(names))
 
 
 def _keywords(head: tuple[ParsedBlock, ...]) -> tuple[str, ...]:

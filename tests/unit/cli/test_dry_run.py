@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pymupdf
+import pytest
 from click.testing import CliRunner
 
 from scirgen.cli.main import cli
@@ -22,7 +24,7 @@ def dry_run(records: Path, *more: str) -> tuple[int, str]:
         "--dry-run",
     ]
     found = CliRunner().invoke(cli, [*command, *more])
-    return found.exit_code, found.output + str(found.exception or "")
+    return found.exit_code, found.output + str(found.exception or "") + getattr(found.exception, "hint", "")
 
 
 def test_first_records_are_shown_field_by_field_with_the_first_reasons(tmp_path: Path) -> None:
@@ -42,6 +44,18 @@ def test_catalogue_of_which_nothing_is_read_is_an_error(tmp_path: Path) -> None:
     assert "no dataset would be read (no_title 1); the first: r.json[1]: the record has no title" in said
     code, said = dry_run(tmp_path / "r.json", "--set", "collect.options.columns={title: heading}")
     assert code == 0 and "title        Ice" in said
+
+
+def test_cause_why_nothing_is_read_has_its_own_hint(tmp_path: Path) -> None:
+    (tmp_path / "r.json").write_text(json.dumps([{"id": "a", "title": "Ice", "license": "CC-BY-4.0"}]))
+    assert "Check --licences" in dry_run(tmp_path / "r.json", "--licences", "cc0")[1]
+    (tmp_path / "scans").mkdir()
+    with pymupdf.open() as scan:
+        scan.new_page()
+        scan.save(tmp_path / "scans" / "a.pdf")
+    assert "All files are scans" in dry_run(tmp_path / "scans")[1]
+    (tmp_path / "scans" / "b.pdf").write_text("%PDF-1.4")
+    assert "scirgen parse FOLDER gives the reason" in dry_run(tmp_path / "scans")[1]
 
 
 def test_adapter_that_fails_on_a_record_names_its_line_and_the_record(tmp_path: Path) -> None:
@@ -109,3 +123,18 @@ def test_records_in_another_language_than_the_questions_are_named(tmp_path: Path
     assert code == 0 and line in said
     for chosen in ("en", "de"):
         assert "questions will be" not in dry_run(tmp_path / "r.json", "--language", chosen)[1]
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("filter.gates=[nope]", "unknown gate 'nope'"),
+        ("filter.gate_options={vage: {enabled: true}}", "unknown gate 'vage'"),
+        ("filter.faithfulness=[nope]", "unknown faithfulness 'nope'"),
+        ("language=de", "the embedded model writes English, not 'de'"),
+    ],
+)
+def test_settings_that_a_start_refuses_are_refused(tmp_path: Path, setting: str, message: str) -> None:
+    (tmp_path / "r.json").write_text(json.dumps([{"id": "a", "title": "Ice"}]))
+    code, said = dry_run(tmp_path / "r.json", "--set", setting)
+    assert code != 0 and message in said and "record " not in said

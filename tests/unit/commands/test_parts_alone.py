@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 import scirgen
+import scirgen_bench
 from scirgen.cli.main import cli
 from scirgen.commands.tables import Table, rows_of
 from scirgen.core.errors import ConfigError, InputError
@@ -174,12 +175,12 @@ def test_a_setting_that_a_part_does_not_read_is_refused(paper: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])
 def test_audit_reads_any_table(kind: str, tmp_path: Path) -> None:
-    assert scirgen.audit(written(tmp_path, kind)).rows == 2
-    assert scirgen.audit(tmp_path).rows == 2
+    assert scirgen_bench.audit(written(tmp_path, kind)).rows == 2
+    assert scirgen_bench.audit(tmp_path).rows == 2
 
 
 def test_audit_of_a_list_shows_its_defects() -> None:
-    found = scirgen.audit([{"question": "What does this dataset hold?", "answer": "Ice."}])
+    found = scirgen_bench.audit([{"question": "What does this dataset hold?", "answer": "Ice."}])
     assert found.defects["pointing"] == 1 and "defect=pointing" in repr(found)
     assert set(found.to_pandas().columns) == {"defect", "rows", "share"}
 

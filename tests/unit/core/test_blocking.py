@@ -30,6 +30,15 @@ async def test_work_when_a_loop_runs_then_its_result_and_no_thread_is_left() -> 
     assert threading.active_count() == before
 
 
+def test_an_error_of_the_work_is_chained_to_nothing() -> None:
+    async def failing() -> None:
+        raise KeyError("x")
+
+    with pytest.raises(KeyError) as raised:
+        blocking(failing())
+    assert raised.value.__context__ is None
+
+
 async def test_work_when_it_raises_then_the_error_comes_out_as_itself() -> None:
     async def failing() -> None:
         raise KeyError("x")

@@ -7,35 +7,22 @@ from click.testing import CliRunner
 
 from scirgen.cli.main import cli
 from scirgen.core.errors import InputError
-from scirgen_bench.compare.labelling import Labeller
-from scirgen_bench.compare.profile import evenness, profile, simpson, words
-from scirgen_bench.compare.question_sets import Asked, QuestionSet, read_question_set
+from scirgen_bench.analysis import profile
 from tests.support.content_factory import small_run
 from tests.support.release_writing import write
 
 
-def test_a_word_is_a_run_of_characters_without_white_space():
-    assert words("  two\twords\n") == 2
-    assert words("") == 0
-
-
-def test_diversity_is_one_when_even_and_zero_when_there_is_one_class():
-    assert evenness([5] * 6, 6) == 1
-    assert evenness([7, 0, 0], 6) == 0
-    assert evenness([1, 1], 4) == pytest.approx(0.5)
-    assert simpson([1, 1]) == 0.5
-    assert simpson([3]) == 0
-
-
 def test_a_release_is_profiled_with_its_papers_and_aspects(tmp_path):
     release = write(small_run(), tmp_path / "release")
-    found = profile(read_question_set(tmp_path))
-    assert found.kind == "scirgen"
-    assert found.questions == sum(r.count for r in found.table_3a) == sum(r.count for r in found.bloom) == 74
-    assert found.table_3b.datasets_with_papers == 3
-    assert found.table_3b.by_number == {"1": 3}
-    assert {a.aspect: (a.count, a.words) for a in found.table_3c} == {"methods": (2, 7.0), "findings": (1, 3.0)}
-    assert sum(sum(row.values()) for row in found.type_by_bloom.values()) == release.info.counts["rows"]
+    found = profile(tmp_path)
+    assert found["kind"] == "scirgen"
+    assert found["questions"] == sum(r["count"] for r in found["table_3a"]) == sum(r["count"] for r in found["bloom"])
+    assert found["questions"] == 74
+    assert found["table_3b"]["datasets_with_papers"] == 3
+    assert found["table_3b"]["by_number"] == {"1": 3}
+    counted = {a["aspect"]: (a["count"], a["words"]) for a in found["table_3c"]}
+    assert counted == {"methods": (2, 7.0), "findings": (1, 3.0)}
+    assert sum(sum(row.values()) for row in found["type_by_bloom"].values()) == release.info.counts["rows"]
 
 
 @pytest.mark.parametrize(
@@ -59,42 +46,17 @@ def test_each_format_is_told_by_what_is_there(tmp_path, name, text, kind):
     file = tmp_path / name
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text)
-    found = read_question_set(file if name.endswith(".jsonl") and "/" not in name else tmp_path / name.split("/")[0])
-    assert found.kind == kind
-    assert [a.question for a in found.questions] == ["Why?"]
-    assert [a.bloom for a in found.questions] == (["C4"] if kind != "beir" else [""])
+    found = profile(file if name.endswith(".jsonl") and "/" not in name else tmp_path / name.split("/")[0])
+    assert found["kind"] == kind
+    assert found["questions"] == 1
+    assert [r["level"] for r in found["bloom"] if r["count"]] == (["C4"] if kind != "beir" else [])
 
 
 @pytest.mark.parametrize("text", ['{"q": 1}', "[1]", "{"])
 def test_a_line_that_is_no_question_is_refused_with_its_file(tmp_path, text):
     (tmp_path / "a.jsonl").write_text(text)
     with pytest.raises(InputError, match=r"a\.jsonl"):
-        read_question_set(tmp_path / "a.jsonl")
-
-
-def labelled(n: int = 200) -> QuestionSet:
-    asked = [
-        Asked(f"What is item {i}?", "", "definition", "C1", "train" if i % 4 else "dev")
-        if i % 2
-        else Asked(f"Why does thing {i} happen?", "", "causal_antecedent", "C4", "train" if i % 4 else "dev")
-        for i in range(n)
-    ]
-    return QuestionSet("ours", "release", asked)
-
-
-def test_labels_are_learnt_and_how_often_they_are_right_is_reported():
-    labeller = Labeller(labelled())
-    assert labeller.bloom_accuracy == labeller.type_accuracy == 1
-    other = QuestionSet("o", "beir", [Asked("Why does ice melt?"), Asked("What is firn?", bloom="C6")])
-    found = labeller.label(other).questions
-    assert [a.bloom for a in found] == ["C4", "C6"]
-    assert [a.question_type for a in found] == ["causal_antecedent", "definition"]
-    assert "accuracy: level 1.00" in labeller.description()
-
-
-def test_too_few_labels_are_refused():
-    with pytest.raises(InputError, match="are needed"):
-        Labeller(labelled(20))
+        profile(tmp_path / "a.jsonl")
 
 
 def test_the_command_puts_sets_side_by_side(tmp_path):
@@ -106,5 +68,5 @@ def test_the_command_puts_sets_side_by_side(tmp_path):
     report = json.loads(out.read_text())
     assert [s["name"] for s in report["sets"]] == ["snow", "q"]
     assert report["sets"][1]["labels"] == "none"
-    assert "--labels-from" in result.output
+    assert "q has no types and levels" in result.output
     assert "| level" in result.output

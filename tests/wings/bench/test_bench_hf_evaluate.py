@@ -7,7 +7,6 @@ from typing import ClassVar
 import pytest
 
 from scirgen.core.errors import ConfigError, MissingExtraError, ModelError
-from scirgen.core.registry import Plugin, Provided, Registry
 from scirgen.llm.encoders.entailment import Entailment
 from scirgen_bench.adapters.hf_evaluate import EntailmentAccuracy, ExactMatch, NumberMatch, RougeL
 
@@ -44,7 +43,7 @@ class Scripted:
 def test_exact_match_ignores_case_punctuation_and_articles(tmp_path):
     metric = ExactMatch(cache_dir=str(tmp_path))
     found = metric.compute(predictions=["The ERA5.", "ERA5 land"], references=["era5", "ERA5"])
-    assert found == {"exact_match": 0.5, "values": [1.0, 0.0]}
+    assert found == {"exact_match": 0.5, "counted": 2, "values": [1.0, 0.0]}
 
 
 def test_numbers_are_counted_over_the_references_that_have_one(tmp_path):
@@ -63,20 +62,18 @@ def test_rouge_l_is_the_mean_and_rows_may_be_added_in_batches(tmp_path):
 
 
 async def test_entailment_carries_the_question_and_counts_failures(tmp_path):
-    registry = Registry()
-    registry.add(Plugin("t", "1", (Provided("entailment", "scripted", f"{__name__}:Scripted"),)))
-    metric = EntailmentAccuracy("scripted:x", registry=registry, cache_dir=str(tmp_path))
+    metric = EntailmentAccuracy(Scripted(), cache_dir=str(tmp_path))
     found = metric.compute(
         predictions=["Yes", "No", "broken"], references=["Yes", "Yes", "Yes"], questions=["Is it wet?"] * 3
     )
-    assert found == {"entailment_accuracy": 0.5, "failed": 1, "values": [0.51, 0.49, None]}
+    assert found == {"entailment_accuracy": 0.5, "counted": 2, "values": [0.51, 0.49, None]}
     assert Scripted.asked[1] == ("Is it wet? No", "Is it wet? Yes")
 
 
 def test_the_default_judge_needs_no_model_and_an_unknown_one_is_refused(tmp_path):
     metric = EntailmentAccuracy(cache_dir=str(tmp_path))
     found = metric.compute(predictions=["By stations"], references=["By stations"], questions=["How was it measured?"])
-    assert found == {"entailment_accuracy": 1.0, "failed": 0, "values": [1.0]}
+    assert found == {"entailment_accuracy": 1.0, "counted": 1, "values": [1.0]}
     with pytest.raises(ConfigError):
         EntailmentAccuracy("nonsense:x", cache_dir=str(tmp_path))
 

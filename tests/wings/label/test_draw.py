@@ -17,6 +17,8 @@ from scirgen.core.resources import Resources
 from scirgen.release_files.labels import Hidden, LabelSet, Shown
 from scirgen_label.draw import Request, allocate, draw, shares
 from scirgen_label.sources import Candidate, Material
+from tests.support.content_factory import small_run
+from tests.support.release_writing import write
 
 
 class Made:
@@ -144,22 +146,11 @@ def test_any_question_answer_file_can_be_planned_and_drawn(tmp_path: Path) -> No
 
 
 def test_relevance_pairs_are_pooled_with_gold_among_them(tmp_path: Path) -> None:
-    folder = tmp_path / "beir"
-    (folder / "qrels").mkdir(parents=True)
-    topics = ["snow depth", "river ice", "soil moisture", "lake level", "wind speed", "leaf area"]
-    _lines(
-        folder / "corpus.jsonl",
-        [{"_id": f"d{n}", "title": t, "text": f"We measured {t}."} for n, t in enumerate(topics)],
-    )
-    _lines(
-        folder / "queries.jsonl", [{"_id": f"q{n}", "text": f"Where was {t} measured?"} for n, t in enumerate(topics)]
-    )
-    (folder / "qrels" / "test.tsv").write_text(
-        "query-id\tcorpus-id\tscore\n" + "".join(f"q{n}\td{n}\t1\n" for n in range(6))
-    )
+    release = write(small_run(), tmp_path / "release")
+    split = max(release.info.splits, key=lambda s: release.info.splits[s].rows)
     command = [
-        "label", "draw", str(folder), "--task", "relevance", "--n", "12", "--strata", "verdict", "--depth", "3",
-        "--out", str(tmp_path / "L"),
+        "label", "draw", str(release.folder), "--task", "relevance", "--n", "4", "--strata", "verdict", "--depth", "3",
+        "--split", split, "--out", str(tmp_path / "L"),
     ]  # fmt: skip
     result = CliRunner().invoke(cli, command)
     assert result.exit_code == 0, result.output

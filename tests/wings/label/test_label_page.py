@@ -106,7 +106,6 @@ def test_the_file_holds_nothing_that_could_bias_a_reader(labels: LabelSet) -> No
             "task",
             "annotator",
             "guideline",
-            "server",
             "reason",
             "required",
             "heading",
@@ -388,44 +387,6 @@ def test_no_label_is_lost_in_fifty_kills_and_reloads(labels: LabelSet, tmp_path:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
     assert labelled >= 75
-
-
-@pytest.mark.browser
-def test_served_page_keeps_labels_here_while_the_server_is_away(labels: LabelSet) -> None:
-    import threading
-
-    import uvicorn
-
-    from scirgen_label.serve import Desk, app
-
-    desk = Desk(labels)
-    server = uvicorn.Server(uvicorn.Config(app(desk), host="127.0.0.1", port=0, log_level="error"))
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    end = time.monotonic() + 30
-    while not server.started:
-        assert time.monotonic() < end
-        time.sleep(0.02)
-    port = server.servers[0].sockets[0].getsockname()[1]
-    address = f"http://127.0.0.1:{port}/label/{desk.tokens()['A']}"
-    for browser in _browser():
-        laptop, tablet = (browser.new_context().new_page() for _ in range(2))
-        laptop.goto(address)
-        laptop.wait_for_selector(READY)
-        laptop.keyboard.press("y")
-        laptop.keyboard.type("On the laptop.")
-        _until(laptop, "document.querySelector('#saved').textContent === 'Saved on the server.'")
-        assert [json.loads(line)["reason"] for line in desk.lines("A")] == ["On the laptop."]
-        tablet.goto(address)
-        tablet.wait_for_selector(READY)
-        assert tablet.input_value("#reason") == "On the laptop." and tablet.is_checked("[name=label][value=yes]")
-        server.should_exit = True
-        thread.join(30)
-        laptop.keyboard.press("Escape")
-        laptop.keyboard.press("1")
-        _until(laptop, "document.querySelector('#saved').textContent.includes('has not got it yet')")
-        assert _drafts(laptop)[0]["fields"] == {"stands_alone": "yes"} and _drafts(laptop)[0]["unsent"]
-    desk.close()
 
 
 def _launch(started: Any, profile: Path, file: Path) -> tuple[subprocess.Popen[bytes], Any]:

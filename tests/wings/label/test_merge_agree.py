@@ -14,7 +14,6 @@ from scirgen.release_files.labels import LabelSet
 from scirgen_label.agree import measure, verdicts
 from scirgen_label.judge import Judged
 from scirgen_label.merge import merge
-from scirgen_label.serve import Desk
 from tests.support.label_making import drawn, labels_file, truth
 
 
@@ -87,7 +86,7 @@ def test_a_samples_annotator_is_a_plain_name(tmp_path: Path, name: str) -> None:
         LabelSet(labels.folder)
 
 
-@pytest.mark.parametrize("name", ["labels", "labels.db", "A.html", ".A.html.making", "agreement.json"])
+@pytest.mark.parametrize("name", ["labels", "A.html", ".A.html.making", "agreement.json"])
 def test_a_link_in_a_folder_of_labels_is_refused(tmp_path: Path, name: str) -> None:
     labels = drawn(tmp_path / "L", 6, 2)
     file = labels_file(labels, "A", tmp_path / "A.jsonl")
@@ -104,10 +103,9 @@ def test_a_link_in_a_folder_of_labels_is_refused(tmp_path: Path, name: str) -> N
 def test_a_folder_of_labels_is_readable_by_its_owner_only(tmp_path: Path) -> None:
     labels = drawn(tmp_path / "L", 6, 2)
     merge(labels, [labels_file(labels, "A", tmp_path / "A.jsonl")])
-    Desk(labels).close()
     modes = {p.relative_to(tmp_path).as_posix(): p.stat().st_mode & 0o777 for p in (tmp_path / "L").rglob("*")}
     assert (tmp_path / "L").stat().st_mode & 0o777 == modes.pop("L/labels") == 0o700
-    assert set(modes.values()) == {0o600} and {"L/labels.db", "L/items.jsonl", "L/labels/A.jsonl"} <= set(modes)
+    assert set(modes.values()) == {0o600} and {"L/items.jsonl", "L/labels/A.jsonl"} <= set(modes)
 
 
 def test_disagreements_go_to_a_third_person_without_names(tmp_path: Path) -> None:

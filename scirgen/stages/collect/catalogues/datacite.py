@@ -5,6 +5,7 @@ Documented at https://support.datacite.org/docs/api and https://support.datacite
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from urllib.parse import parse_qs, urlsplit
 
@@ -185,13 +186,21 @@ def _box(box: Mapping[str, object]) -> str:
 def _related(record: Mapping[str, object]) -> Iterator[str]:
     for entry in map(as_dict, as_list(record.get("relatedIdentifiers"))):
         if entry.get("relationType") in _PAPER_RELATIONS and entry.get("resourceTypeGeneral") not in _NO_PAPERS:
-            doi = find_doi(as_text(entry.get("relatedIdentifier")))
-            if doi:
-                yield doi
+            yield from _doi(entry.get("relatedIdentifier"), entry.get("relatedIdentifierType"))
     for item in map(as_dict, as_list(record.get("relatedItems"))):
         if item.get("relationType") in _PAPER_RELATIONS and item.get("relatedItemType") not in _NO_PAPERS:
             identifier = as_dict(item.get("relatedItemIdentifier"))
-            yield from filter(None, [find_doi(as_text(identifier.get("relatedItemIdentifier")))])
+            yield from _doi(identifier.get("relatedItemIdentifier"), identifier.get("relatedItemIdentifierType"))
+
+
+def _doi(identifier: object, kind: object) -> Iterator[str]:
+    """The DOI of an identifier, if it has one; arXiv registers one for each of its numbers."""
+    text = as_text(identifier)
+    number = re.fullmatch(r"(?:arxiv:)?(\d{4}\.\d{4,5}|[a-z-]+/\d{7})(?:v\d+)?", text.strip().lower())
+    if doi := find_doi(text):
+        yield doi
+    elif number and as_text(kind).lower() == "arxiv":
+        yield f"10.48550/arxiv.{number.group(1)}"
 
 
 def _licence(record: Mapping[str, object]) -> str:

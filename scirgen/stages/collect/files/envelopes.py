@@ -41,15 +41,25 @@ def records_in(document: object, path: str = "") -> object:
         return document
     if (nodes := _nodes(document)) is not None:
         return nodes
-    inner = next((v for k in _SINGLE if isinstance(v := document.get(k), Mapping)), None)
-    if inner is not None and _titled(inner) and not _titled(document):
-        return records_in(inner)
+    inner = _inner(document)
+    if (record := unwrapped(document)) is not document:
+        return records_in(record)
     lists = [(name, value) for name, value in _lists(document) if any(_titled(v) for v in value)]
     if _titled(document) or _identified(document):
         lists = [(n, v) for n, v in lists if n.split(".")[-1].lower() in _NAMED and n.count(".") < 2]
     if lists:
         return max(lists, key=lambda found: len(found[1]))[1]
     return document if inner is None or _titled(document) or _identified(document) else inner
+
+
+def unwrapped(document: Mapping[str, object]) -> Mapping[str, object]:
+    """The record in an answer about a single one, as ``{"data": {...}}``; any other object as it is."""
+    inner = _inner(document)
+    return inner if inner is not None and _titled(inner) and not _titled(document) else document
+
+
+def _inner(document: Mapping[str, object]) -> Mapping[str, object] | None:
+    return next((v for k in _SINGLE if isinstance(v := document.get(k), Mapping)), None)
 
 
 def at_path(value: object, path: str) -> object:

@@ -17,6 +17,7 @@ from scirgen.core.files.yamlfile import validate
 from scirgen.core.fingerprint import digest, file_sha256
 from scirgen.core.records import Dataset, Frozen, Paper, Rejection
 from scirgen.core.safety.files import is_below
+from scirgen.core.text.shown import shown
 from scirgen.stages.collect.files.known_records import plain, recognised
 from scirgen.stages.collect.files.mapping import COLUMNS, RecordMapping, unread
 from scirgen.stages.collect.files.paperfolder import PAPER_TYPES, TABLE, PaperFolder
@@ -59,6 +60,9 @@ class FolderOptions(Frozen):
     scan_papers: int = Field(
         default=500, ge=0, description="largest number of paper files to search for DOIs and titles"
     )
+
+
+_SHEETS = {".xlsx", ".xls", ".xlsm", ".ods"}
 
 
 class FolderSource:
@@ -207,15 +211,13 @@ class FolderSource:
         for file, label in self._files:
             for entry in read_records(file, label, records=self._options.records) if left else ():
                 if isinstance(entry, RawRecord):
-                    there.update(dict.fromkeys(entry.value) if len(there) < _COLUMNS_SHOWN else {})
+                    there.update(dict.fromkeys(entry.value) if len(there) <= _COLUMNS_SHOWN else {})
                     left = self._mapping.lacking(entry.value, left)
                 if not left:
                     break
-        shown = ", ".join(k[:40] for k in list(there)[:_COLUMNS_SHOWN]) + (
-            ", ..." if len(there) > _COLUMNS_SHOWN else ""
-        )
         return {
-            f: f"no record has the column {' or '.join(map(repr, self._mapping.own[f]))} ({f}); columns are {shown}"
+            f: f"no record has the column {' or '.join(map(repr, self._mapping.own[f]))} ({f}); columns are "
+            + shown((k[:40] for k in there), _COLUMNS_SHOWN)
             for f in (left if there else ())
         }
 
@@ -246,9 +248,7 @@ class FolderSource:
         assert root is not None
         if root.is_file():
             if kind_of(root) is None:
-                raise InputError(
-                    f"{root} is not a file of records", hint=f"Known: {self.suffix_hint}.", code="no_records"
-                )
+                raise _nothing_in(root)
             return [(root, root.name)]
         apart = {p.resolve() for p in (root / PAPERS, self._setup.papers) if p is not None and p != root}
         return [(p, n) for p, n in record_files(root) if not apart & set(p.resolve().parents)]
@@ -321,11 +321,21 @@ def only_papers(given: Path) -> bool:
         return False
     if PaperFolder(given).files:
         return True
-    raise InputError(
-        f"{given} holds neither records nor papers",
-        hint=f"Put files of records there ({FolderSource.suffix_hint}), or papers (PDF, JATS, TEI, Markdown).",
-        code="no_records",
-    )
+    raise _nothing_in(given)
+
+
+def _nothing_in(given: Path) -> InputError:
+    """The error of an input without records and papers. It names the forms of the files that are there."""
+    names = [given.name] if given.is_file() else [p.name for p in files_below(given) if not p.name.startswith(".")]
+    forms = Counter(Path(name).suffix.lower() or "no suffix" for name in names)
+    counted = shown((f"{form} {number}" for form, number in forms.most_common()), 4)
+    hint = f"Known: records ({FolderSource.suffix_hint}), papers (PDF, JATS, TEI, Markdown)."
+    if _SHEETS & forms.keys():
+        hint = f"Save the sheets of {', '.join(sorted(_SHEETS & forms.keys()))} files as CSV. {hint}"
+    if given.is_file():
+        return InputError(f"{given} is not a file of records", hint=hint, code="no_records")
+    why = f"holds neither records nor papers, only {counted}" if forms else "is empty: neither records nor papers"
+    return InputError(f"{given} {why}", hint=hint, code="no_records")
 
 
 def _parse(cursor: str) -> tuple[int, str, int]:

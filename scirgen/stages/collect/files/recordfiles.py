@@ -25,7 +25,7 @@ from scirgen.core.records import Rejection
 from scirgen.core.text.doi import find_doi
 from scirgen.core.text.tame import tame_blanks, tame_values
 from scirgen.stages.collect.files.child import ChildError, printed_lines
-from scirgen.stages.collect.files.envelopes import records_in
+from scirgen.stages.collect.files.envelopes import records_in, unwrapped
 from scirgen.stages.collect.licences import normalise_licence
 from scirgen.stages.collect.source import MOST_BAD
 
@@ -150,7 +150,8 @@ def _jsonl(path: Path, name: str) -> Iterator[RawRecord | Rejection]:
             if line.problem:
                 yield malformed(where, name, f"not valid JSON: {line.problem}", line.text)
             else:
-                yield _mapping(line.value, where, name)
+                value = unwrapped(line.value) if isinstance(line.value, Mapping) else line.value
+                yield _mapping(value, where, name)
 
 
 def _json(path: Path, name: str, records: str = "") -> Iterator[RawRecord | Rejection]:

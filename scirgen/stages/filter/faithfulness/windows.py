@@ -18,8 +18,7 @@ WindowKind = Literal["full", "evidence"]
 
 PASSAGE_WORDS = 90
 """Sentences are joined to passages of at most this many words. Chosen on the 177 pairs of ``shared/data/pairs``: the
-three best
-passages hold 264 of 267 quotes in 219 words; those of at least 60 words, as before, 259 in 234."""
+three best passages hold 264 of 267 quotes in 219 words; those of at least 60 words, as before, 259 in 234."""
 
 
 @lru_cache(maxsize=256)

@@ -18,9 +18,8 @@ class DuplicateGate(Gate):
 
     code: ClassVar[str] = "duplicate"
     explanation: ClassVar[str] = (
-        "The question repeats another of the same dataset (threshold: share of content words two questions have "
-        "in common; "
-        "their numbers must be the same, and no name, thing or direction may be exchanged)."
+        "The question repeats another of the same dataset (threshold: share of content words two questions have in "
+        "common; their numbers must be the same, and no name, thing or direction may be exchanged)."
     )
     order: ClassVar[int] = 100
     after_scores: ClassVar[bool] = True
@@ -48,11 +47,10 @@ class SameFactGate(Gate):
 
     code: ClassVar[str] = "same_fact"
     explanation: ClassVar[str] = (
-        "Another pair asks for the same fact in another form, from the same evidence (threshold: share of the "
-        "words of question and "
-        "answer that two pairs have in common, 0.15 more with another answer; no name, number or thing of the "
-        "evidence may be exchanged; "
-        "or, 0.2 more, the share of a pair's words that another pair tells along with more)."
+        "Another pair asks for the same fact in another form, from the same evidence (threshold: share of the words "
+        "of question and answer that two pairs have in common, 0.15 more with another answer; no name, number or "
+        "thing of the evidence may be exchanged; or, 0.2 more, the share of a pair's words that another pair tells "
+        "along with more)."
     )
     order: ClassVar[int] = 101
     after_scores: ClassVar[bool] = True

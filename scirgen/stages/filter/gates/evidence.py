@@ -78,9 +78,8 @@ class NotSupportedGate(PairGate):
     """A number or a name of the answer, or most of its words, are not in its evidence (or in the whole context, if it
     has none).
 
-    Answers of inference types (`QuestionType.inference`) go beyond the words of their evidence: only their numbers
-    and names
-    are checked. So are the numbers alone of answers that are a number.
+    Answers of inference types (`QuestionType.inference`) go beyond the words of their evidence: only their numbers and
+    names are checked. So are the numbers alone of answers that are a number.
     """
 
     code: ClassVar[str] = "not_supported"

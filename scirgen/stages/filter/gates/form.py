@@ -169,9 +169,8 @@ class RepetitionGate(PairGate):
 
     code: ClassVar[str] = "repetition"
     explanation: ClassVar[str] = (
-        "Rambling: more than the threshold of the answer's or question's four-word runs occur before in it, or "
-        "the answer "
-        "only repeats the question."
+        "Rambling: more than the threshold of the answer's or question's four-word runs occur before in it, or the "
+        "answer only repeats the question."
     )
     order: ClassVar[int] = 40
     version: ClassVar[int] = 2

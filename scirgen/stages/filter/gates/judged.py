@@ -18,9 +18,8 @@ class PoorQuestionGate(PairGate):
 
     code: ClassVar[str] = "poor_question"
     explanation: ClassVar[str] = (
-        "The judge (llm_judge) finds that the question does not say which dataset, samples, place or years it "
-        "means, asks two things, runs "
-        "in a circle, or has many right answers; off without the judge."
+        "The judge (llm_judge) finds that the question does not say which dataset, samples, place or years it means, "
+        "asks two things, runs in a circle, or has many right answers; off without the judge."
     )
     on_by_default: ClassVar[bool] = False
     order: ClassVar[int] = 90

@@ -52,9 +52,8 @@ class MetadataEchoGate(PairGate):
 
     code: ClassVar[str] = "metadata_echo"
     explanation: ClassVar[str] = (
-        "The question asks for the title, authors or identifier, or the answer repeats the title (threshold: "
-        "share of the title's content words "
-        "in the answer, and of the answer's in the title)."
+        "The question asks for the title, authors or identifier, or the answer repeats the title (threshold: share "
+        "of the title's content words in the answer, and of the answer's in the title)."
     )
     order: ClassVar[int] = 80
     version: ClassVar[int] = 4
@@ -79,9 +78,8 @@ class ExampleLeakGate(PairGate):
 
     code: ClassVar[str] = "example_leak"
     explanation: ClassVar[str] = (
-        "A near-copy of an example or instruction in the taxonomy or in a prompt (threshold: rapidfuzz ratio of "
-        "the questions or of "
-        "answers of five words and more, 0 to 100)."
+        "A near-copy of an example or instruction in the taxonomy or in a prompt (threshold: rapidfuzz ratio of the "
+        "questions or of answers of five words and more, 0 to 100)."
     )
     order: ClassVar[int] = 90
     version: ClassVar[int] = 2

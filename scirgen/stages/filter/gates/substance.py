@@ -29,8 +29,7 @@ class VagueGate(PairGate):
     code: ClassVar[str] = "vague"
     explanation: ClassVar[str] = (
         "The question could be asked of any dataset: fewer words than the threshold say what it is about (a name "
-        "counts "
-        "three times; a question type may ask for fewer)."
+        "counts three times; a question type may ask for fewer)."
     )
     on_by_default: ClassVar[bool] = False
     for_small: ClassVar[bool] = True

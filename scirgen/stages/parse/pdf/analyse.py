@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from scirgen.core.records import BlockKind
+from scirgen.core.text.doi import find_doi
 from scirgen.core.text.language import detect_language
 from scirgen.stages.parse.assemble import clean
 from scirgen.stages.parse.base import ParsedPaper
+from scirgen.stages.parse.pdf.authors import printed_authors
 from scirgen.stages.parse.pdf.classify import mark_kinds, mark_references, mark_reviews
 from scirgen.stages.parse.pdf.flow import Vocabulary, blocks
 from scirgen.stages.parse.pdf.front import Front, read_front, strip_label, strip_title_label
@@ -26,6 +28,8 @@ from scirgen.stages.parse.pdf.page.order import common_gutter, reading_order
 from scirgen.stages.parse.pdf.paragraphs import Group, groups, split
 from scirgen.stages.parse.pdf.tables import FoundTable, with_tables
 
+_SHORTEST_PROSE = 150  # characters; shorter is a name that the order of reading put into the abstract
+
 
 @dataclass(frozen=True)
 class RawPage:
@@ -38,7 +42,10 @@ class RawPage:
 
 @dataclass
 class Layout:
-    """The groups of a paper in reading order, before its headings are known."""
+    """The groups of a paper in reading order, before its headings are known, and the facts printed on its first pages.
+
+    ``doi``: the one that the file's metadata states, or that stands in the furniture of the pages.
+    """
 
     groups: list[Group]
     body: Style
@@ -46,6 +53,8 @@ class Layout:
     vocabulary: Vocabulary
     language: str
     pages: int
+    authors: tuple[str, ...] = ()
+    doi: str | None = None
 
 
 def lay_out(pages: Sequence[RawPage], title: str) -> Layout:
@@ -66,7 +75,25 @@ def lay_out(pages: Sequence[RawPage], title: str) -> Layout:
     language = detect_language(" ".join(prose)[:20000])
     mark_kinds(found, body)
     front = read_front(found, body, title, language)
-    return Layout(found, body, front, vocabulary, language, len(pages))
+    authors = _authors(found, front, numbered)
+    return Layout(found, body, front, vocabulary, language, len(pages), authors, _doi(raw, kept))
+
+
+def _authors(found: Sequence[Group], front: Front, pages: Sequence[Sequence[dict[str, Any]]]) -> tuple[str, ...]:
+    title = next((g for g in found if g.kind is BlockKind.TITLE), None)
+    if title is None:
+        return ()
+    lines = title.lines
+    lowest = max(line.y1 for line in lines)
+    prose = [g for g in front.abstract if g.page == title.page and len(g.text) > _SHORTEST_PROSE]
+    abstract = [g.lines[0].y0 for g in prose if g.lines[0].y0 > lowest]
+    return printed_authors(pages[title.page - 1], lowest, title.style.size, min(abstract, default=None))
+
+
+def _doi(raw: Sequence[Sequence[Line]], kept: Sequence[Sequence[Line]]) -> str | None:
+    """The DOI in the running heads and feet of the first pages."""
+    rest = {id(line) for lines in kept for line in lines}
+    return find_doi("\n".join(line.text for lines in raw[:3] for line in lines if id(line) not in rest))
 
 
 def analyse(layout: Layout, outline: Outline, parser: str, model: Classifier) -> ParsedPaper:
@@ -82,6 +109,8 @@ def analyse(layout: Layout, outline: Outline, parser: str, model: Classifier) ->
         abstract=strip_label(" ".join(b.text for b in abstract)).strip(),
         language=layout.language,
         pages=layout.pages,
+        authors=layout.authors,
+        doi=layout.doi,
         parser=parser,
         blocks=tuple(result),
     )

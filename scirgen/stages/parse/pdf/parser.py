@@ -13,6 +13,7 @@ from typing import Any
 import pymupdf
 
 from scirgen.core.errors import PaperError
+from scirgen.core.text.doi import find_dois
 from scirgen.stages.parse.base import LAYOUT_VERSION, ParsedPaper, ParserOptions
 from scirgen.stages.parse.pdf.analyse import Layout, RawPage, analyse, lay_out
 from scirgen.stages.parse.pdf.headings.candidates import Outline
@@ -31,6 +32,7 @@ _MAX_PAGES = 2000
 _LEAST_SIDEWAYS = 100
 _LEAST_CHARS = 10  # of a page with a text layer
 _MOST_SCANS = 0.4
+_MOST_METADATA = 200_000  # characters of an XMP packet
 _MAY_COPY = 16  # ISO 32000-1, table 22, bit 5
 _FLAGS = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP | pymupdf.TEXT_CID_FOR_UNKNOWN_UNICODE
 
@@ -99,7 +101,19 @@ def read_layout(path: Path, options: ParserOptions) -> tuple[Layout, Outline]:
                 code="unreadable_text",
             )
         outline = Outline(tuple((e[0], str(e[1]), int(e[2])) for e in document.get_toc(simple=True)))
-        return lay_out(pages, str((document.metadata or {}).get("title") or "")), outline
+        layout = lay_out(pages, str((document.metadata or {}).get("title") or ""))
+        layout.doi = _stated_doi(document) or layout.doi
+        return layout, outline
+
+
+def _stated_doi(document: Any) -> str | None:
+    """The first DOI in the file's metadata: its XMP packet, else its subject."""
+    try:
+        packet = str(document.get_xml_metadata())[:_MOST_METADATA]
+    except (RuntimeError, ValueError):
+        packet = ""
+    stated = packet + " " + str((document.metadata or {}).get("subject") or "")
+    return next((doi for doi in find_dois(stated) if "(issn)" not in doi), None)
 
 
 def _opened(path: Path) -> Any:

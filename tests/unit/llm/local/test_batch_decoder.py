@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,9 @@ from scirgen.llm.base import ChatReply, ChatRequest, Message, Sampling
 from scirgen.llm.chat_session import choice_schema
 from scirgen.llm.local.batch_decoder import BatchDecoder
 from scirgen.llm.local.decoding import Grammar, Row
-from scirgen.llm.local.kv_cache import PrefixStore
 from scirgen.llm.local.loading import LoadedModel
 from scirgen.llm.local.transformers_local import TransformersChat
 from scirgen.llm.tokens.encoding import JointEncoder, inert_text
-from scirgen.llm.tokens.prefixes import common_prefix
 from scirgen.llm.uri import ModelURI
 from tests.support.tiny_models import TEXT, tiny
 
@@ -38,9 +37,9 @@ def rows(model: LoadedModel, count: int, **sampling: Any) -> list[Row]:
     return made
 
 
-def decode(model: LoadedModel, batch: list[Row], decoder: BatchDecoder | None = None) -> list[ChatReply]:
+def decode(model: LoadedModel, batch: list[Row]) -> list[ChatReply]:
     done: list[Row] = []
-    (decoder or BatchDecoder(model)).decode(batch, done.append)
+    BatchDecoder(model).decode(batch, done.append)
     assert len(done) == len(batch)
     return [row.reply(model.tokenizer) for row in batch]
 
@@ -81,15 +80,6 @@ def test_greedy_decoding_equals_that_of_transformers() -> None:
     expected = model.tokenizer.decode(out[0, len(row.tokens) :], skip_special_tokens=True)
     assert reply.text == expected
     assert reply.usage.prompt_tokens == len(row.tokens)
-
-
-def test_a_prefix_kept_from_an_earlier_batch_changes_nothing() -> None:
-    model = tiny("llama")
-    decoder = BatchDecoder(model)
-    first = decode(model, rows(model, 4), decoder)
-    assert decoder._prefixes.longest(rows(model, 1)[0].tokens)[0] > 24
-    assert decode(model, rows(model, 4), decoder) == first
-    assert decode(model, rows(model, 1), decoder) == first[:1]
 
 
 def test_json_follows_its_schema_even_from_random_weights() -> None:
@@ -138,17 +128,6 @@ def test_untrusted_text_never_becomes_a_control_token() -> None:
     assert inert_text(tokenizer, "plain <b>text</b> | stays") == "plain <b>text</b> | stays"
 
 
-def test_prefix_store_keeps_within_its_memory_and_throws_the_oldest_out() -> None:
-    import torch
-
-    store = PrefixStore(max_bytes=2 * 2 * 4 * 8)
-    for start in (0, 10, 20):
-        store.add([start, start + 1], [(torch.zeros(1, 1, 2, 4), torch.zeros(1, 1, 2, 4))])
-    assert store.longest([0, 1])[0] == 0
-    assert store.longest([20, 21, 22])[0] == 2
-    assert common_prefix((1, 2, 3), [1, 2, 4]) == 2
-
-
 def local_chat(folder: Path, kind: str = "llama", **options: object) -> TransformersChat:
     """The backend over a tiny model saved to a folder."""
     model = tiny(kind)
@@ -172,7 +151,19 @@ async def test_backend_serves_concurrent_requests_in_batches_and_closes(tmp_path
     assert together == alone
     assert {reply.text for reply in together[1::2]} <= {"yes", "no"}
     await chat.aclose()
-    assert not [t for t in __import__("threading").enumerate() if t.name == "scirgen-decoder"]
+    assert not [t for t in threading.enumerate() if t.name.startswith("scirgen-decoder")]
+
+
+async def test_closing_ends_the_requests_in_flight_and_those_that_wait(tmp_path: Path) -> None:
+    chat = local_chat(tmp_path, batch_rows=1)
+    await chat.start()
+    asked = [ChatRequest((Message("user", f"{TEXT} {n}"),), None, Sampling(max_tokens=300)) for n in range(3)]
+    replies = [asyncio.ensure_future(chat.chat(request)) for request in asked]
+    while len(chat._waiting) < len(asked):
+        await asyncio.sleep(0)
+    await chat.aclose()
+    found = await asyncio.gather(*replies, return_exceptions=True)
+    assert all(isinstance(one, ModelError) and "closed" in one.message for one in found)
 
 
 async def test_a_prompt_that_does_not_fit_the_window_is_refused_not_cut(tmp_path: Path) -> None:

@@ -212,6 +212,7 @@ def write(path: Path, value: object) -> Path:
         ("harvest.xml", OAI, "10.5880/ice.2021"),
         ("unknown.json", UNKNOWN, None),
         ("lines.jsonl", json.dumps(DATACITE["data"][0]), "10.5880/ice.2021"),
+        ("answers.jsonl", json.dumps({"data": DATACITE["data"][0]}), "10.5880/ice.2021"),
     ],
 )
 def test_export_of_a_service_is_read_from_a_file(name: str, export: object, doi: str | None, tmp_path: Path) -> None:

@@ -107,6 +107,9 @@ def test_datacite_gives_all_that_a_record_describes() -> None:
         ],
         "geoLocations": [{"geoLocationPoint": {"pointLongitude": 11.5, "pointLatitude": 61.2}}],
         "fundingReferences": [{"funderName": "NRC", "awardNumber": "77", "awardTitle": "Cold lakes"}],
+        "relatedIdentifiers": [
+            {"relationType": "IsCitedBy", "relatedIdentifier": "arXiv:2501.10120v2", "relatedIdentifierType": "arXiv"},
+        ],
         "relatedItems": [
             {"relationType": "IsCitedBy", "titles": [{"title": "Thin ice"}],
              "relatedItemIdentifier": {"relatedItemIdentifier": "10.1000/thin"}},
@@ -114,7 +117,8 @@ def test_datacite_gives_all_that_a_record_describes() -> None:
     }  # fmt: skip
     found = datacite.dataset_of({"id": "10.5555/a", "attributes": record})
     assert isinstance(found, Dataset)
-    assert (found.title, found.description, found.related) == ("Lake ice", "Thickness of ice.", ("10.1000/thin",))
+    assert (found.title, found.description) == ("Lake ice", "Thickness of ice.")
+    assert found.related == ("10.48550/arxiv.2501.10120", "10.1000/thin")
     assert dict(found.fields) == {
         "Subtitle": "of the north",
         "Version": "2.1",

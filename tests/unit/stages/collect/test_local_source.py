@@ -159,6 +159,13 @@ def test_a_folder_without_records_is_an_input_error_with_a_hint(
     assert raised.value.error_code == "no_records" and "*.jsonl" in raised.value.hint
 
 
+def test_a_spreadsheet_is_named_with_what_to_do(tmp_path: Path, local: Open) -> None:
+    (tmp_path / "table.xlsx").write_text("PK")
+    with pytest.raises(InputError) as raised:
+        local(tmp_path / "table.xlsx")
+    assert "Save the sheets of .xlsx files as CSV" in raised.value.hint
+
+
 def test_a_given_folder_of_papers_without_papers_is_an_input_error(
     catalogue: Path, tmp_path: Path, local: Open
 ) -> None:

@@ -87,7 +87,7 @@ async def test_records_with_papers_beside_them_stay_records(tmp_path: Path) -> N
 async def test_a_folder_with_neither_is_an_error_that_names_both(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         await collected(tmp_path, input=str(folder(tmp_path / "in", notes_docx="x")))
-    assert "neither records nor papers" in caught.value.message
+    assert caught.value.message.endswith("holds neither records nor papers, only .docx 1")
     assert "*.csv" in caught.value.hint and "PDF" in caught.value.hint
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from defusedxml import ElementTree
 
 from scirgen.core.records import BlockKind
@@ -27,23 +28,20 @@ def test_a_doi_in_running_text_is_another_papers() -> None:
     assert front_matter(paper(TITLE, ABSTRACT)).doi is None
 
 
-def test_authors_stand_below_the_title_without_their_marks() -> None:
-    line = "Ana de Souza DIAS1, Jens Terhaar 1,2 & Barbara MuhlingID3* and Kim Lee 1Institute of Ice, Oslo"
-    found = front_matter(paper(TITLE, (BlockKind.OTHER, line)))
-    assert found.authors == ("Ana de Souza DIAS", "Jens Terhaar", "Barbara Muhling", "Kim Lee")
+@pytest.mark.parametrize(
+    "printed",
+    [
+        "https://doi.org/10.1234/ \n journal.ice.0115884 May 2021",
+        "doi:10.1234/journal.ice. 0115884",
+        "DOI 10.1234/journal.ice.0115884. 2 Institute of Ice",
+    ],
+)
+def test_a_doi_that_is_broken_over_lines_is_joined(printed: str) -> None:
+    assert front_matter(paper((BlockKind.OTHER, printed), TITLE)).doi == "10.1234/journal.ice.0115884"
 
 
-def test_a_mark_that_is_glued_to_a_name_is_no_part_of_it() -> None:
-    line = "Elizabeth Tilleya,∗, Hope Chilungab, Lars Schöbitza aETH Zurich, Department of Ice"
-    assert front_matter(paper(TITLE, (BlockKind.OTHER, line))).authors == (
-        "Elizabeth Tilley", "Hope Chilunga", "Lars Schöbitz",
-    )  # fmt: skip
-
-
-def test_a_line_that_is_not_a_list_of_names_gives_no_authors() -> None:
-    line = "Received: 8 October 2021 Accepted: 18 July 2022 Check for updates 1,2 , Jens Terhaar"
-    found = front_matter(paper(TITLE, (BlockKind.OTHER, line)))
-    assert found.authors == () and found.year == 2022
+def test_a_templates_doi_is_none() -> None:
+    assert front_matter(paper((BlockKind.OTHER, "DOI: 10.21105/joss.0XXXX"), TITLE)).doi is None
 
 
 def test_a_year_in_a_title_or_text_is_not_the_year_of_the_paper() -> None:

@@ -1,10 +1,8 @@
-"""Labels handed on and taken in: calibration, Label Studio, CSV, files that are labelled already, a following
-sample."""
+"""Labels handed on: to calibration, as a table, to a following sample."""
 
 from __future__ import annotations
 
 import csv
-import json
 from pathlib import Path
 
 import pytest
@@ -18,8 +16,8 @@ from scirgen.release_files.labels import LabelSet
 from scirgen_bench.calibrate.calibrate import read_labels
 from scirgen_bench.calibrate.quality import Judged, quality, roc_auc, threshold_for
 from scirgen_label.draw import Request, draw
-from scirgen_label.exchange import export, import_labelled, import_studio
 from scirgen_label.merge import merge
+from scirgen_label.table import export
 from tests.support.label_making import Population, drawn, labels_file, truth
 
 GUIDELINE = PromptLibrary(Resources()).get("label/faithful")
@@ -32,36 +30,10 @@ def labels(tmp_path: Path) -> LabelSet:
     return LabelSet(made.folder)
 
 
-def test_label_studio_gives_back_the_same_labels(labels: LabelSet, tmp_path: Path) -> None:
-    file, count = export(labels, "labelstudio")
-    assert count == 100
-    again = drawn(tmp_path / "again", 60, 40)
-    result = import_studio(again, file)
-    assert result.taken == {"A": 100, "B": 100}
-    for annotator in "AB":
-        ours, theirs = ((s.folder / "labels" / f"{annotator}.jsonl").read_bytes() for s in (labels, again))
-        assert ours == theirs
-
-
-def test_a_wrong_label_studio_export_names_the_task(labels: LabelSet, tmp_path: Path) -> None:
-    file, _ = export(labels, "labelstudio")
-    tasks = json.loads(file.read_text())
-    tasks[4]["data"]["item"] = "i-0"
-    file.write_text(json.dumps(tasks))
-    with pytest.raises(InputError, match="task 5: unknown item"):
-        import_studio(labels, file)
-    file.write_text('[{"data": 1}]')
-    with pytest.raises(InputError, match="has no annotations"):
-        import_studio(labels, file)
-    file.write_text('[{"data": {}, "annotations": [{"result": [{}]}]}]')
-    with pytest.raises(InputError, match="task 1: not an exported task"):
-        import_studio(labels, file)
-
-
 def test_the_table_has_a_row_a_label_and_no_formulas(labels: LabelSet) -> None:
     path = labels.folder / "labels" / "A.jsonl"
     path.write_text(path.read_text().replace("The source says so.", "=HYPERLINK(1)", 1))
-    file, count = export(LabelSet(labels.folder), "csv")
+    file, count = export(LabelSet(labels.folder))
     rows = list(csv.DictReader(file.open()))
     assert len(rows) == count == 200
     assert {r["reason"] for r in rows} == {"The source says so.", "'=HYPERLINK(1)"}
@@ -73,10 +45,6 @@ def test_calibration_reads_the_folder_with_weights_and_parts(labels: LabelSet) -
     assert sum(r.faithful for r in rows) == sum(truth(i) == "yes" for i in labels.items)
     weights = {i.record: i.weight for i in labels.items}
     assert sorted(r.weight for r in rows) == sorted(weights.values()) and len(set(weights.values())) > 1
-    file, count = export(labels, "calibrate")
-    exported = [json.loads(line) for line in file.read_text().splitlines()]
-    assert count == 100 and {r["label"] for r in exported} == {"faithful", "unfaithful"}
-    assert len(read_labels(file)) == 100
 
 
 def test_calibrate_fits_on_dev_and_reports_on_test(labels: LabelSet) -> None:
@@ -104,30 +72,6 @@ def test_intervals_resample_whole_datasets() -> None:
     apart = quality([Judged(r.score, r.faithful) for r in rows], 0.0, resamples=300).precision_interval
     grouped = quality(rows, 0.0, resamples=300).precision_interval
     assert apart and grouped and grouped[1] - grouped[0] > 2 * (apart[1] - apart[0])
-
-
-def test_a_labelled_file_becomes_one_annotators_labels(tmp_path: Path) -> None:
-    file, contexts = tmp_path / "pairs.jsonl", tmp_path / "contexts.json"
-    contexts.write_text(json.dumps({"c1": "Lake 1 is 3 m deep."}))
-    rows = [
-        {"id": "p1", "question": "How deep?", "answer": "3 m", "label": "faithful", "context_id": "c1",
-         "dataset": "Lakes", "question_type": "quantification", "evidence": ["3 m deep"], "stands_alone": False,
-         "reader_note": "stated"},
-        {"id": "p2", "question": "How deep?", "answer": "4 m", "label": "unfaithful", "context_id": "c1",
-         "dataset": "Lakes"},
-    ]  # fmt: skip
-    file.write_text("".join(json.dumps(r) + "\n" for r in rows))
-    made = import_labelled(tmp_path / "L", file, "model-x", GUIDELINE, contexts)
-    assert [made.settled(i.id).label for i in sorted(made.items, key=lambda i: i.record)] == ["yes", "no"]
-    first = next(i for i in made.items if i.record == "p1")
-    label = made.labels["model-x"][first.id]
-    assert label.fields == {"stands_alone": "no"} and label.reason == "stated" and first.cluster == "Lakes"
-    assert {r.context for r in read_labels(made.folder)} == {"Lake 1 is 3 m deep."}
-    with pytest.raises(InputError, match=r"pairs.jsonl:1: no context 'c1'"):
-        import_labelled(tmp_path / "L2", file, "model-x", GUIDELINE)
-    file.write_text(json.dumps({**rows[0], "label": "perhaps"}))
-    with pytest.raises(InputError, match="must be faithful"):
-        import_labelled(tmp_path / "L2", file, "model-x", GUIDELINE, contexts)
 
 
 def test_a_following_sample_keeps_the_old_labels_as_dev(labels: LabelSet, tmp_path: Path) -> None:

@@ -7,24 +7,7 @@ from scirgen.core.errors import PluginError
 from scirgen.core.registry import load_registry
 from scirgen_bench import dense as dense_module
 from scirgen_bench.dense import dense
-from scirgen_bench.knn import NearestQueries
-from scirgen_bench.lexical import TfIdf
 from scirgen_bench.retriever import make_retriever, split_specs
-
-
-def test_knn_finds_the_documents_of_the_nearest_training_queries():
-    model = NearestQueries(TfIdf(), "tfidf")
-    model.index(["a", "b", "c", "d"])
-    model.learn(["snow depth in mountains", "soil moisture of fields"], [[2, 0], [1]])
-    assert model.search(["mountains with snow", "moisture"], 3).documents.tolist() == [[0, 2, -1], [1, -1, -1]]
-
-
-def test_knn_without_training_queries_says_where_it_works():
-    model = NearestQueries(TfIdf(), "tfidf")
-    model.index(["a"])
-    with pytest.raises(PluginError) as caught:
-        model.search(["x"], 1)
-    assert "--task" in caught.value.hint
 
 
 class Letters:
@@ -85,7 +68,7 @@ def test_options_of_an_embedding_model_combine():
     assert dense("m,maxsim", lambda s: None)._embedder.bf16 is False
 
 
-@pytest.mark.parametrize("spec", ["knn", "st:m,mean", "st:a|b,maxsim", "st:m,maxsim,meanmax"])
+@pytest.mark.parametrize("spec", ["st:m,mean", "st:a|b,maxsim", "st:m,maxsim,meanmax"])
 def test_a_wrong_argument_is_refused(spec):
     with pytest.raises(PluginError):
         make_retriever(load_registry(), spec)

@@ -16,13 +16,14 @@ from scirgen.llm.encoders.entailment import (
     Entailment,
     EntailmentModel,
     content_identity,
-    with_entailment,
 )
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Faithfulness, Material, Need
 from scirgen.stages.filter.faithfulness.framing import measured
 from scirgen.stages.filter.faithfulness.judged import entailment_model
 from scirgen.stages.filter.faithfulness.windows import evidence_window
+from scirgen_bench.answer_metrics import with_entailment
+from scirgen_bench.settings import SemanticConfig
 
 BOUND: Final = 0.5
 """Threshold of Algorithm 1: from this probability on a text entails, or contradicts, another."""
@@ -81,7 +82,7 @@ def means_answer(forth: Entailment, back: Entailment) -> bool:
 class SemanticScorer(Faithfulness):
     """``SePer(with the context) - SePer(without)``, in [-1, 1].
 
-    Samples ``filter.semantic_samples`` responses each way, weighs them by their likelihood, and asks the entailment
+    Samples ``semantic.samples`` responses each way, weighs them by their likelihood, and asks the entailment
     model ``filter.entailment`` in both directions. One model samples and weighs, so the generator must be the scorer.
     It takes dozens of calls per pair, so it suits studies and small sets. ``parts`` has both beliefs.
     """
@@ -106,7 +107,7 @@ class SemanticScorer(Faithfulness):
             )
 
     def identity(self, ctx: StageContext) -> str:
-        return content_identity(ctx.config.filter.entailment)
+        return f"{content_identity(ctx.config.filter.entailment)} {_settings(ctx).model_dump_json()}"
 
     def why(self, score: Score) -> str:
         return (
@@ -162,6 +163,7 @@ class SemanticScorer(Faithfulness):
         return belief(means, agreement), f"{len(distinct)} different responses"
 
     async def _sampled(self, pair: QAPair, prompt: RenderedPrompt, way: str, ctx: StageContext) -> list[str]:
+        settings = _settings(ctx)
         answers = await asyncio.gather(
             *(
                 ctx.chat.ask_text(
@@ -169,9 +171,9 @@ class SemanticScorer(Faithfulness):
                     seed=ctx.seed("semantic", pair.id, way, sample),
                     sample=sample,
                     temperature=1.0,
-                    max_tokens=ctx.config.filter.semantic_tokens,
+                    max_tokens=settings.tokens,
                 )
-                for sample in range(ctx.config.filter.semantic_samples)
+                for sample in range(settings.samples)
             )
         )
         texts = [text for answer in answers if (text := answer.text.strip())]
@@ -191,6 +193,10 @@ class SemanticScorer(Faithfulness):
                 raise result
             found[ways] = result
         return found
+
+
+def _settings(ctx: StageContext) -> SemanticConfig:
+    return ctx.config.part("semantic", SemanticConfig)
 
 
 class HardSemanticScorer(SemanticScorer):

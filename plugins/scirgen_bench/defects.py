@@ -149,7 +149,7 @@ def _is_table(path: Path) -> bool:
 _TABLES = ("csv", "tsv", "parquet")
 
 
-def audit(file: QAFile, config: Config, resources: Resources, registry: Registry) -> Audit:
+def judge_rows(file: QAFile, config: Config, resources: Resources, registry: Registry) -> Audit:
     """Apply the active gates that need no model to a question-answer set.
 
     Every gate sees every row of a dataset, whatever the other gates decide, so the counts do not depend on their order.

@@ -13,15 +13,14 @@ from scirgen.cli.options import (
     SPLIT,
     config_option,
     counted,
-    json_file_option,
+    echo_json,
     parse_settings,
     settings_option,
     write_json,
 )
-from scirgen.commands.audit import READS, Audit, open_rows
-from scirgen.commands.audit import audit as run_audit
 from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
+from scirgen_bench.defects import READS, Audit, judge_rows, open_rows
 
 
 @click.command()
@@ -31,7 +30,14 @@ from scirgen.core.resources import Resources
 @config_option
 @settings_option("a gate's threshold")
 @click.option("--examples", default=2, show_default=True, help="Rows shown per defect, up to 5.")
-@json_file_option
+@click.option(
+    "--json",
+    "json_file",
+    type=PATH,
+    is_flag=False,
+    flag_value="-",
+    help="Print JSON; with a path after it, write it there.",
+)
 def audit(
     file: Path,
     split: str | None,
@@ -50,7 +56,10 @@ def audit(
     flags = parse_settings(settings)
     loaded, pack = resolve_config(domain=domain, config_file=config_file, flags=flags, reads=READS)
     opened = open_rows(file, split, str(flags.get("language", "")))
-    found = run_audit(opened, loaded.config, Resources(pack), load_registry())
+    found = judge_rows(opened, loaded.config, Resources(pack), load_registry())
+    if json_file == Path("-"):
+        echo_json(found.as_json())
+        return
     click.echo(as_text(found, examples))
     write_json(json_file, json.dumps(found.as_json(), indent=2, ensure_ascii=False))
 

@@ -11,13 +11,13 @@ from click.testing import CliRunner
 
 from scirgen.api import find_domain
 from scirgen.cli.adapt.show import gates as gates_command
-from scirgen.cli.measure.audit import audit as audit_command
-from scirgen.commands.audit import Audit, audit
 from scirgen.core.config import Config
 from scirgen.core.errors import ConfigError, InputError
 from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
 from scirgen.release_files.qafiles import QAFile, open_qa, type_key
+from scirgen_bench.cli.audit import audit as audit_command
+from scirgen_bench.defects import Audit, judge_rows
 from tests.support.realdata import REALDATA
 
 REAL = REALDATA
@@ -52,7 +52,7 @@ TWO = record(
 
 
 def run(file: QAFile) -> Audit:
-    return audit(file, Config(), Resources(find_domain("geo")), load_registry())
+    return judge_rows(file, Config(), Resources(find_domain("geo")), load_registry())
 
 
 def lines(path: Path, rows: list[dict[str, object]]) -> Path:
@@ -224,6 +224,12 @@ def test_audit_command_writes_the_documented_json(tmp_path: Path) -> None:
     assert written["defects"]["duplicate"] == 0
     assert written["yes_share"] == pytest.approx(1 / 3)
     assert written["repeated_questions"] == 1
+
+
+def test_audit_prints_json_where_no_path_follows(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("question,answer\nHow deep is Lake Aral?,12 m\n")
+    result = CliRunner().invoke(audit_command, [str(tmp_path / "rows.csv"), "--json"])
+    assert json.loads(result.output)["rows"] == 1
 
 
 def _scirgen_geo() -> Path:

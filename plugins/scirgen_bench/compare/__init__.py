@@ -1,1 +1,0 @@
-"""Compares question sets: profiles, types, levels."""

@@ -1,1 +1,0 @@
-"""Commands that judge, label, compare and measure question sets."""

@@ -1,0 +1,11 @@
+"""Lists in messages that may be too long to show whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def shown(texts: Iterable[str], most: int = 3) -> str:
+    """The first ``most`` texts with commas between them, and "..." if more follow."""
+    all_of = list(texts)
+    return ", ".join([*all_of[:most], *(["..."] if len(all_of) > most else [])])
