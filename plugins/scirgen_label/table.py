@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from scirgen.release_files.labels import LabelSet, write_text
+from scirgen.release_files.labels import LabelSet
+from scirgen_label.files import write_text
 
 
 def export(labels: LabelSet, out: Path | None = None) -> tuple[Path, int]:
