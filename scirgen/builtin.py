@@ -43,28 +43,7 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
             "scirgen.stages.collect.catalogues.datacite:DataCiteSource",
             "DataCite by query, repository or prefix",
         ),
-        "oaipmh": ("scirgen.stages.collect.services.oaipmh:OaiSource", "any OAI-PMH repository"),
         "ckan": ("scirgen.stages.collect.catalogues.ckan:CkanSource", "any CKAN portal"),
-        "huggingface": (
-            "scirgen.stages.collect.catalogues.huggingface:HuggingFaceSource",
-            "datasets of the Hugging Face Hub",
-        ),
-    },
-    "papers": {
-        "openalex": ("scirgen.stages.collect.services.openalex:OpenAlexService", "works that cite or mention a DOI"),
-        "events": ("scirgen.stages.collect.services.events:EventsService", "links of Crossref and DataCite"),
-        "semantic-scholar": (
-            "scirgen.stages.collect.services.semantic_scholar:SemanticScholarService",
-            "citing papers",
-        ),
-        "arxiv": ("scirgen.stages.collect.services.arxiv:ArxivService", "preprints"),
-        "unpaywall": ("scirgen.stages.collect.services.unpaywall:UnpaywallService", "open copies by DOI"),
-        "bibliography": (
-            "scirgen.stages.collect.services.bibliography:BibliographyService",
-            "a BibTeX or RIS file",
-            "sources",
-        ),
-        "folder": ("scirgen.stages.collect.services.bibliography:FolderService", "a folder of papers"),
     },
     "parser": {
         "pymupdf": ("scirgen.stages.parse.pdf.parser:PyMuPDFParser", "PDF, by PyMuPDF", "pdf"),

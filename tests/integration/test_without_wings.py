@@ -16,7 +16,10 @@ from scirgen.testing.server import FakeServer
 from tests.support.small_runs import release_bytes, run_small
 
 ROOT = Path(__file__).parents[2]
-WINGS = ("scirgen_embedded", "scirgen_tasks", "scirgen_label", "scirgen_bench", "scirgen_probe", "scirgen_scale")
+WINGS = (
+    "scirgen_embedded", "scirgen_tasks", "scirgen_label", "scirgen_bench", "scirgen_probe", "scirgen_scale",
+    "scirgen_services",
+)  # fmt: skip
 MATERIAL = ROOT / "tests" / "material" / "invented"
 
 RUN = """
@@ -100,5 +103,8 @@ async def test_a_run_imports_no_wing_that_it_does_not_use(tmp_path: Path) -> Non
         out, err = await process.communicate()
     assert process.returncode == 0, err.decode()[-3000:]
     used = json.loads(out.decode().splitlines()[-1])
-    wings = ("scirgen_bench.", "scirgen_embedded.", "scirgen_label.", "scirgen_tasks.", "scirgen_scale.")
+    wings = (
+        "scirgen_bench.", "scirgen_embedded.", "scirgen_label.", "scirgen_tasks.", "scirgen_scale.",
+        "scirgen_services.",
+    )  # fmt: skip
     assert [n for n in used if n.startswith(wings) and not n.endswith(".settings")] == []

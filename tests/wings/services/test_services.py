@@ -8,15 +8,15 @@ import pytest
 from scirgen import Candidate, ConfigError, Dataset, InputError, Paper, SourceError, SourceSetup
 from scirgen.core.config import HttpConfig
 from scirgen.stages.collect.files.folder import FolderSource
-from scirgen.stages.collect.services.arxiv import ArxivService
-from scirgen.stages.collect.services.bibliography import BibliographyService, FolderService
-from scirgen.stages.collect.services.events import EventsService
-from scirgen.stages.collect.services.openalex import OpenAlexService
-from scirgen.stages.collect.services.semantic_scholar import SemanticScholarService
-from scirgen.stages.collect.services.unpaywall import UnpaywallService
 from scirgen.stages.collect.validated_source import CheckedSource
 from scirgen.testing import check_source
 from scirgen.testing.web import Answer, Asked, LoopbackServer
+from scirgen_services.arxiv import ArxivService
+from scirgen_services.bibliography import BibliographyService, FolderService
+from scirgen_services.events import EventsService
+from scirgen_services.openalex import OpenAlexService
+from scirgen_services.semantic_scholar import SemanticScholarService
+from scirgen_services.unpaywall import UnpaywallService
 from tests.support import catalogue_shapes as shapes
 
 DATASET = Dataset(id="d1", title="Soil moisture of the Heihe basin", doi="10.5555/data.1")

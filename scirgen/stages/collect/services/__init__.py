@@ -1,1 +1,0 @@
-"""Services that find papers and their files, and repositories that are harvested."""
