@@ -297,7 +297,7 @@ class Store:
     # -- reading ---------------------------------------------------------------------------------------------------
 
     def rows(self, query: str, *values: object) -> list[Any]:
-        """What a query finds."""
+        """The rows that a query finds."""
         with self.guarded():
             return self.db.execute(query, values).fetchall()
 

@@ -47,7 +47,7 @@ def makers(authors: Sequence[str], year: int | None) -> str:
 
 
 class Called(NamedTuple):
-    """What questions may call a dataset: its name and its makers, each "" if there is none."""
+    """The names by which questions may call a dataset: its own and its makers, each "" if there is none."""
 
     name: str
     by: str

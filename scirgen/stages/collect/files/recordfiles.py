@@ -241,7 +241,7 @@ def dublin_core(record: Element) -> dict[str, list[str]] | None:
 
 
 def plain_record(found: Mapping[str, list[str]]) -> dict[str, object]:
-    """What `dublin_core` read, by the keys that `mapping` knows."""
+    """The fields that `dublin_core` read, by the keys that `mapping` knows."""
     identifiers = found.get("identifier", [])
     doi = next((d for i in identifiers[1:] if (d := find_doi(i))), "")
     known = [licence for r in found.get("rights", []) if (licence := normalise_licence(r)).startswith(_OPEN)]

@@ -148,7 +148,7 @@ async def generate(
         **SETTINGS,
         "generate.types": ["all"],
         "generate.types_without_paper": 8,
-        "filter.gates": ["schema"],
+        "filter.gates": ["duplicate"],
         "models.generator": f"openai:fake@{server.url}",
     }
     loaded, domain = resolve_config(domain="geo", flags=flags)
