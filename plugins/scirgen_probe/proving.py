@@ -32,7 +32,6 @@ _PASSAGE_WORDS = 120
 _QUESTIONS, _FACTS = 6, 20
 """Largest number in one call."""
 _RECORD_CHARS = 6000
-_READ = frozenset({BlockKind.PARAGRAPH, BlockKind.LIST_ITEM, BlockKind.CAPTION, BlockKind.TABLE, BlockKind.FOOTNOTE})
 
 R = TypeVar("R", Unanswerable, Nugget)
 Answerable = Literal["answered", "partly", "unclear", "off_subject", "unanswered"]
@@ -40,7 +39,10 @@ Carried = Literal["vital", "okay", "not_carried", "not_in_answer"]
 
 
 class Corpus:
-    """Passages of all records and linked papers of a run, ranked by BM25, each with the datasets that it is about."""
+    """Passages of all records and linked papers of a run, ranked by BM25, each with the datasets that it is about.
+
+    Of papers all but the references, since code and cells of tables answer questions, too.
+    """
 
     def __init__(self, run: RunView) -> None:
         found: list[tuple[str, frozenset[str]]] = []
@@ -51,11 +53,11 @@ class Corpus:
             for paper in papers:
                 users.setdefault(paper, set()).add(dataset_id)
         for document in run.records("parse", Document):
-            for block in document.blocks if document.paper_id in users else ():
-                text = document.text[block.start : block.end]
-                if block.kind in _READ:
-                    owners = frozenset(users[document.paper_id])
-                    found += ((text[a:b], owners) for a, b in windows(text, _PASSAGE_WORDS))
+            if document.paper_id in users:
+                read = (b for b in document.blocks if b.kind is not BlockKind.REFERENCE)
+                text = "\n".join(document.text[b.start : b.end] for b in read)
+                owners = frozenset(users[document.paper_id])
+                found += ((text[a:b], owners) for a, b in windows(text, _PASSAGE_WORDS))
         self.texts, self.owners = [text for text, _ in found], [owners for _, owners in found]
         self._index = BM25([sorted(telling_words(text)) for text in self.texts])
 
@@ -78,7 +80,7 @@ class ProbeStage(Stage):
     """Keeps the questions of which the judge says that nothing answers them, and the nuggets that their spans carry."""
 
     name: ClassVar[str] = "probe"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     reads_run: ClassVar[bool] = True
 
     def uses(self, config: Config) -> Uses:
