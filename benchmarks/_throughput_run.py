@@ -81,6 +81,7 @@ class Ask(Stage):
             language="English",
             most=3,
             name="",
+            by="",
             both=0,
         )
         answer = await ctx.chat.ask(prompt, Pairs, seed=ctx.seed(kind.id))
