@@ -93,7 +93,7 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "model": ("scirgen.stages.match.judge:ModelStrategy", "the generator judges the nearest sentences"),
     },
     "generation_strategy": {
-        "joint": ("scirgen.stages.generate.joint:JointStrategy", "all pairs of a type in one call"),
+        "joint": ("scirgen.stages.generate.joint:JointStrategy", "pairs of many types in one call"),
     },
     "release_format": {
         "parquet": ("scirgen.stages.release.formats.parquet:ParquetFormat", "one Parquet file per table", "release"),
