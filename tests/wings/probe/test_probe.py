@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 import scirgen
 import scirgen_bench
 from scirgen.api import Run, resolve_config, run_pipeline
-from scirgen.core.records import Dataset, Document
+from scirgen.core.records import Block, BlockKind, Dataset, Document
 from scirgen.core.registry import load_registry
 from scirgen.pipeline.observer import Observer
 from scirgen.pipeline.store import StoredResult
+from scirgen.stages.base import RunView
 from scirgen.stages.generate.further import with_further
 from scirgen.testing.replies import chat_completion
 from scirgen.testing.server import FakeServer
@@ -23,6 +25,7 @@ from scirgen_bench.honesty import refused, score_labels
 from scirgen_bench.qa import QASettings, run_qa
 from scirgen_bench.questions import questions_of_split
 from scirgen_probe.asking import ProbeReply
+from scirgen_probe.proving import Corpus
 from scirgen_probe.records import Nugget, Unanswerable
 from tests.support.questioning import make_context
 from tests.support.small_runs import answered
@@ -210,6 +213,27 @@ def test_nugget_recall_is_that_of_trec_rag(
 )
 def test_a_refusal_is_the_word_at_the_start(answer: str | None, refuses: bool) -> None:
     assert refused(answer) == refuses
+
+
+def test_a_listing_and_cells_of_a_table_are_searched_and_references_are_not() -> None:
+    pieces = {
+        "other": "8 Vienna 17.23468",
+        "table": "Tyrol 12.1",
+        "reference": "Roe, Vienna, 2001",
+        "paragraph": "Rain.",
+    }
+    text = "\n".join(pieces.values())
+    blocks = tuple(
+        Block(kind=BlockKind(kind), start=text.index(said), end=text.index(said) + len(said), page=1)
+        for kind, said in pieces.items()
+    )
+    document = Document(id="doc-1", paper_id="p-1", text=text, blocks=blocks)
+    run = SimpleNamespace(
+        datasets=lambda: (Dataset(id="d-1", title="Poverty"),), uses=lambda: {"d-1": ["p-1"]},
+        records=lambda stage, kind: iter((document,)),
+    )  # fmt: skip
+    found = " | ".join(Corpus(cast(RunView, run)).nearest("What is the poverty rate of Vienna?", "d-1"))
+    assert "17.23468" in found and "Tyrol" in found and "2001" not in found
 
 
 def test_without_the_section_the_call_stays_as_it_was() -> None:
