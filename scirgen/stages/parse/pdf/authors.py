@@ -28,8 +28,9 @@ _DEGREE = re.compile(
 _NO_NAME = re.compile(
     r"(?i)@|\b(?:\w*universi\w+|institut\w*|dep(?:artmen)?t|faculty|school|cent(?:re|er)|laborator\w+|college"
     r"|academy|hospital|ministry|agency|society|corporation|research|sciences?|article|open|access|paper|report|review"
-    r"|letter|table|fig(?:ure)?|contents|issue|volume|journal|version|editor|edited|received|accepted|published|correspond\w*|abstract|keywords?"
-    r"|key|points|supplement\w*|university|states|street|road|data|introduction|information|number|board|project|the|of|for|in|on)\b"
+    r"|letter|table|fig(?:ure)?|contents|issue|volume|journal|version|editor|edited|received|accepted|published"
+    r"|correspond\w*|abstract|keywords?|key|points|supplement\w*|states|street|road|data|introduction"
+    r"|information|number|board|project|the|of|for|in|on)\b"
 )
 _PRINTED = re.compile(r"[^\s—–-]")
 _LOWEST = 330  # points below the title
