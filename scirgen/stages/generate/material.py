@@ -21,8 +21,8 @@ _END = re.compile(r"[.!?。！？][\"'”’)\]]*$")
 _HAN = re.compile(r"[一-鿿]")
 _HAN_LANGUAGES = ("zh", "ja")
 _NAMED = re.compile(r"\b(?:(?:19|20)\d\d|(?=\w*[A-Z]\w*[A-Z0-9])[A-Za-z]\w+)\b", re.ASCII)
-_STUDY = re.compile(r"\b(?:et al\.?|[A-Z][\w'’-]+)\s?[,(]\s?(?:19|20)\d\d[a-z]?\b")
-"""A study by author and year, as "Mori et al. (2019)"."""
+_STUDY = re.compile(r"\b(?:et al\.?,?\s?\(?|[A-Z][\w'’-]+\s?\()(?:19|20)\d\d[a-z]?\b")
+"""A study by author and year, as "Mori et al. (2019)" or "Mori (2019)"; "Germany, 2005" is none."""
 _CONTEXT_WORD = re.compile(r"\b(?:[A-Z]\w{2,}|\w*\d\w*)\b", re.ASCII)
 _WORD = re.compile(r"\w+", re.ASCII)
 _NAMING_LINES = 2

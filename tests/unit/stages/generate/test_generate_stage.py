@@ -2,15 +2,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
 from scirgen.core.errors import ConfigError, ReplyTruncatedError
-from scirgen.core.records import Aspect, AspectCategory, Dataset, QAPair, Span
+from scirgen.core.records import Aspect, AspectCategory, Dataset, Document, Paper, QAPair, Span
 from scirgen.llm.base import Capabilities
 from scirgen.stages.base import WorkItem
 from scirgen.stages.generate.material import Line, Material
-from scirgen.stages.generate.stage import GenerateStage
+from scirgen.stages.generate.stage import GenerateStage, paper_parameters
 from scirgen.stages.generate.wishes import Asked, wishes
 from tests.support.questioning import ASPECTS, DATASET, SOURCES, STATEMENTS, FakeScope, make_context
 
@@ -170,6 +171,29 @@ async def test_joint_cites_the_line_that_holds_a_year_or_name_of_the_question():
     (kept,) = result.outputs
     assert [s.text.split()[0] for s in kept.evidence] == ["However,", "The"]
     assert "ERA5" in kept.evidence[1].text, "the year stands in the record, which the answer does not come from"
+
+
+def test_no_line_is_sought_for_the_year_of_a_study():
+    texts = ("Rain was summed in 2019.", "Gauges are sparse.")
+    spans = [Span(document_id="ds-1", start=40 * n, end=40 * n + len(t), text=t) for n, t in enumerate(texts)]
+    shown = Material(tuple(Line(n, s.text, s) for n, s in enumerate(spans, 1)), ())
+    assert shown.evidence("Why are gauges sparse in Mori et al. (2019)?", [2]) == (spans[1],)
+    assert shown.evidence("Why are gauges sparse in Norway, 2019?", [2]) == (spans[1], spans[0])
+
+
+async def test_joint_shows_who_made_the_record_and_who_wrote_the_paper():
+    made_by = DATASET.model_copy(update={"authors": ("Roe, B.", "Poe, C.", "Lee, A.", "Fay, D."), "year": 2020})
+    document = Document(id="doc-1", paper_id="10.1/p", text="Sparse gauges. Keiko Mori. Abstract.", blocks=())
+    paper = Paper(id="10.1/p", year=2019)
+    for known, start in (((), "Sparse gauges. Keiko Mori. Abstract. (2019)"), (("Mori, K.",), "Mori, K. (2019)")):
+        papers = (paper.model_copy(update={"authors": known}),)
+        more = paper_parameters(FakeScope({"parse": (document,), "collect": papers}), ASPECTS)
+        assert more["starts"] == {"10.1/p": start}
+        item = one("definition")
+        asked = replace(item, inputs=(made_by, *item.of(Aspect)), parameters={**item.parameters, **more})
+        _, chat = await run(asked, replying({"evidence": [1], "question": "What is rain?", "answer": "Water."}))
+        shown = calls(chat)[0].messages[-1][1]
+        assert start in shown and "made by Roe, B.; Poe, C.; Lee, A. (2020)" in shown
 
 
 async def test_joint_adds_no_line_where_the_cited_ones_say_it():
