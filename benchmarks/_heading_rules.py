@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scirgen.stages.parse.pdf.headings.features import NAMES
-from scirgen.stages.parse.pdf.headings.trees import Classifier, Forest
+from scirgen_pdf.headings.features import NAMES
+from scirgen_pdf.headings.trees import Classifier, Forest
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ one is trained on what the first says of papers left out of its training.
 
     python -m benchmarks.headings --data ../shared/data/papers ../shared/data/papers2 --write
 
-writes ``scirgen/stages/parse/pdf/headings/weights.json``.
+writes ``plugins/scirgen_pdf/headings/weights.json``.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from rapidfuzz import fuzz
 from benchmarks._papers import Truth, load_truths
 from benchmarks._truth_text import NEUTRAL, normal
 from scirgen.stages.parse.base import ParserOptions
-from scirgen.stages.parse.pdf.headings.candidates import Candidate, candidates
-from scirgen.stages.parse.pdf.headings.features import CONTEXT_NAMES, NAMES, context_rows, rows
-from scirgen.stages.parse.pdf.headings.trees import Classifier, read_classifier
-from scirgen.stages.parse.pdf.parser import read_layout
+from scirgen_pdf.headings.candidates import Candidate, candidates
+from scirgen_pdf.headings.features import CONTEXT_NAMES, NAMES, context_rows, rows
+from scirgen_pdf.headings.trees import Classifier, read_classifier
+from scirgen_pdf.parser import read_layout
 
-WEIGHTS = Path(__file__).parent.parent / "scirgen/stages/parse/pdf/headings/weights.json"
+WEIGHTS = Path(__file__).parent.parent / "plugins/scirgen_pdf/headings/weights.json"
 THRESHOLD = 0.55
 _ROUNDS = 120
 _SETTINGS = {

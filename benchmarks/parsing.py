@@ -36,10 +36,10 @@ from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.stages.parse.assemble import assemble
 from scirgen.stages.parse.base import ParserOptions
-from scirgen.stages.parse.pdf.headings.trees import Classifier
-from scirgen.stages.parse.pdf.parser import PyMuPDFParser
 from scirgen.stages.section.rules import HeadingRules, heading_runs
 from scirgen.stages.section.stage import fallback, label_by_rules
+from scirgen_pdf.headings.trees import Classifier
+from scirgen_pdf.parser import PyMuPDFParser
 
 Scores = dict[str, float | int | None]
 

@@ -46,7 +46,6 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "ckan": ("scirgen.stages.collect.catalogues.ckan:CkanSource", "any CKAN portal"),
     },
     "parser": {
-        "pymupdf": ("scirgen.stages.parse.pdf.parser:PyMuPDFParser", "PDF, by PyMuPDF", "pdf"),
         "grobid": ("scirgen.stages.parse.grobid:GrobidParser", "PDF, by a GROBID server", "grobid"),
         "text": ("scirgen.stages.parse.text:TextParser", "Markdown, plain text, JATS and TEI"),
     },

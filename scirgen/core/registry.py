@@ -62,8 +62,8 @@ kind."""
 
 
 OWN: Final = (
-    "scirgen", "scirgen_bench", "scirgen_embedded", "scirgen_geo", "scirgen_label", "scirgen_probe", "scirgen_scale",
-    "scirgen_services", "scirgen_tasks",
+    "scirgen", "scirgen_bench", "scirgen_embedded", "scirgen_geo", "scirgen_label", "scirgen_pdf", "scirgen_probe",
+    "scirgen_scale", "scirgen_services", "scirgen_tasks",
 )  # fmt: skip
 """Packages of this distribution: its tests load them, and their classes have versions that are raised by hand."""
 

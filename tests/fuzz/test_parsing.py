@@ -11,11 +11,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from scirgen.builtin import PLUGIN as BUILT_IN
 from scirgen.core.errors import PaperError
 from scirgen.stages.parse.base import ParsedPaper, ParserOptions
 from scirgen.stages.parse.process.pool import ParserPool
 from scirgen.stages.parse.sniff import sniff
+from scirgen_pdf import PLUGIN as PDF
 from tests.support.made_papers import made_pdf, real_pdfs
 
 pytest.importorskip("pymupdf")
@@ -33,7 +33,7 @@ CODES = {
     "unsupported",
     "too_large",
 }
-PLUGIN = next(p for p in BUILT_IN.provides if (p.kind, p.name) == ("parser", "pymupdf"))
+(PLUGIN,) = PDF.provides
 OPTIONS = ParserOptions(timeout_s=20, no_extract="parse")
 
 

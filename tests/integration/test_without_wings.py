@@ -18,7 +18,7 @@ from tests.support.small_runs import release_bytes, run_small
 ROOT = Path(__file__).parents[2]
 WINGS = (
     "scirgen_embedded", "scirgen_tasks", "scirgen_label", "scirgen_bench", "scirgen_probe", "scirgen_scale",
-    "scirgen_services",
+    "scirgen_services", "scirgen_pdf",
 )  # fmt: skip
 MATERIAL = ROOT / "tests" / "material" / "invented"
 
@@ -65,9 +65,11 @@ async def test_the_generator_works_without_the_wings(tmp_path: Path) -> None:
     site = tmp_path / "site"
     shutil.unpack_archive(wheel, site, "zip")
     assert not any((site / wing).exists() for wing in WINGS)
+    material = tmp_path / "material"
+    shutil.copytree(MATERIAL, material, ignore=shutil.ignore_patterns("*.pdf"))  # a wing reads PDFs
     async with FakeServer() as server:
         flags = {
-            "input": str(MATERIAL),
+            "input": str(material),
             "models.generator": f"openai:fake@{server.url}",
             "generate.types_without_paper": 1,
         }
@@ -81,7 +83,7 @@ async def test_the_generator_works_without_the_wings(tmp_path: Path) -> None:
         where, wings = json.loads(out.decode().splitlines()[-1])
         assert where.startswith(str(site)) and all(n.startswith("scirgen_geo") for n in wings)
         whole = {"filter__faithfulness": None, "limits__retries": None}
-        await run_small(server, MATERIAL, tmp_path / "whole", **whole)
+        await run_small(server, material, tmp_path / "whole", **whole)
     rows = {n: h for n, h in release_bytes(tmp_path / "alone").items() if n.endswith("jsonl")}
     assert rows == {n: h for n, h in release_bytes(tmp_path / "whole").items() if n.endswith("jsonl")}
 
@@ -105,6 +107,6 @@ async def test_a_run_imports_no_wing_that_it_does_not_use(tmp_path: Path) -> Non
     used = json.loads(out.decode().splitlines()[-1])
     wings = (
         "scirgen_bench.", "scirgen_embedded.", "scirgen_label.", "scirgen_tasks.", "scirgen_scale.",
-        "scirgen_services.",
+        "scirgen_services.", "scirgen_pdf.",
     )  # fmt: skip
     assert [n for n in used if n.startswith(wings) and not n.endswith(".settings")] == []

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from scirgen.core.records import BlockKind, PlacedLine
 
 LAYOUT_VERSION: Final = 13
-"""The version of `parse.pdf`. Raise it when a PDF gives another document: stage parse then reads the papers again."""
+"""The version of the layout analysis. Raise it when a PDF gives another document: stage parse then reads it again."""
 FileKind = Literal["pdf", "jats", "tei", "html", "latex", "text"]
 """The kind of a file, according to its content; see `sniff`."""
 

@@ -67,6 +67,7 @@ def _letters(text: str) -> str:
 
 _AUTO: dict[FileKind, str] = dict.fromkeys(get_args(FileKind), "text") | {"pdf": "pymupdf"}
 """The kind of a file -> the parser that ``auto`` takes."""
+_FOR_PDF = ("pymupdf", "grobid")
 _POOLS: weakref.WeakValueDictionary[tuple[int, int], ParserPool] = weakref.WeakValueDictionary()
 _OCR_SLOWNESS = 10
 """The factor by which a scanned page may take longer than one with a text layer."""
@@ -136,12 +137,12 @@ async def read_paper(path: Path, config: ParseConfig, registry: Registry, worker
         grobid_url=config.grobid_url,
         timeout_s=config.timeout_s * (_OCR_SLOWNESS if config.ocr else 1),
     )
-    by_kind = {kind: choose_parser(registry, config.parser, kind) for kind in _AUTO}
+    by_kind = {kind: parser for kind in _AUTO if (parser := choose_parser(registry, config.parser, kind)) is not None}
     own = await workers.parse(by_kind, path, options)
     if own.kind != "pdf" or not _both(config):
         return own
     try:
-        return better(own, await workers.parse(choose_parser(registry, "grobid", "pdf"), path, options))
+        return better(own, await workers.parse(registry.entries()["parser", "grobid"][1], path, options))
     except PaperError as error:
         if error.retryable:
             raise
@@ -152,8 +153,8 @@ def _both(config: ParseConfig) -> bool:
     return config.parser == "auto" and bool(config.grobid_url)
 
 
-def choose_parser(registry: Registry, wanted: str, kind: FileKind) -> Provided:
-    """The parser plugin for a file; it is imported in the worker process only.
+def choose_parser(registry: Registry, wanted: str, kind: FileKind) -> Provided | None:
+    """The parser plugin for a file; it is imported in the worker process only. None if no installed parser reads it.
 
     Text, LaTeX, HTML, JATS and TEI files are read by the ``text`` parser, unless a parser other than the two for PDF is
     set. Files that a plugin's parser does not declare (``reads``) are read as with ``auto``.
@@ -161,14 +162,15 @@ def choose_parser(registry: Registry, wanted: str, kind: FileKind) -> Provided:
     Raises:
         PluginError: no parser has that name.
     """
-    name = _AUTO[kind] if wanted == "auto" or (wanted in ("pymupdf", "grobid") and kind != "pdf") else wanted
-    entries = registry.entries()
-    if ("parser", name) not in entries:
-        raise PluginError(f"unknown parser {name!r}", hint=suggest(name, ["auto", *registry.names("parser")]))
-    if wanted == name and registry.provider("parser", name) != "scirgen":
-        reads = getattr(registry.get("parser", name), "reads", ())
-        name = name if kind in reads or not reads else _AUTO[kind]
-    return entries[("parser", name)][1]
+    name, entries = wanted, registry.entries()
+    if wanted == "auto" or (wanted in _FOR_PDF and kind != "pdf"):
+        name = _AUTO[kind]
+    elif ("parser", wanted) not in entries:
+        raise PluginError(f"unknown parser {wanted!r}", hint=suggest(wanted, ["auto", *registry.names("parser")]))
+    elif wanted not in _FOR_PDF and registry.provider("parser", wanted) != "scirgen":
+        reads = getattr(registry.get("parser", wanted), "reads", ())
+        name = wanted if kind in reads or not reads else _AUTO[kind]
+    return entries["parser", name][1] if ("parser", name) in entries else None
 
 
 def _orders(paper: Paper, sentences: Sequence[str], ctx: StageContext) -> Rejection:

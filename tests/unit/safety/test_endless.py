@@ -231,7 +231,7 @@ def test_runs_of_a_reply_are_bounded_however_it_is_written(run: str, ascii: bool
 
 
 IN_A_WORKER = (
-    "scirgen/stages/parse/pdf/",
+    "plugins/scirgen_pdf/",
     "scirgen/stages/parse/xml/",
     "scirgen/stages/parse/text.py",
     "scirgen/stages/parse/markup/",

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from scirgen.builtin import PLUGIN as BUILT_IN
 from scirgen.core.errors import InputError, PaperError, ScirgenError
 from scirgen.core.records import BlockKind
 from scirgen.stages.parse.base import ParsedBlock, ParsedPaper, ParserOptions
 from scirgen.stages.parse.process.pool import ParserPool
 from scirgen.stages.parse.process.worker import presentable
+from scirgen_pdf import PLUGIN as PDF
 
-PLUGIN = next(p for p in BUILT_IN.provides if (p.kind, p.name) == ("parser", "pymupdf"))
+(PLUGIN,) = PDF.provides
 OPTIONS = ParserOptions(timeout_s=30, no_extract="parse")
 CODES = {"no_text", "encrypted", "no_extract", "damaged", "not_a_pdf", "timeout", "memory", "unsupported", "too_large"}
 

@@ -86,6 +86,7 @@ def _block(block: ParsedBlock, text: str) -> ParsedBlock:
 _GRACE_S = 5.0
 _KEPT_SHARE = 0.5
 """A worker whose memory has grown by more than this share of the limit serves no other file."""
+_NO_PARSER = "Install a plugin that reads them, or give the papers as text, Markdown, JATS or TEI files."
 _MEMORY_SIGNS = ("malloc", "calloc", "realloc", "out of memory", "cannot allocate")
 
 
@@ -144,6 +145,8 @@ def _answer(parsers: Mapping[str, Parser | ScirgenError], request: dict[str, Any
     try:
         path, by_kind = Path(request["path"]), request["parsers"]
         kind = None if "" in by_kind else sniff(path)
+        if (kind or "") not in by_kind:
+            return _error(PluginError(f"no installed parser reads {kind} files", hint=_NO_PARSER))
         parser = parsers[by_kind[kind or ""]["target"]]
         if isinstance(parser, ScirgenError):
             return _error(parser)

@@ -1,0 +1,11 @@
+"""Layout analysis of PDFs: from placed spans to blocks. `parser` opens files; `analyse` has all steps in order."""
+
+from __future__ import annotations
+
+from scirgen import Plugin, Provided, __version__
+
+PLUGIN = Plugin(
+    "scirgen-pdf",
+    __version__,
+    (Provided("parser", "pymupdf", "scirgen_pdf.parser:PyMuPDFParser", "PDF, by PyMuPDF", "pdf"),),
+)

@@ -1,0 +1,168 @@
+"""Reads the authors' names from the lines below the title.
+
+Names are found by their typography: cells of a row in the first names' type, with raised marks as separators. The text
+of the paper is not changed. `frontmatter` reads the rest of the front matter.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, islice, pairwise, takewhile
+from typing import Any
+
+from scirgen_pdf.page.characters import composed
+
+_PARTICLE = r"(?:van|von|der|den|de|da|do|dos|das|del|della|di|du|la|le|ten|ter|zu|bin|ibn|al|el|y|e)"
+_WORD = r"(?:(?:d|l|al|el|O)['’-])?[^\W\d_a-z][^\W\d_]*(?:[.'’-]+[^\W\d_]+)*[.'’-]*"
+_NAME = re.compile(rf"(?:{_PARTICLE}\s+)*{_WORD}(?:\s+(?:{_PARTICLE}|{_WORD})){{1,5}}")
+_INITIALS = re.compile(r"(?:[^\W\d_a-z]\.[\s-]?){1,4}")
+_SEPARATOR = re.compile(r"[,;&|·•\x00]|(?<![^\s,;&\x00])(?:and|und|et|e|y)(?=\s)")
+_MARKS = re.compile(r"[\d*∗⁎†‡§¶#✉\u2070-\u209f\ue000-\uf8ff]+|\b\d{4}-\d{4}-\d{4}-\d{3}[\dX]\b|\([^()]{1,60}\)")
+_MARK = re.compile(r"(?:[\d*∗⁎†‡§¶#✉,\s]|ID|iD|\b[a-z]\b)+")
+_DEGREE = re.compile(
+    r"(?i)(?:ph\.?\s?d|m\.?\s?d|m\.?sc|b\.?sc|m\.?p\.?h|m\.?a|m\.?s|b\.?a|dr|prof|jr|rn|mba|dphil|d\.?sc"
+    r"|(?:senior |student )?(?:member|fellow)|ieee)\.?"
+)
+_NO_NAME = re.compile(
+    r"(?i)@|\b(?:\w*universi\w+|institut\w*|dep(?:artmen)?t|faculty|school|cent(?:re|er)|laborator\w+|college"
+    r"|academy|hospital|ministry|agency|society|corporation|research|sciences?|article|open|access|paper|report|review"
+    r"|letter|table|fig(?:ure)?|contents|issue|volume|journal|version|editor|edited|received|accepted|published"
+    r"|correspond\w*|abstract|keywords?|key|points|supplement\w*|states|street|road|data|introduction"
+    r"|information|number|board|project|the|of|for|in|on)\b"
+)
+_PRINTED = re.compile(r"[^\s—–-]")
+_LOWEST = 330  # points below the title
+_FIRST = 2  # texts in one type that may stand before the names: a date, the kind of the article
+_BLANK, _WIDE_BLANK = 0.12, 0.9  # ems between words, and between names
+_MOST = 2000  # spans of the names; a paper of a large collaboration has a thousand
+_LONGEST = 60  # characters of a name
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """A piece of a row between wide gaps. Marks in ``text`` are NUL."""
+
+    text: str
+    style: tuple[str, float]
+    box: tuple[float, float, float, float]
+
+
+def printed_authors(blocks: Sequence[dict[str, Any]], top: float, size: float, bottom: float | None) -> tuple[str, ...]:
+    """The names below a title.
+
+    Args:
+        blocks: the "dict" blocks of the title's page.
+        top: where the title ends, in points from the top of the page.
+        size: the title's type size, in points.
+        bottom: where the abstract begins; None if it is not below the title.
+    """
+    lowest = top + _LOWEST if bottom is None else bottom
+    inside = (s for s in _spans(blocks) if top - 0.3 * size < s["bbox"][1] and s["bbox"][3] < lowest + s["size"])
+    below = [c for c in _cells(islice(inside, _MOST)) if c.box[3] < lowest]
+    for style in dict.fromkeys(c.style for c in below if c.style[1] < 0.97 * size):
+        texts = _joined([c for c in below if c.style == style])
+        start = next((n for n, text in enumerate(texts[:_FIRST]) if _names(text)), None)
+        if start is not None:
+            lists = takewhile(lambda names: names is not None, map(_names, texts[start:]))
+            return tuple(dict.fromkeys(name for names in lists for name in names or ()))
+    return ()
+
+
+def _names(text: str) -> list[str] | None:
+    """The names in a text; None if one of its pieces is no name."""
+    text = _MARKS.sub("\0", text)
+    if _NO_NAME.search(text):
+        return None
+    pieces = [" ".join(p.split()).strip(" .:-–") for p in _SEPARATOR.split(text)]
+    found: list[str] = []
+    surname = ""
+    for piece, printed in ((p, p + ".") for p in pieces if p and not _DEGREE.fullmatch(p)):
+        if len(piece) <= _LONGEST and _NAME.fullmatch(piece) and not _INITIALS.fullmatch(printed):
+            found.append(piece)
+        elif surname and _INITIALS.fullmatch(printed):
+            found.append(f"{printed} {surname}")
+        elif not surname and " " not in piece and re.fullmatch(_WORD, piece):
+            surname = piece
+            continue
+        else:
+            return None
+        surname = ""
+    return None if surname else found
+
+
+def _joined(cells: Sequence[_Cell]) -> list[str]:
+    """The texts of the cells, those of one list of names joined: rows that follow closely, with separators in them."""
+    parts: list[list[_Cell]] = []
+    for cell in cells:
+        last = next((p for p in parts if _follows(p[-1], cell)), None)
+        parts.append([cell]) if last is None else last.append(cell)
+    texts: list[str] = []
+    for part in parts:
+        listed = any(_SEPARATOR.search(c.text) for c in part)
+        texts.append((" " if listed else "\0").join(c.text for c in part))
+    return texts
+
+
+def _follows(last: _Cell, cell: _Cell) -> bool:
+    """Tells whether a cell continues another: in its row, or in the row below it and over or under it."""
+    height = last.style[1]
+    same_row = abs(cell.box[3] - last.box[3]) < 0.4 * height
+    below = 0 < cell.box[3] - last.box[3] < 1.9 * height
+    overlap = min(last.box[2], cell.box[2]) - max(last.box[0], cell.box[0])
+    return (same_row and cell.box[0] - last.box[2] < 3.5 * height) or (below and overlap > 0)
+
+
+def _cells(spans: Iterable[dict[str, Any]]) -> list[_Cell]:
+    """The cells of the spans' rows, from the top."""
+    rows: list[list[dict[str, Any]]] = []
+    for span in sorted(spans, key=lambda s: -s["size"]):
+        row = next((r for r in rows if _in_row(r[0], span)), None)
+        rows.append([span]) if row is None else row.append(span)
+    found = [cell for row in rows for cell in _cut(sorted(row, key=lambda s: s["bbox"][0]))]
+    found.sort(key=lambda c: c.box[3])
+    steps = (b.box[3] - a.box[3] > 0.5 * min(a.style[1], b.style[1]) for a, b in pairwise(found))
+    numbers = accumulate(steps, initial=0)
+    return [c for _, c in sorted(zip(numbers, found, strict=False), key=lambda pair: (pair[0], pair[1].box[0]))]
+
+
+def _spans(blocks: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    for block in blocks:
+        for line in block.get("lines", ()):
+            if abs(line["dir"][1]) < 0.1:
+                yield from (s for s in line["spans"] if s["size"] > 0 and _PRINTED.search(s["text"]))
+
+
+def _in_row(base: dict[str, Any], span: dict[str, Any]) -> bool:
+    """Tells whether a span stands on the base line of a row, or is a mark raised above it."""
+    rise: float = (base["origin"][1] - span["origin"][1]) / base["size"]
+    return -0.25 < rise < (0.65 if span["size"] < 0.85 * base["size"] else 0.25)
+
+
+def _cut(row: Sequence[dict[str, Any]]) -> Iterator[_Cell]:
+    """Cut a row at wide gaps."""
+    piece: list[dict[str, Any]] = []
+    for span in row:
+        if piece and span["bbox"][0] - piece[-1]["bbox"][2] > 2 * max(s["size"] for s in piece[-3:]):
+            yield _cell(piece)
+            piece = []
+        piece.append(span)
+    if piece:
+        yield _cell(piece)
+
+
+def _cell(spans: Sequence[dict[str, Any]]) -> _Cell:
+    base = max(spans, key=lambda s: (round(s["size"]), len(s["text"])))
+    text, end = "", spans[0]["bbox"][0]
+    for span in spans:
+        small = span["size"] < 0.88 * base["size"]
+        raised = small and span["origin"][1] < base["origin"][1] - 0.1 * base["size"]
+        gap = (span["bbox"][0] - end) / base["size"]
+        text += "" if gap <= _BLANK else " " if gap <= _WIDE_BLANK else "\0"
+        text += "\0" if raised or (small and _MARK.fullmatch(span["text"].strip())) else span["text"]
+        end = span["bbox"][2]
+    boxes = [s["bbox"] for s in spans]
+    box = (boxes[0][0], min(b[1] for b in boxes), max(b[2] for b in boxes), base["origin"][1])
+    font = base["font"].split("+")[-1]
+    return _Cell(composed(" ".join(text.replace("\u202f", " ").split())), (font, round(base["size"] * 2) / 2), box)

@@ -1,0 +1,213 @@
+"""Makes blocks from groups: joins paragraphs across columns and pages, and rejoins hyphenated words."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+
+from scirgen.core.records import BlockKind, PlacedLine
+from scirgen.stages.parse.base import ParsedBlock
+from scirgen_pdf.page.lines import Line
+from scirgen_pdf.paragraphs import Group
+
+_FLOATS = frozenset({BlockKind.CAPTION, BlockKind.TABLE, BlockKind.FOOTNOTE, BlockKind.OTHER})
+_RUNS = frozenset({BlockKind.EQUATION, BlockKind.TABLE, BlockKind.OTHER})
+_ENDED = re.compile(r"[.!?:。！？：][\"'”’)\]\d,–]*$")
+_ABBREVIATED = re.compile(r"\b(?:et al|e\.g|i\.e|cf|vs|[Ff]igs?|[Ee]qs?|[Rr]efs?|[Tt]ab|[Ss]ect?|ca|approx|resp)\.$")
+_GOES_ON = re.compile(r"^[a-zà-ÿß-ÿ(\[,;&=+%°]|^\d")
+_MOST_BETWEEN = 12
+"""Paragraphs, such as footnotes, that may stand between the two halves of one."""
+_MOST_OF_LABEL = 7
+_SHORTEST_DISPLAY, _LONGEST_DISPLAY = 8, 400
+"""Characters; less is a torn index."""
+_SMALL = re.compile(r"^[a-zà-ÿ]")
+_HANGS = re.compile(
+    r"(?:,|\b(?:and|or|the|a|an|of|in|on|at|to|for|from|by|with|that|which|this|these|is|are|was|were|as|than|y|e|de|del|la|el|los|las|en|da|do|et|des|und|der|die))$"
+)
+_WORDS = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_HYPHENATED = re.compile(r"([^\W\d_]+)[-\u00ad]$")
+_KEEP = frozenset(
+    [
+        "non",
+        "self",
+        "well",
+        "high",
+        "low",
+        "long",
+        "short",
+        "mid",
+        "post",
+        "pre",
+        "multi",
+        "semi",
+        "quasi",
+        "half",
+        "full",
+        "cross",
+        "co",
+        "anti",
+        "ex",
+        "near",
+        "sub",
+        "inter",
+    ]
+)
+
+_SYLLABLES = frozenset(["co", "ex", "pre", "sub", "inter", "anti", "semi", "multi"])
+"""Those of them that are also plain syllables ("inter-ested"): a hyphen stays only before a word of the paper."""
+_LAST = frozenset(["based", "driven", "wide", "scale", "level", "specific", "free", "dimensional", "year", "step"])
+"""Second halves of compounds ("role-based"), which no syllable precedes."""
+
+
+class Vocabulary:
+    """The document's words, which distinguish a word that is broken at a line's end from a compound."""
+
+    def __init__(self, lines: Sequence[Line]) -> None:
+        self._words: Counter[str] = Counter()
+        broken = False
+        for line in lines:
+            words = _WORDS.findall(line.text.lower())[broken:]
+            broken = line.text.endswith("-")
+            self._words.update(words[:-1] if broken else words)
+
+    def glue(self, left: str, right: str) -> str:
+        """``left`` (ending in a hyphen) and ``right`` as printed in one line."""
+        match, head = _HYPHENATED.search(left), re.match(r"[^\W\d_]+", right)
+        if not match or not head:
+            return left + right
+        a, b = match.group(1).lower(), head.group().lower()
+        solid, compound = self._words[a + b], self._words[f"{a}-{b}"]
+        if not right[0].islower():
+            return left[:-1] + right if solid > compound else left + right  # a name with a capital inside: "openBUGS"
+        halves = self._words[b] > 0 if a in _SYLLABLES else a in _KEEP or b in _LAST
+        keep = compound > solid or (solid == 0 and compound == 0 and (halves or self._both(a, b)))
+        return left + right if keep else left[:-1] + right
+
+    def _both(self, a: str, b: str) -> bool:
+        """Tells whether both halves are words that the document often has elsewhere."""
+        return len(a) > 3 and len(b) > 3 and self._words[a] >= 3 and self._words[b] >= 2
+
+
+def blocks(groups: Sequence[Group], vocabulary: Vocabulary) -> list[ParsedBlock]:
+    """Blocks in reading order; figures and tables between two halves of a paragraph follow the paragraph."""
+    merged: list[tuple[Group, list[Line]]] = []
+    prose: list[int] = []  # of the paragraphs since the last heading or equation
+    for group in groups:
+        before = _continued(merged, prose, group) if group.kind is BlockKind.PARAGRAPH else None
+        led = before if before is not None else _leading(merged, prose, group)
+        if led is not None and _is_display(merged[led:], group):
+            for display, _ in merged[led + 1 :]:
+                display.kind = BlockKind.EQUATION
+        elif before is not None:
+            merged[before][1].extend(group.lines)
+            continue
+        runs_on = (group.kind in _RUNS and not group.markdown) or group.continued
+        if runs_on and merged and _same_run(merged[-1][0], group):
+            merged[-1][1].extend(group.lines)
+            continue
+        merged.append((group, list(group.lines)))
+        if group.kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM):
+            prose.append(len(merged) - 1)
+        elif group.kind not in _FLOATS:
+            prose = []
+    _mark_labels(merged)
+    return [_block(group, lines, vocabulary) for group, lines in merged]
+
+
+def _leading(merged: Sequence[tuple[Group, list[Line]]], prose: Sequence[int], group: Group) -> int | None:
+    """The last paragraph, if it ends in a colon and ``group`` goes on with a small letter."""
+    goes_on = group.kind is BlockKind.PARAGRAPH and _SMALL.match(group.text)
+    return prose[-1] if goes_on and prose and merged[prose[-1]][1][-1].text.endswith(":") else None
+
+
+def _is_display(since: Sequence[tuple[Group, list[Line]]], group: Group) -> bool:
+    """Tells that what stands between two halves of a sentence is a formula or a program set in the column, not a
+    float."""
+    (first, lines), *between = since
+    last = lines[-1]
+    length = sum(len(found.text) for found, _ in between)
+    whole = _SHORTEST_DISPLAY <= length <= _LONGEST_DISPLAY and not last.text.endswith("-")
+    return whole and all(
+        found.kind in (BlockKind.OTHER, BlockKind.TABLE)
+        and not found.markdown
+        and (found.page, found.region) == (last.page, first.region) == (group.page, group.region)
+        and last.y0 < found.lines[0].y0 < group.lines[0].y0
+        for found, _ in between
+    )
+
+
+def _mark_labels(merged: Sequence[tuple[Group, list[Line]]]) -> None:
+    """Mark as other text the single lines of a few words without an end that stand alone: names, dates, labels of
+    figures."""
+    for (group, lines), (below, _) in pairwise([*merged, (Group([], 0, 0, 0, kind=BlockKind.OTHER), [])]):
+        text = lines[0].text
+        alone = group.kind is BlockKind.PARAGRAPH and len(lines) == 1 and below.kind is not BlockKind.EQUATION
+        few = len(text.split()) <= _MOST_OF_LABEL and not _han(text[:1], text[-1:])
+        if alone and few and not _ENDED.search(text) and not _SMALL.match(text):
+            group.kind = BlockKind.OTHER
+
+
+def _same_run(before: Group, group: Group) -> bool:
+    return before.kind is group.kind and before.page == group.page and not before.markdown
+
+
+def _continued(merged: Sequence[tuple[Group, list[Line]]], prose: Sequence[int], group: Group) -> int | None:
+    """The earlier paragraph that ``group`` continues: the last one, or an unfinished one before notes and
+    affiliations."""
+    if prose and _continues(merged[prose[-1]], group):
+        return prose[-1]
+    for index in reversed(prose[-_MOST_BETWEEN:-1]):
+        first, lines = merged[index]
+        same = first.style.size == group.style.size and first.style.font == group.style.font
+        open_end = _HANGS.search(lines[-1].text) and not lines[-1].text.endswith(",")
+        begun = _SMALL.match(group.text) or open_end
+        if begun and same and group.page - lines[-1].page <= 1 and _continues(merged[index], group):
+            return index
+    return None
+
+
+def _continues(before: tuple[Group, list[Line]], group: Group) -> bool:
+    first, lines = before
+    end = lines[-1]
+    other_size = abs(first.style.size - group.style.size)
+    if other_size > 0.6 or first.style.bold != group.style.bold or (other_size > 0.3 and group.text[:1].isdigit()):
+        return False
+    text = end.text
+    moved = end.page != group.page or group.lines[0].y0 < end.y0 or group.region != first.region
+    lower = bool(_GOES_ON.match(group.text))
+    if text.endswith("-"):
+        return lower or moved or first.kind is BlockKind.LIST_ITEM
+    if _ENDED.search(text) and not _ABBREVIATED.search(text):
+        return False
+    if lower:
+        return True
+    full = end.x1 > first.x1 - 2.5 * end.size
+    hangs = bool(_HANGS.search(text)) and end.x1 - end.x0 > 0.6 * (first.x1 - first.x0)
+    at_edge = group.lines[0].x0 < group.x0 + 0.6 * end.size
+    if moved:
+        return (full or hangs) and at_edge
+    return full and group.above < 2.2 * end.size and first.style == group.style and (at_edge or text.endswith(","))
+
+
+def _block(group: Group, lines: Sequence[Line], vocabulary: Vocabulary) -> ParsedBlock:
+    if group.markdown:
+        place = PlacedLine(start=0, page=group.page, bbox=group.lines[0].box)
+        return ParsedBlock(kind=group.kind, text=group.markdown, lines=(place,))
+    text = ""
+    placed: list[PlacedLine] = []
+    for line in lines:
+        if text.endswith("-") or text.endswith("\u00ad"):
+            text = vocabulary.glue(text, line.text)
+            start = len(text) - len(line.text)
+        else:
+            text = f"{text} {line.text}" if text and not _han(text[-1], line.text[:1]) else text + line.text
+            start = len(text) - len(line.text)
+        placed.append(PlacedLine(start=start, page=line.page, bbox=line.box))
+    return ParsedBlock(kind=group.kind, text=text, lines=tuple(placed), level=group.level)
+
+
+def _han(a: str, b: str) -> bool:
+    """Chinese text has no blanks between lines."""
+    return "一" <= a <= "鿿" and "一" <= b <= "鿿"

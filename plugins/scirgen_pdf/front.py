@@ -1,0 +1,412 @@
+"""Finds the front matter: title, abstract, and the start of the body."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from rapidfuzz import fuzz
+
+from scirgen.core.records import BlockKind
+from scirgen.stages.parse.terms import ABSTRACT_LANGUAGE, DEPTH, KEYWORDS, kind_of_heading, plain
+from scirgen_pdf.classify import is_publishers
+from scirgen_pdf.page.lines import Style
+from scirgen_pdf.paragraphs import Group, split
+
+_RUN_IN = re.compile(
+    r"^(?P<label>a\s?b\s?s\s?t\s?r\s?a\s?c\s?t|summary|resumo|r\s?e\s?s\s?u\s?m\s?e\s?n|r[ée]sum[ée]|sommaire|zusammenfassung|kurzfassung|abstrakt|souhrn|riassunto"
+    r"|sommario|摘\s*要)(?:\b|(?<=要))\s*(?P<mark>[.:：—–|-]+)?\s*",
+    re.I,
+)
+_OTHER_RUN_IN = re.compile(
+    r"^(?:plain[- ]language summary|key points|highlights|significance statement|graphical abstract)\b", re.I
+)
+_MIN_ABSTRACT = 300
+_LABELLED_KEYWORDS = re.compile(r"[A-ZÀ-Þ\u4e00-\u9fff][^.]{1,40}?[:：—–]")
+_DOI_LINE = re.compile(r"\bdoi:\s*10\.\d|https?://doi\.org/10\.", re.I)
+_PARTS = re.compile(
+    r"^(?:background|context|purpose|aims?|objectives?|introduction|importance|methods?|design|setting"
+    r"|participants|materials? and methods|results?|findings"
+    r"|conclusions?|interpretation|significance|data sources|main outcomes?.*|antecedentes|objetivos?|metodos"
+    r"|resultados|conclusion(?:es)?|introducao|conclusao)$"
+)
+_COPYRIGHT = re.compile(
+    r"(?<=[.!?)])\s+(?:(?:©|\(c\)|copyright|&)\s*)+(?:19|20)\d\d\b[^.]{0,60}(?:\.\s?[^.]{0,60}){0,4}\.?\s*$", re.I
+)
+_COVER = re.compile(
+    r"unedited manuscript|^accepted manuscript|^journal pre-?proof|accepted manuscript version|^(?:to|pour"
+    r"|para) cit(?:e|er|ar) (?:this|cet|cette|este)"
+    r"|\bhal is a multi-?disciplinary|this is the (?:author'?s?|accepted|peer[- ]reviewed)[^.]{0,40}version"
+    r"|full terms (?:&|and) conditions of access"
+    r"|see discussions, stats|jstor is a not-for-profit|this article was downloaded by"
+    r"|view the article online for updates|this version is available at",
+    re.I,
+)
+_TITLE_LABEL = re.compile(
+    r"^(?:(?i:(?:article )?title|t[íi]tulo|titre|titel)\s*[:：]\s*|OPEN(?: ACCESS)?\s+(?=[A-ZÀ-Þ][a-zà-ÿ]))"
+)
+_VERSION_NOTE = re.compile(r"\s*\[v(?:ersion)?\s?\d+\s?[;:,][^\]]*\]$", re.I)
+_OWN_TITLE = re.compile(r"^\((?:[^()]|\([^()]*\)){30,400}\)[.:]?\s+(?=[A-ZÀ-Þ])")
+
+
+@dataclass
+class Front:
+    """The front matter. ``body_start``: index of the first group after it."""
+
+    title: str = ""
+    abstract: list[Group] = field(default_factory=list)
+    body_start: int = 0
+
+
+def read_front(groups: list[Group], body: Style, known_title: str, language: str) -> Front:
+    """Find title and abstract among the first two pages' groups and set the kinds of what precedes the body.
+
+    A publisher's or a repository's cover page before them is neither.
+    """
+    cover = _cover(groups, body)
+    for group in groups[:cover]:
+        group.kind = BlockKind.OTHER
+    paper = groups[cover:]
+    front = _read_front(paper, body, known_title, language)
+    groups[cover:] = paper
+    front.body_start += cover
+    return front
+
+
+def _cover(groups: Sequence[Group], body: Style) -> int:
+    """Counts the groups on a cover page: it says so, has no abstract or introduction, and the next page repeats
+    its title.
+
+    A title is larger than the body, or bold; a running head that repeats it is not.
+    """
+    first = [g for g in groups if g.page == groups[0].page] if groups else []
+    if not any(_COVER.search(g.text) for g in first):
+        return 0
+    if any(kind_of_heading(g.text) in ("abstract", "main") or _RUN_IN.match(g.text) for g in first):
+        return 0
+    names = [plain(g.text) for g in first if len(g.text.split()) >= 3]
+    following = [
+        plain(strip_title_label(g.text))
+        for g in groups[len(first) : len(first) + 12]
+        if g.style.size > body.size + 0.4 or (g.style.bold and not body.bold and g.style.size >= body.size)
+    ]
+    return len(first) if any(fuzz.ratio(a, b) > 85 for a in names for b in following if len(b) > 15) else 0
+
+
+def _read_front(groups: list[Group], body: Style, known_title: str, language: str) -> Front:
+    front = Front()
+    head = [i for i, g in enumerate(groups) if g.page <= groups[0].page + 1] if groups else []
+    if not head:
+        return front
+    title = _title(groups, head, body, known_title)
+    if title is not None:
+        title = _with_its_other_lines(groups, title)
+        head = [i for i, g in enumerate(groups) if g.page <= groups[0].page + 1]
+        groups[title].kind = BlockKind.TITLE
+        front.title = strip_title_label(groups[title].text)
+    labelled = _labelled(groups, head)
+    intro = next((i for i in head if kind_of_heading(groups[i].text) == "main" and i > (title or 0)), None)
+    if labelled:
+        chosen = _choose(groups, labelled, language)
+        _detach_label(groups, chosen)
+        front.abstract = _extent(groups, chosen, body)
+        front.body_start = max(groups.index(g) for g in front.abstract) + 1 if front.abstract else chosen + 1
+    if not front.abstract and not (labelled and intro == front.body_start):
+        near = [i for i, g in enumerate(groups) if title is not None and i > title and g.page <= groups[0].page + 2]
+        intro = next((i for i in near if _opens_body(groups[i])), intro)  # the abstract may have a page of its own
+        front.abstract = (
+            _unlabelled(groups, head, title, intro, body) or _before(groups, head, title, intro, body) or []
+        )
+        if front.abstract:
+            front.body_start = groups.index(front.abstract[-1]) + 1
+        elif not labelled:
+            prose = _first_prose(groups, head, title, body)
+            front.body_start = prose if intro is None else min(prose, intro)
+    _mark_rest(groups, front, title, body)
+    return front
+
+
+def _title(groups: list[Group], head: Sequence[int], body: Style, known: str) -> int | None:
+    first = [i for i in head if groups[i].page == groups[0].page and 8 <= len(groups[i].text) <= 400]
+    wanted = plain(known)
+    if len(wanted) > 15:
+        for i in first:
+            if fuzz.ratio(plain(strip_title_label(groups[i].text)), wanted) > 85:
+                return i
+    usable = [
+        i
+        for i in first
+        if groups[i].style.size >= body.size + 1.5
+        and len(groups[i].text.split()) >= 2
+        and not kind_of_heading(groups[i].text)
+    ]
+    return max(usable, key=lambda i: (groups[i].style.size, len(groups[i].text)), default=None)
+
+
+def _with_its_other_lines(groups: list[Group], title: int) -> int:
+    """Take into the title the lines above and below that are as large: a title's lines may stand apart, or be scanned
+    unevenly."""
+    whole = groups[title]
+    while (part := next((g for g in groups if _continues(whole, g)), None)) is not None:
+        whole.lines = sorted([*whole.lines, *part.lines], key=lambda line: line.y0)
+        whole.settle()
+        groups[:] = [g for g in groups if g is not part]
+    return groups.index(whole)
+
+
+def _continues(title: Group, group: Group) -> bool:
+    if group is title or group.page != title.page or len(title.text + group.text) > 400:
+        return False
+    # Above the title, a word says what the paper is: "Letter".
+    same = group.style == title.style and group.lines[0].y0 > title.lines[-1].y0
+    if kind_of_heading(group.text) and not (same and kind_of_heading(group.text) == "main"):
+        return False
+    size = title.style.size
+    overlap = min(_x1(title), _x1(group)) - max(_x0(title), _x0(group))
+    gap = max(group.lines[0].y0 - title.lines[-1].y1, title.lines[0].y0 - group.lines[-1].y1)
+    return (
+        abs(group.style.size - size) <= 0.12 * size
+        and group.style.bold == title.style.bold
+        and -0.3 * size < gap < 0.9 * size
+        and overlap > 0.5 * min(_x1(title) - _x0(title), _x1(group) - _x0(group))
+        and (same or len(group.text.split()) >= 2)
+    )
+
+
+def _x0(group: Group) -> float:
+    return min(line.x0 for line in group.lines)
+
+
+def _x1(group: Group) -> float:
+    return max(line.x1 for line in group.lines)
+
+
+def _labelled(groups: list[Group], head: Sequence[int]) -> dict[int, str]:
+    """Index of each group that is, or begins with, a label of an abstract -> the label."""
+    found: dict[int, str] = {}
+    for i in head:
+        text = groups[i].text
+        if kind_of_heading(text) == "abstract":
+            repeated = i + 1 < len(groups) and plain(groups[i + 1].text) == plain(text)  # a running head above it
+            found |= {} if repeated else {i: plain(text)}
+            continue
+        match = _RUN_IN.match(text)
+        if match and len(text) > _MIN_ABSTRACT / 2:
+            runs = groups[i].lines[0].runs
+            set_off = (
+                match.group("mark") or match.group("label").isupper() or runs[0].style != groups[i].lines[-1].style
+            )
+            if set_off:
+                found[i] = plain(match.group("label"))
+    return found
+
+
+def _choose(groups: list[Group], labelled: dict[int, str], language: str) -> int:
+    """The abstract in the paper's language, else the first."""
+    same = [i for i, label in labelled.items() if ABSTRACT_LANGUAGE.get(label) == language]
+    return (same or list(labelled))[0]
+
+
+def _detach_label(groups: list[Group], index: int) -> None:
+    """Make the label of a run-in abstract a heading of its own."""
+    match = _RUN_IN.match(groups[index].text)
+    if match and len(groups[index].text) > 40:
+        label, rest = split(groups[index], match.end())
+        if rest.lines and label.lines:
+            label.kind, label.level = BlockKind.HEADING, 1
+            groups[index : index + 1] = [label, rest]
+
+
+def _extent(groups: list[Group], start: int, body: Style) -> list[Group]:
+    """The groups of the abstract that begins (with its label) at ``start``."""
+    taken: list[Group] = []
+    label = groups[start]
+    for index in range(start + 1, len(groups)):
+        group = groups[index]
+        if group.page > label.page + 1 or _ends_abstract(groups, index):
+            break
+        if group.kind not in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM) or (
+            is_publishers(group.text) and len(group.text) < 400
+        ):
+            continue
+        if taken and (_other_setting(taken[-1], group) or _RUN_IN.match(group.text)):
+            break
+        whole = len(group.lines)
+        _cut_at_keywords(groups, index)
+        taken.append(groups[index])
+        if len(groups[index].lines) < whole or sum(len(g.text) for g in taken) > 6000:
+            break
+    return taken
+
+
+def _ends_abstract(groups: Sequence[Group], index: int) -> bool:
+    """Tells whether a heading, the keywords or another kind of summary begins here; a structured abstract's own labels
+    do
+    not end it."""
+    text = groups[index].text
+    if KEYWORDS.match(text) or _OTHER_RUN_IN.match(text):
+        return True
+    name = plain(text)
+    if _PARTS.match(name) and not DEPTH.match(text):
+        later = [plain(g.text) for g in groups[index + 1 : index + 25] if g.page <= groups[index].page + 1]
+        return name == "introduction" or not ({"introduction", "introducao", "introduccion", name} & set(later))
+    return bool(kind_of_heading(text)) or bool(DEPTH.match(text) and len(text) < 80)
+
+
+def _cut_at_keywords(groups: list[Group], index: int) -> None:
+    """Make what follows the abstract in one group (citation, keywords) a group of its own."""
+    for number, line in enumerate(groups[index].lines):
+        keywords = (
+            KEYWORDS.match(line.text)
+            and line.text[0] != line.text[0].lower()
+            and re.search(r"^.{4,40}?[:：.—–]", line.text)
+        )
+        if number and (keywords or (_DOI_LINE.search(line.text) and len(line.text) < 120)):
+            rest = replace(groups[index], lines=groups[index].lines[number:], kind=BlockKind.OTHER).settle()
+            groups[index].lines = groups[index].lines[:number]
+            groups[index].settle()
+            groups.insert(index + 1, rest)
+            return
+
+
+def _opens_body(group: Group) -> bool:
+    """Tells whether a group is the first heading of the body: an introduction, or one numbered 1 or I."""
+    name = plain(group.text)
+    numbered = re.match(r"^\s*(?:1|I|一)[.、:\s]", group.text) and len(group.text) < 90 and group.share > 0.5
+    return (name.startswith(("introduc", "引言", "einleitung", "einfuhrung")) and len(name) < 40) or bool(numbered)
+
+
+def _before(
+    groups: list[Group], head: Sequence[int], title: int | None, intro: int | None, body: Style
+) -> list[Group] | None:
+    """The last prose between title and introduction, where nothing but its place shows that it is the abstract."""
+    if intro is None:
+        return None
+    after = -1 if title is None else title
+    prose = [
+        i for i in head if after < i < intro and groups[i].kind is BlockKind.PARAGRAPH and _is_prose(groups[i].text)
+    ]
+    if not prose or intro - prose[-1] > 6:
+        return None
+    taken = [prose[-1]]
+    while taken[0] - 1 in prose and not _other_setting(groups[taken[0] - 1], groups[taken[0]]):
+        taken.insert(0, taken[0] - 1)
+    found = [groups[i] for i in taken]
+    if len(found) > 3 and all(abs(g.style.size - body.size) < 0.4 and g.style.font == body.font for g in found):
+        return None  # an introduction without a heading
+    return found if sum(len(g.text) for g in found) >= _MIN_ABSTRACT else None
+
+
+def _is_prose(text: str) -> bool:
+    """Tells whether a text is sentences, not affiliations, dates or a licence."""
+    words = re.findall(r"[^\W\d_]+", text)
+    if len(words) < 30 or (is_publishers(text) and len(text) < 400):
+        return False
+    return sum(w[0].isupper() for w in words) < 0.3 * len(words) and len(re.findall(r"[a-z)]\. ", text)) >= 1
+
+
+def _other_setting(last: Group, group: Group) -> bool:
+    """Tells whether a group no longer looks like the abstract: another type or another column width."""
+    return (
+        abs(last.style.size - group.style.size) > 0.4
+        or last.style.font != group.style.font
+        or abs((last.x1 - last.x0) - (group.x1 - group.x0)) > 0.25 * (last.x1 - last.x0)
+        or last.style.bold != group.style.bold
+    )
+
+
+def _unlabelled(
+    groups: list[Group], head: Sequence[int], title: int | None, intro: int | None, body: Style
+) -> list[Group] | None:
+    """A first long paragraph that is set apart from the body (larger, other type, or alone across the columns)."""
+    if title is None:
+        return None
+    for i in head:
+        group = groups[i]
+        if i <= title or group.page != groups[title].page or (intro is not None and i > intro):
+            continue
+        if len(group.text) < _MIN_ABSTRACT or group.kind is not BlockKind.PARAGRAPH or not _is_prose(group.text):
+            continue
+        set_apart = (
+            abs(group.style.size - body.size) >= 0.5
+            or group.style.bold != body.bold
+            or group.style.font != body.font
+            or (group.x1 - group.x0) > 1.6 * _usual_width(groups)
+        )
+        return [group, *_further_parts(groups, i)] if set_apart else None
+    return None
+
+
+def _further_parts(groups: list[Group], first: int) -> list[Group]:
+    """The parts of a structured abstract ("Methods: ...", "Results: ...") that follow its first one in the same
+    setting."""
+    taken: list[Group] = []
+    for group in groups[first + 1 : first + 12]:
+        label = re.match(r"^([^.:]{3,40})[.:]\s", group.text)
+        if group.kind is not BlockKind.PARAGRAPH or abs(group.style.size - groups[first].style.size) > 0.4:
+            continue
+        if not label or not _PARTS.match(plain(label.group(1))):
+            break
+        taken.append(group)
+    return taken
+
+
+def _usual_width(groups: Sequence[Group]) -> float:
+    widths = sorted(g.x1 - g.x0 for g in groups if len(g.text) > 200)
+    return widths[len(widths) // 2] if widths else 1e9
+
+
+def _first_prose(groups: list[Group], head: Sequence[int], title: int | None, body: Style) -> int:
+    after = (title + 1) if title is not None else 0
+    for i in head:
+        if i < after:
+            continue
+        group = groups[i]
+        same = abs(group.style.size - body.size) < 0.6 and group.style.font == body.font
+        if kind_of_heading(group.text) or (same and len(group.text) > 150 and not is_publishers(group.text)):
+            return i if not (i > after and groups[i - 1].style != body and len(groups[i - 1].text) < 80) else i - 1
+    return after
+
+
+def _mark_rest(groups: list[Group], front: Front, title: int | None, body: Style) -> None:
+    inside = {id(g) for g in front.abstract}
+    for i, group in enumerate(groups[: front.body_start]):
+        if id(group) in inside or i == title:
+            continue
+        name = kind_of_heading(group.text)
+        beside = bool(front.abstract) and abs(group.lines[0].x0 - front.abstract[0].lines[0].x0) < 30
+        if (name in ("abstract", "main") or (name == "other_abstract" and beside)) and len(group.text) < 60:
+            group.kind, group.level = BlockKind.HEADING, 1
+        elif group.kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM):
+            group.kind = BlockKind.OTHER
+    for group in groups[front.body_start :]:
+        if group.page > groups[0].page and _is_running_title(group, front.title):
+            group.kind = BlockKind.OTHER
+        if (
+            group.kind is BlockKind.PARAGRAPH
+            and group.page <= groups[0].page + 1
+            and _LABELLED_KEYWORDS.match(group.text)
+        ):
+            group.kind = BlockKind.OTHER if KEYWORDS.match(group.text) else group.kind
+        if group.page > groups[0].page:
+            continue
+        if group.kind is BlockKind.PARAGRAPH and group.style.size < body.size - 0.4 and is_publishers(group.text):
+            group.kind = BlockKind.OTHER
+
+
+def _is_running_title(group: Group, title: str) -> bool:
+    """Tells whether a line at the top of a page is the paper's title."""
+    top = group.kind is BlockKind.PARAGRAPH and len(group.lines) == 1 and group.lines[0].y1 < 90
+    return top and len(title) > 15 and fuzz.ratio(plain(group.text), plain(title)) > 92
+
+
+def strip_title_label(text: str) -> str:
+    """Remove what is not the title: the word "Title" or "OPEN" before it, a note on version and reviews behind it."""
+    return _VERSION_NOTE.sub("", _TITLE_LABEL.sub("", text))
+
+
+def strip_label(text: str) -> str:
+    """The abstract's text without its label, the paper's title in brackets and the publisher's copyright behind it."""
+    text = _RUN_IN.sub("", text, count=1) if _RUN_IN.match(text) else text
+    return _COPYRIGHT.sub("", _OWN_TITLE.sub("", text, count=1))

@@ -1,0 +1,392 @@
+"""Lines of a PDF page with their typography, made from PyMuPDF's spans. See the other modules for what the lines
+mean."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+from scirgen.core.records import Box
+from scirgen_pdf.page.characters import begins_with_accent, composed, ends_in_accent
+
+LIGATURES: Final = str.maketrans({
+    "ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "ft", "ﬆ": "st", "\u00a0": " ", "\u2010": "-",
+    "\u2011": "-",
+})  # fmt: skip
+_INVISIBLE = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f\u200b-\u200f\u2028-\u202f\u2060\ufeff\ufffe\uffff\ud800-\udfff\ue000-\uf8ff]"
+)
+UNKNOWN: Final = re.compile(r"[\x01-\x08\x0b\x0c\x0e-\x1f\ue000-\uf8ff\ufffd]")
+"""Signs that a PDF does not name."""
+_BEFORE_A_NUMBER = frozenset("0123456789^ (=<>~≈≤≥±×,;–-")
+_EXPONENT = re.compile(r"[−–‒+-]?(?:\ufffd|\d)|[−–‒-]$")
+_BOLD = re.compile(
+    r"bold|black|heavy|semibold|demi|[-.,]b(?:d|i|o)?$|cmbx|cmssbx|-bx|medi$|\.b(?:i)?$|sfbx|nimbus\w*-medi", re.I
+)
+_ITALIC = re.compile(r"ital|obliq|[-.](?:it|i|bi|ri)$|cmti|cmmi|slant|sfti", re.I)
+_MATH = re.compile(r"cmmi|cmsy|cmex|msam|msbm|math|symbol|mtsy|mtmi|mtex|rmtmi|stix.*math|eufm|mt-?extra|mth", re.I)
+_SUBSETTED = re.compile(r"ff|fi|fl|ffi|ffl|[–—−\-°′’“”\d.,]{1,3}")
+_CITATION = re.compile(r"^[\s\d,;–—\-−]*\d[\s\d,;–—\-−]*$")
+_BLACKEST: Final = 0x30  # printers' black in a PDF's colours is #231f20
+_SPACED = re.compile(r"[^\W\d_](?: [^\W\d_]){4,}(?: {2,}[^\W\d_](?: [^\W\d_])+)*")  # "A B S T R A C T"
+_SPACE_WITHIN = re.compile(r"(?<! ) (?! )")
+_CITED = re.compile(r"(?:[a-zà-ÿ]{4}|\b[A-Z]{2,}s|[.,;:)\]”\"’']|\b(?:19\d\d|20[0-3]\d)|\d\.\d+\.\d+)\s*$")
+"""Text behind which a raised number cites: a word, the plural of an acronym, a sign, a year, or a program's version."""
+_MARK = re.compile(r"[\s\d,;–—−-]+")
+_SEVERAL_CITED = re.compile(r"\s*\d{1,3}(?:\s*[,;–—−-]\s*\d{1,3})*\s*[,;]?\s*")
+_WORD_END = re.compile(r"[^\W\d_]{2}\s*$")
+_SOFT_HYPHEN = re.compile(r"\u00ad+(?=[^\s\u00ad])")
+"""A soft hyphen inside a line: no word is broken there."""
+
+
+class Style(NamedTuple):
+    """The typography that distinguishes headings from body text. ``size`` in half points."""
+
+    font: str
+    size: float
+    bold: bool
+    italic: bool
+    colour: int = 0
+
+
+@dataclass(slots=True)
+class Run:
+    """A piece of a line in one style."""
+
+    text: str
+    style: Style
+    raised: bool = False
+    x0: float = 0.0
+
+
+@dataclass(slots=True)
+class Line:
+    """A printed line, or a piece of one between wide gaps."""
+
+    page: int
+    box: Box
+    runs: list[Run]
+    block: int
+    text: str = ""
+    style: Style = field(default_factory=lambda: Style("", 0, False, False))
+    share: float = 1.0
+    math: float = 0.0
+    cells: int = 1
+
+    x0: float = field(init=False)
+    y0: float = field(init=False)
+    x1: float = field(init=False)
+    y1: float = field(init=False)
+    middle: float = field(init=False)  # the vertical one
+
+    def __post_init__(self) -> None:
+        self.x0, self.y0, self.x1, self.y1 = self.box
+        self.middle = (self.y0 + self.y1) / 2
+
+    @property
+    def size(self) -> float:
+        """The size of most of its characters, in points."""
+        return self.style.size
+
+    def cut(self, length: int) -> tuple[Line, Line]:
+        """The line cut after ``length`` characters of its text; the place on the page is estimated from the lengths."""
+        at = self.x0 + (self.x1 - self.x0) * length / max(1, len(self.text))
+        halves: tuple[list[Run], list[Run]] = ([], [])
+        left = length
+        for run in self.runs:
+            text = run.text.lstrip() if not halves[0] else run.text
+            first, second = text[: max(0, left)], text[max(0, left) :]
+            if first:
+                halves[0].append(Run(first, run.style, run.raised))
+            if second:
+                halves[1].append(Run(second, run.style, run.raised))
+            left -= len(text)
+        boxes = ((self.x0, self.y0, round(at, 2), self.y1), (round(at, 2), self.y0, self.x1, self.y1))
+        first_line, second_line = (
+            Line(self.page, box, runs, self.block).settle() for box, runs in zip(boxes, halves, strict=True)
+        )
+        return first_line, second_line
+
+    def settle(self) -> Line:
+        """Derive text and typography from the runs."""
+        self.text = re.sub(r"\s+", " ", "".join(r.text for r in self.runs)).strip()
+        weights: Counter[Style] = Counter()
+        math = total = 0
+        for run in self.runs:
+            n = printed(run.text)
+            total += n
+            math += n if is_math(run.style.font) else 0
+            if not run.raised:
+                weights[run.style] += n
+        if weights:
+            self.style, most = weights.most_common(1)[0]
+            self.share = most / max(1, sum(weights.values()))
+        elif self.runs:
+            self.style = self.runs[0].style
+        self.math = math / max(1, total)
+        self._open_small_capitals(weights)
+        return self
+
+    def _open_small_capitals(self, weights: Counter[Style]) -> None:
+        """Small capitals count as the size of their full capitals: "I. INTRODUCTION" in 10 and 8 points is 10."""
+        if len(weights) < 2 or self.share > 0.97 or not self.text.isupper():
+            return
+        same = [
+            s for s in weights if (s.font, s.bold, s.italic) == (self.style.font, self.style.bold, self.style.italic)
+        ]
+        largest = max(same, key=lambda s: s.size)
+        if 0.65 * largest.size <= self.style.size < 0.9 * largest.size:
+            self.style, self.share = largest, sum(weights[s] for s in same) / max(1, sum(weights.values()))
+            for run in self.runs:
+                run.style = largest if run.style in same else run.style
+
+
+def page_lines(blocks: Iterable[dict[str, Any]], page: int) -> list[Line]:
+    """Lines of one page (1-based number) from ``page.get_text("dict")["blocks"]``; only upright text."""
+    found: list[Line] = []
+    for number, block in enumerate(blocks):
+        lines = [line for raw in block.get("lines", ()) if (line := _line(raw, page, number)) is not None]
+        found += _stitched(lines)
+    return with_drop_capitals(
+        with_scripts_inside([line.settle() for line in found if any(r.text.strip() for r in line.runs)])
+    )
+
+
+def with_drop_capitals(lines: list[Line]) -> list[Line]:
+    """The lines, with each drop capital put before the line that it begins, which is beside its top."""
+    capitals = [line for line in lines if len(line.text) == 1 and line.text.isupper()]
+    for capital in capitals:
+        beside = [
+            line
+            for line in lines
+            if line.size < 0.6 * capital.size
+            and -2 < line.x0 - capital.x1 < 0.6 * capital.size
+            and capital.y0 - 0.3 * capital.size < line.middle < capital.y1
+        ]
+        if len(beside) >= 2:
+            first = min(beside, key=lambda line: line.middle)
+            glue = "" if first.text[:1].islower() or first.text[1:2].isupper() or first.text[1:2] == " " else " "
+            letter = Run(capital.text + glue, first.runs[0].style, x0=capital.x0)
+            place = lines.index(first)
+            box = (capital.x0, first.y0, first.x1, first.y1)
+            lines[place] = Line(first.page, box, [letter, *first.runs], first.block).settle()
+            lines = [line for line in lines if line is not capital]
+    return lines
+
+
+def with_scripts_inside(lines: list[Line]) -> list[Line]:
+    """The lines, with separate indices and exponents ("3" of CO3) put back into their lines."""
+    small = [line for line in lines if len(line.text) <= 6 and " " not in line.text]
+    if not small:
+        return lines
+    inside: set[int] = set()
+    for piece in small:
+        for line in lines:
+            if (
+                line.y1 < piece.y0
+                or line.y0 > piece.y1
+                or line is piece
+                or id(line) in inside
+                or not _holds(line, piece)
+            ):
+                continue
+            at = next((i for i, run in enumerate(line.runs) if run.x0 > piece.x0 + 0.5), len(line.runs))
+            high = piece.middle < line.middle and at > 0
+            mark = "^" if high and _is_exponent(piece.text, piece.size, line.runs[at - 1]) else ""
+            first, *others = piece.runs
+            line.runs[at:at] = [replace(run, raised=True) for run in (replace(first, text=mark + first.text), *others)]
+            line.settle()
+            inside.add(id(piece))
+            break
+    return [line for line in lines if id(line) not in inside]
+
+
+def _holds(line: Line, piece: Line) -> bool:
+    """Tells whether a piece is an index or exponent within a line: smaller, between its ends, and overlapping it in
+    height."""
+    if piece.size > 0.8 * line.size or len(line.text) < 20 or line.page != piece.page:
+        return False
+    overlap = min(line.y1, piece.y1) - max(line.y0, piece.y0)
+    return line.x0 < piece.x0 and piece.x1 < line.x1 + 0.8 * line.size and overlap > 0.25 * (piece.y1 - piece.y0)
+
+
+def _line(raw: dict[str, Any], page: int, block: int) -> Line | None:
+    if abs(raw["dir"][1]) > 0.1 or raw["dir"][0] < 0:
+        return None
+    spans = [s for s in raw["spans"] if s["text"]]
+    if not any(s["text"].strip() for s in spans):
+        return None
+    full = max((s["size"] for s in spans if s["text"].strip()), default=0.0)
+    base = max((s for s in spans if s["text"].strip()), key=lambda s: len(s["text"].strip()))
+    runs: list[Run] = []
+    for span in _whole_marks(spans, base, full):
+        text = _INVISIBLE.sub("", UNKNOWN.sub("\ufffd", _SOFT_HYPHEN.sub("", span["text"].translate(LIGATURES))))
+        if not text:
+            continue
+        raised = _raised(span, base, full)
+        if runs and not raised and (ends_in_accent(runs[-1].text) or begins_with_accent(text)):
+            runs[-1].text = composed(runs[-1].text + text)
+            continue
+        waits = ends_in_accent(text)  # its letter may begin the next span
+        text = composed(text.rstrip()[:-1]) + text.rstrip()[-1] if waits else composed(text)
+        before = runs[-1].text if runs else ""
+        if raised and _is_citation(text, before):
+            continue
+        if raised and runs and _is_exponent(text, span["size"], runs[-1]):
+            text = f"^{text}"
+        runs.append(Run(text, _run_style(span, text, runs), raised, span["bbox"][0]))
+    if runs and ends_in_accent(runs[-1].text):
+        runs[-1].text = composed(runs[-1].text)
+    _drop_unknown(runs)
+    if _SPACED.fullmatch("".join(run.text for run in runs).strip()):
+        for run in runs:
+            run.text = _SPACE_WITHIN.sub("", run.text)
+    _, y0, _, y1 = raw["bbox"]
+    solid = [s["bbox"] for s in spans if s["text"].strip()]
+    left, right = min(b[0] for b in solid), max(b[2] for b in solid)
+    box = (round(left, 2), round(y0, 2), round(right, 2), round(y1, 2))
+    return Line(page, box, runs, block) if runs else None
+
+
+def _whole_marks(spans: Sequence[dict[str, Any]], base: dict[str, Any], full: float) -> list[dict[str, Any]]:
+    """The spans, with the pieces of one raised mark joined: publishers set "18", "–" and "21" of a citation apart."""
+    joined: list[dict[str, Any]] = []
+    for span in spans:
+        last = joined[-1] if joined else None
+        if last is not None and _is_one_mark(last, span) and _raised(last, base, full) and _raised(span, base, full):
+            box = (*last["bbox"][:2], *span["bbox"][2:])
+            joined[-1] = {**last, "text": last["text"] + span["text"], "bbox": box}
+        else:
+            joined.append(span)
+    return joined
+
+
+def _is_one_mark(left: dict[str, Any], right: dict[str, Any]) -> bool:
+    """Tells that two spans of numbers, commas and dashes touch on one base line, so that they are one mark."""
+    near = abs(right["bbox"][0] - left["bbox"][2]) < 0.5 * left["size"] and left["origin"][1] == right["origin"][1]
+    return near and all(_MARK.fullmatch(span["text"]) for span in (left, right))
+
+
+def _is_citation(text: str, before: str) -> bool:
+    """Tells a raised citation from an exponent: numbers without a minus behind a word or sign; several numbers, or one
+    of two digits, also behind a short word or an acronym."""
+    if not _CITATION.match(text) or text.lstrip()[:1] in "–—−-":
+        return False
+    several = _SEVERAL_CITED.fullmatch(text) and len(re.findall(r"\d", text)) >= 2
+    return bool(_CITED.search(before) or (several and _WORD_END.search(before)))
+
+
+def _is_exponent(text: str, size: float, base: Run) -> bool:
+    """Tells whether raised text is the power of the number before it, as in 10 to the -8th; a small number before it
+    is an
+    index."""
+    return base.text[-1:].isdigit() and size < 0.9 * base.style.size and bool(_EXPONENT.match(text))
+
+
+def _drop_unknown(runs: Sequence[Run]) -> None:
+    """Leave out signs that the PDF does not name, but keep a mark for one before a digit: it may be a minus or a
+    point."""
+    for index, run in enumerate(runs):
+        if "\ufffd" not in run.text:
+            continue
+        before = "".join(r.text for r in runs[:index])
+        after = "".join(r.text for r in runs[index + 1 :])
+        length = len(before)
+        whole = before + run.text + after
+        run.text = "".join(
+            c
+            for i, c in enumerate(run.text, length)
+            if c != "\ufffd" or (i and whole[i - 1] in _BEFORE_A_NUMBER and whole[i + 1 : i + 2].isdigit())
+        )
+
+
+def _run_style(span: dict[str, Any], text: str, runs: Sequence[Run]) -> Style:
+    """The span's typography; a ligature or a dash that a font subset of its own provides takes that of the text before
+    it."""
+    style = _style(span)
+    if not _SUBSETTED.fullmatch(text.strip()) or is_math(style.font):
+        return style
+    for run in reversed(runs[-2:]):
+        if not run.raised and abs(run.style.size - style.size) <= 0.6:
+            return run.style
+    return style
+
+
+def _raised(span: dict[str, Any], base: dict[str, Any], full: float) -> bool:
+    if span is base or not span["text"].strip():
+        return False
+    small = span["size"] < 0.85 * full
+    if span["flags"] & 1 and small:
+        return True
+    return bool(small and span["origin"][1] < base["origin"][1] - 0.15 * full)
+
+
+def _style(span: dict[str, Any]) -> Style:
+    bold, italic = bool(span["flags"] & 16), bool(span["flags"] & 2)
+    parts = (span["color"] >> shift & 0xFF for shift in (16, 8, 0))
+    colour = span["color"] if max(parts) > _BLACKEST else 0
+    return _made_style(span["font"].split("+")[-1], round(span["size"] * 2) / 2, bold, italic, colour)
+
+
+@lru_cache(maxsize=1024)
+def _made_style(font: str, size: float, bold: bool, italic: bool, colour: int) -> Style:
+    return Style(font, size, bold or bool(_BOLD.search(font)), italic or bool(_ITALIC.search(font)), colour)
+
+
+@lru_cache(maxsize=1024)
+def is_math(font: str) -> bool:
+    """Tells whether a font is one for formulas, by its name."""
+    return bool(_MATH.search(font))
+
+
+def printed(text: str) -> int:
+    """The number of characters that are not white space."""
+    return len("".join(text.split()))
+
+
+def _stitched(lines: Sequence[Line]) -> list[Line]:
+    """Join pieces of a justified line that MuPDF cut at wide word gaps. Column gutters are wider than that."""
+    joined: list[Line] = []
+    for line in lines:
+        last = joined[-1] if joined else None
+        if last is not None and same_row(last, line):
+            gap = line.x0 - last.x1
+            size = max(r.style.size for r in line.runs)
+            if _is_line_number(last, line) or _is_line_number(line, last):
+                joined.append(line)
+                continue
+            # An index below an exponent: MuPDF goes back and begins a line.
+            script = line.runs[0].style.size < 0.8 * size
+            if (-2.5 if script else -0.3) * size < gap < 1.15 * size:
+                joined[-1] = join(last, line, " " if gap > 0.12 * size else "")
+                continue
+        joined.append(line)
+    return joined
+
+
+def _is_line_number(number: Line, text: Line) -> bool:
+    """Tells whether a piece may be a manuscript's line number: digits only, in smaller or other type than the text
+    beside
+    it."""
+    digits = "".join(r.text for r in number.runs).strip()
+    a, b = number.runs[0].style, text.runs[0].style
+    return digits.isdigit() and len(digits) <= 4 and (a.size < 0.85 * b.size or a.font != b.font)
+
+
+def join(left: Line, right: Line, glue: str = " ") -> Line:
+    """One line of two pieces in a row."""
+    box = (left.x0, min(left.y0, right.y0), right.x1, max(left.y1, right.y1))
+    runs = [*left.runs]
+    if glue and runs and not runs[-1].text.endswith(" "):
+        runs[-1] = replace(runs[-1], text=runs[-1].text + glue)
+    return Line(left.page, box, runs + right.runs, left.block).settle()
+
+
+def same_row(a: Line, b: Line) -> bool:
+    """Tells whether two pieces stand in the same row: they overlap by half of the lower one."""
+    overlap = min(a.y1, b.y1) - max(a.y0, b.y0)
+    return overlap > 0.5 * min(a.y1 - a.y0, b.y1 - b.y0)

@@ -1,1 +1,0 @@
-"""Layout analysis of PDFs: from placed spans to blocks. `parser` opens files; `analyse` has all steps in order."""

@@ -1,0 +1,103 @@
+"""Authors below the title of a PDF, found by their typography."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pymupdf
+
+from scirgen.stages.parse.base import ParserOptions
+from scirgen_pdf.authors import printed_authors
+from scirgen_pdf.parser import PyMuPDFParser
+
+
+def span(text: str, x: float, y: float, size: float = 9.0, font: str = "Times", rise: float = 0.0) -> dict[str, Any]:
+    width = 0.5 * size * len(text)
+    box = (x, y - size - rise, x + width, y - rise)
+    return {"text": text, "size": size, "font": font, "flags": 0, "bbox": box, "origin": (x, y - rise)}
+
+
+def row(*pieces: str, y: float = 100.0, x: float = 50.0, font: str = "Times") -> list[dict[str, Any]]:
+    """The spans of a row; a piece that begins with "^" is raised and small."""
+    spans = []
+    for piece in pieces:
+        raised = piece.startswith("^")
+        made = span(piece.lstrip("^"), x, y, 5.0 if raised else 9.0, font, 3.0 if raised else 0.0)
+        spans.append(made)
+        x = made["bbox"][2]
+    return spans
+
+
+def authors(*rows: list[dict[str, Any]], bottom: float | None = None) -> tuple[str, ...]:
+    blocks = [{"lines": [{"dir": (1.0, 0.0), "spans": spans} for spans in rows]}]
+    return printed_authors(blocks, 60.0, 16.0, bottom)
+
+
+def test_raised_marks_separate_names() -> None:
+    found = authors(row("Jane Doe", "^1,2", "*, Ana de Souza DIAS", "^1", "John Roe", "^2"))
+    assert found == ("Jane Doe", "Ana de Souza DIAS", "John Roe")
+
+
+def test_a_narrow_blank_separates_the_words_of_a_name() -> None:
+    assert authors(row("Guangyu\u202fZhang", "^1", ", Wei\u202fSun", "^1")) == ("Guangyu Zhang", "Wei Sun")
+
+
+def test_a_name_may_be_broken_over_two_rows() -> None:
+    found = authors(row("Jane Doe", "^1", ", Ida Berg, and Jonas"), row("Kittner", "^2", y=112))
+    assert found == ("Jane Doe", "Ida Berg", "Jonas Kittner")
+
+
+def test_names_in_columns_stand_in_one_type() -> None:
+    names = [*row("Jane Doe", x=50), *row("John Roe", x=250)]
+    places = [*row("Ice Lab, Oslo", x=50, y=112, font="Italic"), *row("Snow House", x=250, y=112, font="Italic")]
+    assert authors(names, places, row("Ida Berg", y=140)) == ("Jane Doe", "John Roe", "Ida Berg")
+
+
+def test_degrees_roles_and_surnames_first() -> None:
+    assert authors(row("Jane Doe", "^1", ", MPH, PhD; John Roe (Editor), MSc")) == ("Jane Doe", "John Roe")
+    assert authors(row("Doe, J. A., Roe, B.")) == ("J. A. Doe", "B. Roe")
+
+
+def test_what_is_not_a_list_of_names_gives_none() -> None:
+    assert authors(row("Received: 8 October 2021"), row("Department of Ice, Oslo", y=112)) == ()
+
+
+def test_names_in_the_abstract_are_none() -> None:
+    assert authors(row("Jane Doe", y=300), bottom=200.0) == ()
+
+
+def pdf(path: Path, pages: int, foot: str = "", metadata: str = "") -> Path:
+    document = pymupdf.open()
+    for number in range(pages):
+        page = document.new_page()
+        if not number:
+            page.insert_text((72, 90), "Lake ice of the north", fontsize=18)
+            page.insert_text((72, 120), "Jane Doe, John Roe", fontsize=11)
+        for line in range(25):
+            text = f"The lake {number} {line} freezes in November and thaws in May."
+            page.insert_text((72, 200 + 14 * line), text, fontsize=10)
+        page.insert_text((72, 800), foot, fontsize=8)
+    document.set_xml_metadata(metadata)
+    document.save(path)
+    return path
+
+
+def test_the_doi_of_the_files_metadata_is_the_papers(tmp_path: Path) -> None:
+    stated = "<x:xmpmeta><prism:doi>10.1234/ICE.5</prism:doi></x:xmpmeta>"
+    parsed = PyMuPDFParser().parse(pdf(tmp_path / "ice.pdf", 1, metadata=stated), ParserOptions())
+    assert (parsed.doi, parsed.authors) == ("10.1234/ice.5", ("Jane Doe", "John Roe"))
+
+
+def test_a_doi_in_the_running_feet_is_the_papers(tmp_path: Path) -> None:
+    foot = "Ice Letters | https://doi.org/10.1234/ice.6"
+    parsed = PyMuPDFParser().parse(pdf(tmp_path / "ice.pdf", 4, foot), ParserOptions())
+    assert parsed.doi == "10.1234/ice.6" and not any("Ice Letters" in b.text for b in parsed.blocks)
+
+
+def test_a_hostile_line_is_read_in_time() -> None:
+    began = time.perf_counter()
+    assert authors(row("A" + "." * 5000 + "!"), row("A-" * 3000 + "?", y=112)) == ()
+    assert authors(*(row("x", y=61 + n / 10) for n in range(3000))) == ()
+    assert time.perf_counter() - began < 5

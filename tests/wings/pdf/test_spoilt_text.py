@@ -1,0 +1,141 @@
+"""Text of publishers' pages that would spoil sentences: raised citations, soft hyphens, boxes, reviews, labels."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+import pytest
+
+from scirgen.core.records import BlockKind
+from scirgen.core.text.sentences import sentence_spans
+from scirgen_pdf.classify import mark_references, mark_reviews
+from scirgen_pdf.flow import Vocabulary, blocks
+from scirgen_pdf.front import strip_title_label
+from scirgen_pdf.page.lines import Line, Run, Style, page_lines
+from scirgen_pdf.page.order import reading_order
+from scirgen_pdf.paragraphs import Group
+
+SERIF = Style("Serif", 10.0, False, False)
+
+
+def spans(*texts: str) -> list[dict[str, Any]]:
+    """Spans of one line; those that begin with ^ are raised."""
+    made, x = [], 60.0
+    for text in texts:
+        raised = text.startswith("^")
+        size = 6.0 if raised else 10.0
+        text = text.removeprefix("^")
+        width = 0.5 * size * len(text)
+        made.append({
+            "text": text, "size": size, "flags": int(raised), "font": "Serif", "color": 0,
+            "origin": (x, 97.0 if raised else 100.0), "bbox": (x, 92.0, x + width, 102.0),
+        })  # fmt: skip
+        x += width
+    return made
+
+
+def line(text: str, y: float, x0: float = 60.0, x1: float = 300.0, size: float = 10.0) -> Line:
+    style = Style("Serif", size, False, False)
+    return Line(1, (x0, y, x1, y + size), [Run(text, style, x0=x0)], 0).settle()
+
+
+@pytest.mark.parametrize(
+    ("texts", "printed"),
+    [
+        (("complex networks", "^18", "^–", "^21", " reveal"), "complex networks reveal"),
+        (("daily SSTs", "^41", " were drawn"), "daily SSTs were drawn"),
+        (("shrinking ice", "^9,10", " and more"), "shrinking ice and more"),
+        (("based on R 4.0.2", "^29", "."), "based on R 4.0.2."),
+        (("an area of 12 km", "^2", " was"), "an area of 12 km2 was"),
+        (("the inverse (G", "^−", "^1", ") of it"), "the inverse (G−1) of it"),
+        (("about 10", "^−8", " moles"), "about 10^−8 moles"),
+        (("under \u00adwarming of the sea",), "under warming of the sea"),
+        (("a word is bro\u00ad",), "a word is bro\u00ad"),
+    ],
+)
+def test_raised_citations_and_soft_hyphens_leave_no_rest(texts: tuple[str, ...], printed: str) -> None:
+    parts = spans(*texts)
+    raw = {"spans": parts, "dir": (1.0, 0.0), "bbox": (60.0, 92.0, parts[-1]["bbox"][2], 102.0)}
+    assert [found.text for found in page_lines([{"lines": [raw]}], 1)] == [printed]
+
+
+@pytest.mark.parametrize(
+    "printed",
+    [
+        "Sharks of the sea [v2; ref status: indexed, http://f1000r.es/4fj]",
+        "OPEN Sharks of the sea",
+        "Title: Sharks of the sea",
+        "Sharks of the sea",
+    ],
+)
+def test_title_is_without_the_publishers_labels_and_version_notes(printed: str) -> None:
+    assert strip_title_label(printed) == "Sharks of the sea"
+
+
+def test_box_of_referees_beside_the_abstract_is_read_after_it() -> None:
+    words = "of sharks that were tagged and caught again in the sea"
+    abstract = [line(f"Line {n} {words}", 100 + 12 * n) for n in range(8)]
+    box = [
+        line(text, 104 + 20 * n, 390, 420 + 9 * n, 7) for n, text in enumerate(("Referees", "report", "version", "ok"))
+    ]
+    in_order = [found.text for region in reading_order([*abstract, *box]) for found in region.lines]
+    assert in_order == [found.text for found in (*abstract, *box)]
+
+
+def groups(*texts: tuple[BlockKind, str]) -> list[Group]:
+    y = count(100, 40)
+    made = [Group([line(text, next(y))], 0, 60.0, 300.0, above=30.0, kind=kind) for kind, text in texts]
+    return [group.settle() for group in made]
+
+
+HEAD, PARA, ITEM, OTHER = BlockKind.HEADING, BlockKind.PARAGRAPH, BlockKind.LIST_ITEM, BlockKind.OTHER
+
+
+def test_reviews_behind_the_references_and_version_notes_are_not_prose() -> None:
+    paper = mark_references(
+        groups(
+            (PARA, "REVISED Amendments from Version 1"),
+            (PARA, "Two figures have been added."),
+            (HEAD, "Introduction"),
+            (PARA, "Sharks grow old."),
+            (HEAD, "References"),
+            (PARA, "Francis MP, Jones CM: Sharks. Sea Res. 2007; 58(1): 10–23."),
+            (HEAD, "Acknowledgements"),
+            (PARA, "We thank the crew."),
+            (PARA, "Kohler NE, Turner PA: Tagging. Fish. 2001; 60(1): 191–223."),
+            (HEAD, "Referee Report 29 January 2015"),
+            (PARA, "I have no further comments."),
+        )
+    )
+    mark_reviews(paper)
+    prose = [group.text for group in paper if group.kind in (PARA, HEAD)]
+    assert prose == ["Introduction", "Sharks grow old.", "References", "Acknowledgements", "We thank the crew."]
+    assert sum(group.kind is BlockKind.REFERENCE for group in paper) == 2
+
+
+def test_lone_labels_are_not_prose_and_a_broken_word_of_a_list_is_joined() -> None:
+    found = groups(
+        (PARA, "Photo by Ann Author"), (ITEM, "– The program GRO-"), (PARA, "MACS was used."), (PARA, "It ran well.")
+    )
+    made = blocks(found, Vocabulary([line("Runs of GROMACS and GROMACS alone", 0)]))
+    assert [(b.kind, b.text) for b in made][:2] == [
+        (OTHER, "Photo by Ann Author"),
+        (ITEM, "– The program GROMACS was used."),
+    ]
+
+
+def test_degree_signs_of_tex_do_not_end_a_sentence() -> None:
+    text = "The angle is 0.37 ◦ larger than the mean of 0.04◦ per year. ◦ A point of a list. ◦ Another."
+    found = [text[start:end] for start, end in sentence_spans(text)]
+    assert found[0].endswith("per year.") and len(found) == 3
+
+
+def test_a_program_set_inside_a_sentence_is_between_its_halves() -> None:
+    found = groups(
+        (PARA, "It can be opened by"), (OTHER, 'R> vignette("lake", package = "ice")'), (PARA, "directly in R.")
+    )
+    for group in (found[0], found[2]):
+        group.x1 = 300.0
+    made = blocks(found, Vocabulary([]))
+    assert [b.kind for b in made] == [PARA, BlockKind.EQUATION, PARA]
