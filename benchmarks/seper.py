@@ -121,11 +121,11 @@ async def default(arguments: argparse.Namespace) -> None:
 async def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     import torch
 
-    from scirgen.llm.local.loading import load_causal_lm
-    from scirgen.llm.local.shared_prefix import SharedPrefixEngine
-    from scirgen.llm.local.transformers_scoring import TransformersScoring
     from scirgen.llm.tokens.prefixes import common_prefix
     from scirgen_embedded.model import bundled_file
+    from scirgen_local.loading import load_causal_lm
+    from scirgen_local.shared_prefix import SharedPrefixEngine
+    from scirgen_local.transformers_scoring import TransformersScoring
 
     torch.set_num_threads(arguments.threads)
     scheme, _, name = arguments.model.partition(":")

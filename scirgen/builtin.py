@@ -30,11 +30,9 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "azure": ("scirgen.llm.server.openai_compat:OpenAIChat", "a deployment of Azure OpenAI"),
         "batch": ("scirgen.llm.batch.openai_batch:BatchChat", "the Batch API of such a server, half price"),
         "decision": ("scirgen.llm.server.decisions:DecisionChat", "a decision model, for judge and entailment"),
-        "hf": ("scirgen.llm.local.transformers_local:TransformersChat", "transformers in process", "local"),
     },
     "scoring_model": {
         "openai": ("scirgen.llm.server.openai_scoring:OpenAIScoring", "a server with echo or prompt_logprobs"),
-        "hf": ("scirgen.llm.local.transformers_scoring:TransformersScoring", "transformers in process", "local"),
     },
     "source": {
         "local": ("scirgen.stages.collect.files.folder:FolderSource", "a folder or file of records"),
@@ -79,7 +77,6 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "shift": ("scirgen.stages.filter.faithfulness.shift:ShiftScorer", "SePer's log-probability shift"),
     },
     "entailment": {
-        "hf": ("scirgen.llm.encoders.entailment:ClassifierEntailment", "a classifier", "local"),
         "decision": ("scirgen.llm.encoders.entailment:DecisionEntailment", "a decision model on a server"),
         "score": ("scirgen.llm.encoders.entailment:ScorerEntailment", "the scorer's yes against its no"),
     },

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from scirgen.core.errors import PluginError
 from scirgen.core.text.sentences import sentence_spans
-from scirgen.llm.encoders.embeddings import CROSS, load, open_embedder
 from scirgen_bench.retriever import OPTIONS, Ranking, Retriever, Tunable, ranked
+from scirgen_local.embeddings import CROSS, load, open_embedder
 
 _RRF_K = 60
 _POOL = 100

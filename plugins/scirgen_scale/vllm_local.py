@@ -25,8 +25,8 @@ from scirgen.llm.base import (
     Usage,
 )
 from scirgen.llm.server.openai_compat import is_choice, parameters_in_name
-from scirgen.llm.tokens.encoding import Encoded
 from scirgen.llm.tokens.prefixes import WARM, prefix_groups
+from scirgen_local.encoding import Encoded
 from scirgen_scale.vllm_engine import VLLM_OPTIONS, VLLMEngine
 
 SCORING: Final[Mapping[str, str]] = {

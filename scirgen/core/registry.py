@@ -42,6 +42,7 @@ CONTRACTS: Final[Mapping[str, tuple[str, ...]]] = {
         "async score(pairs, material, ctx)",
     ),
     "entailment": ("identity", "counts_words", "async entail(pairs)"),
+    "embedder": ("open(name)", "identify(name, setting)", "describe(name)", "embed(texts, role)"),
     "release_format": ("write(release, folder)",),
     "engine": ("async start(ctx, sessions, replies)", "async execute(stage, item, ctx)", "async aclose()"),
     # Doors: what a plugin adds to scirgen itself (docs/plugins.md, "Doors").
@@ -62,8 +63,8 @@ kind."""
 
 
 OWN: Final = (
-    "scirgen", "scirgen_bench", "scirgen_embedded", "scirgen_geo", "scirgen_label", "scirgen_pdf", "scirgen_probe",
-    "scirgen_scale", "scirgen_services", "scirgen_tasks",
+    "scirgen", "scirgen_bench", "scirgen_embedded", "scirgen_geo", "scirgen_label", "scirgen_local", "scirgen_pdf",
+    "scirgen_probe", "scirgen_scale", "scirgen_services", "scirgen_tasks",
 )  # fmt: skip
 """Packages of this distribution: its tests load them, and their classes have versions that are raised by hand."""
 

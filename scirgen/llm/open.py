@@ -22,7 +22,7 @@ from scirgen.llm.chat_session import CachedChatSession
 from scirgen.llm.score_session import CachedScoreSession
 from scirgen.llm.server.keys import refuse_unused_addresses
 from scirgen.llm.services import Price, price_of
-from scirgen.llm.tokens.encoding import special_tokens
+from scirgen.llm.tokens.special import special_tokens
 from scirgen.llm.uri import FORMS, ModelURI
 from scirgen.llm.usage import UsageMeter
 

@@ -8,10 +8,10 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from scirgen.llm.base import ScoreReply, ScoreRequest
-from scirgen.llm.local.loading import load_causal_lm
-from scirgen.llm.local.transformers_scoring import TransformersScoring
-from scirgen.llm.tokens.encoding import JointEncoder
 from scirgen_embedded.model import bundled_file
+from scirgen_local.encoding import JointEncoder
+from scirgen_local.loading import load_causal_lm
+from scirgen_local.transformers_scoring import TransformersScoring
 
 CONTEXT = (
     "The dataset holds daily precipitation of the Tibetan Plateau from 1979 to 2018 at a resolution of one third of a "

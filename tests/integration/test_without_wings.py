@@ -18,7 +18,7 @@ from tests.support.small_runs import release_bytes, run_small
 ROOT = Path(__file__).parents[2]
 WINGS = (
     "scirgen_embedded", "scirgen_tasks", "scirgen_label", "scirgen_bench", "scirgen_probe", "scirgen_scale",
-    "scirgen_services", "scirgen_pdf",
+    "scirgen_services", "scirgen_pdf", "scirgen_local",
 )  # fmt: skip
 MATERIAL = ROOT / "tests" / "material" / "invented"
 
@@ -107,6 +107,6 @@ async def test_a_run_imports_no_wing_that_it_does_not_use(tmp_path: Path) -> Non
     used = json.loads(out.decode().splitlines()[-1])
     wings = (
         "scirgen_bench.", "scirgen_embedded.", "scirgen_label.", "scirgen_tasks.", "scirgen_scale.",
-        "scirgen_services.", "scirgen_pdf.",
+        "scirgen_services.", "scirgen_pdf.", "scirgen_local.",
     )  # fmt: skip
     assert [n for n in used if n.startswith(wings) and not n.endswith(".settings")] == []

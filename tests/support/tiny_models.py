@@ -19,7 +19,7 @@ from transformers import (
 )
 
 from scirgen.llm.base import ModelIdentity
-from scirgen.llm.local.loading import LoadedModel
+from scirgen_local.loading import LoadedModel
 
 TEXT = (
     "The dataset holds daily precipitation of the Tibetan Plateau from 1979 to 2018 at a resolution of 0.1 degrees. "

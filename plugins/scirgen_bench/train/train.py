@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from scirgen.core.errors import ConfigError, InputError, require
 from scirgen.core.version import __version__
-from scirgen.llm.encoders.embeddings import SENTENCE, load
-from scirgen.llm.local.loading import weights_hash
 from scirgen.release_files.release import Release
 from scirgen_bench.lexical import BM25
 from scirgen_bench.questions import is_answerable
 from scirgen_bench.tasks.task_files import Task
+from scirgen_local.embeddings import SENTENCE, load
+from scirgen_local.loading import weights_hash
 
 if TYPE_CHECKING:
     from scirgen_bench.train.loss import Example

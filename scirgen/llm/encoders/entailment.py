@@ -1,18 +1,15 @@
-"""Decides whether one text entails another. The plugin kind ``entailment``: a model of Hugging Face's, a decision model
-on a server, or the run's scorer.
+"""Decides whether one text entails another. The plugin kind ``entailment``; a decision model on a server and the run's
+scorer are here.
 
-A URI names one: ``hf:ID_OR_DIR``, ``decision:NAME[@URL]``, ``score:yes-no``, or a plugin's scheme. The callers decide
-how to use the answer.
+A URI names one: ``decision:NAME[@URL]``, ``score:yes-no``, or a plugin's scheme. The callers decide how to use the
+answer.
 """
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, cast, runtime_checkable
 
 from scirgen.core.config import LimitsConfig, ModelsConfig
@@ -22,8 +19,6 @@ from scirgen.core.registry import Registry
 from scirgen.core.resources import Resources
 from scirgen.llm.base import Message, ScoreReply, ScoreRequest
 from scirgen.llm.chat_session import CachedChatSession
-from scirgen.llm.encoders.verifiers import Verifier, load_verifier
-from scirgen.llm.local.loading import weights_hash
 from scirgen.llm.server.decisions import DecisionChat, decide
 from scirgen.llm.session import ChatSession, ScoreSession
 from scirgen.llm.uri import ModelURI
@@ -48,6 +43,8 @@ class Entailment:
 @runtime_checkable
 class EntailmentModel(Protocol):
     """Judges (premise, hypothesis) pairs. Constructed as ``cls(uri, options, scorer, prompt)``; cheap until first used.
+
+    A class method ``content_identity(uri)`` may give the identity for fingerprints; without one, the URI is used.
 
     Attributes:
         counts_words: whether it only counts words. Words that both texts repeat, such as a question before two answers,
@@ -90,18 +87,18 @@ def open_entailment(
     return cast(EntailmentModel, factory(parsed, options, scorer, prompt))
 
 
-@cache
-def content_identity(uri: str) -> str:
-    """The URI of an entailment model, without a server's address, and with a hash of its files in the place of a
-    folder's path."""
-    scheme, _, name = uri.partition(":")
-    folder = Path(name).expanduser()
-    if scheme == "decision":
-        return f"{scheme}:{ModelURI.parse(uri).name}"
-    return f"{scheme}:{weights_hash(folder)}" if scheme == "hf" and folder.is_dir() else uri
+def content_identity(uri: str, registry: Registry) -> str:
+    """The URI of an entailment model, without what does not change its answers: a server's address, a folder's path."""
+    if not uri:
+        return ""
+    parsed = ModelURI.parse(uri)
+    own = getattr(registry.get("entailment", parsed.scheme), "content_identity", None)
+    return str(own(parsed)) if own is not None else uri
 
 
-class _Entailment:
+class NamedEntailment:
+    """An entailment model that is known by its URI."""
+
     counts_words: ClassVar[bool] = False
 
     def __init__(
@@ -114,38 +111,7 @@ class _Entailment:
         return str(self.uri)
 
 
-class ClassifierEntailment(_Entailment):
-    """A model of Hugging Face's: any classifier for natural language inference, MiniCheck, FactCG, HHEM-2.1-open or
-    Granite Guardian (`verifiers`)."""
-
-    _loaded: dict[str, Verifier] = {}  # noqa: RUF012 - shared on purpose: weights are loaded once a process
-
-    async def entail(self, pairs: Sequence[tuple[str, str]]) -> list[Entailment | ModelError]:
-        """See `EntailmentModel`. Pairs that do not fit the model's window are refused, not cut."""
-        return await asyncio.to_thread(self._entail, list(pairs))
-
-    def _entail(self, pairs: list[tuple[str, str]]) -> list[Entailment | ModelError]:
-        if self.uri.name not in self._loaded:
-            self._loaded[self.uri.name] = load_verifier(self.uri.name, self.options)
-        model = self._loaded[self.uri.name]
-        order = sorted(range(len(pairs)), key=lambda i: len(pairs[i][0]) + len(pairs[i][1]))
-        found: dict[int, Entailment | ModelError] = {}
-        for at in range(0, len(order), 16):
-            fitting = []
-            for i in order[at : at + 16]:
-                if len(model.encode([pairs[i]])["input_ids"][0]) <= model.window:
-                    fitting.append(i)
-                else:
-                    found[i] = ModelError("a text does not fit the entailment model's window", code="context_too_long")
-            if not fitting:
-                continue
-            rows = model.read(model.encode([pairs[i] for i in fitting]))
-            for i, (entailed, against) in zip(fitting, rows, strict=True):
-                found[i] = Entailment(entailed, max(0.0, 1.0 - entailed - against), against, model.only)
-        return [found[i] for i in range(len(pairs))]
-
-
-class ScorerEntailment(_Entailment):
+class ScorerEntailment(NamedEntailment):
     """The run's scorer, asked whether the hypothesis follows from the premise: p(yes) / (p(yes) + p(no)) for the next
     words."""
 
@@ -165,7 +131,7 @@ class ScorerEntailment(_Entailment):
         return [_yes_no(*replies[i : i + 2]) for i in range(0, len(replies), 2)]
 
 
-class DecisionEntailment(_Entailment):
+class DecisionEntailment(NamedEntailment):
     """A decision model on a server: the premise is the evidence, each hypothesis a statement about it.
 
     ``session``: that of the run, which counts its usage; without one each call opens its own.
@@ -176,7 +142,12 @@ class DecisionEntailment(_Entailment):
     @property
     def identity(self) -> str:
         """The model's name, without the server's address."""
-        return f"decision:{self.uri.name}"
+        return self.content_identity(self.uri)
+
+    @classmethod
+    def content_identity(cls, uri: ModelURI) -> str:
+        """The same of a model that is not opened."""
+        return f"decision:{uri.name}"
 
     async def entail(self, pairs: Sequence[tuple[str, str]]) -> list[Entailment | ModelError]:
         """See `EntailmentModel`. All hypotheses about one premise are asked in one request."""

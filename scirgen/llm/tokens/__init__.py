@@ -1,1 +1,1 @@
-"""Tokenisation: chat templates, tries, alignment of pieces."""
+"""Tokens of models on servers: what prompts share, and what is control."""

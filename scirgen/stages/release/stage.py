@@ -16,8 +16,8 @@ from scirgen.core.errors import ConfigError
 from scirgen.core.fingerprint import digest, file_sha256
 from scirgen.core.plugincode import plugin_code, provided_code
 from scirgen.core.records import Rejection, ReleaseFile
-from scirgen.core.registry import load_registry
-from scirgen.llm.encoders.embeddings import describe, model_of, open_embedder, usable_model
+from scirgen.core.registry import Registry, load_registry
+from scirgen.llm.encoders.embedder import embedder_of
 from scirgen.release_files.quotas import progress, rejection_codes, select, shortfall
 from scirgen.release_files.release import Release, ReleaseInfo
 from scirgen.release_files.reviews import read_reviews, reviews_fingerprint
@@ -52,7 +52,7 @@ class ReleaseStage(Stage):
                 config.domain,
                 digest(config.generate.quota),
                 fingerprint(_benchmarks(config)),
-                usable_model(config.release.duplicates_model, "release.duplicates_model"),
+                _embedder_identity(config.release.duplicates_model, registry),
                 *([reviews_fingerprint(_labels(config))] if config.release.labels else []),
             ),
         )
@@ -98,7 +98,8 @@ class ReleaseStage(Stage):
         if files:
             info = info.model_copy(update={"notes": (_decontamination_note(settings, files),)})
         if settings.duplicates_model:
-            note = f"Near-duplicates were also looked for by embeddings of {describe(settings.duplicates_model)}."
+            kind, name = embedder_of(settings.duplicates_model, ctx.registry)
+            note = f"Near-duplicates were also looked for by embeddings of {kind.describe(name)}."
             info = info.model_copy(update={"notes": (*info.notes, note)})
         info = info.model_copy(update={"notes": (*ctx.run.notes(), *info.notes)})
         reviewed = read_reviews(_labels(config))
@@ -123,17 +124,26 @@ class ReleaseStage(Stage):
                 seed=config.seed,
                 formats=settings.formats,
                 benchmarks=Benchmarks(files, settings.decontaminate_words) if files else None,
-                resolve=_resolver(settings),
+                resolve=_resolver(settings, ctx.registry),
                 choose=partial(_to_target, ctx, ctx.run) if config.generate.quota.total is not None else None,
             ),
         )
 
 
-def _resolver(settings: ReleaseConfig) -> Resolve:
+def _embedder_identity(uri: str, registry: Registry) -> str:
+    """The identity of an embedding model for a fingerprint; "" for none."""
+    if not uri:
+        return ""
+    kind, name = embedder_of(uri, registry)
+    return kind.identify(name, "release.duplicates_model")
+
+
+def _resolver(settings: ReleaseConfig, registry: Registry) -> Resolve:
     """Finds near-duplicates and decides about them: by words, and by embeddings if a model is configured."""
     if not settings.duplicates_model:
         return resolve
-    model = open_embedder(model_of(settings.duplicates_model))
+    kind, name = embedder_of(settings.duplicates_model, registry)
+    model = kind.open(name)
     return partial(resolve, embed=model.embed, embed_threshold=settings.duplicates_similarity)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from scirgen.llm.local.loading import load_causal_lm
 from scirgen_embedded.model import bundled_file
+from scirgen_local.loading import load_causal_lm
 
 
 def main(folder: str) -> None:

@@ -10,8 +10,8 @@ import pytest
 from scirgen.core.config import LimitsConfig, ModelsConfig
 from scirgen.core.errors import ConfigError, ContextTooLongError
 from scirgen.llm.base import ChatRequest, Message, Sampling, ScoreReply, ScoreRequest
-from scirgen.llm.local.transformers_scoring import TransformersScoring
 from scirgen.llm.uri import ModelURI
+from scirgen_local.transformers_scoring import TransformersScoring
 from scirgen_scale.vllm_local import VLLMChat, VLLMScoring
 
 pytestmark = [pytest.mark.vllm, pytest.mark.timeout(900), pytest.mark.asyncio(loop_scope="module")]

@@ -21,11 +21,11 @@ from scirgen.core.config import Config, LimitsConfig, ModelsConfig
 from scirgen.core.errors import ContextTooLongError, ModelError
 from scirgen.core.registry import load_registry
 from scirgen.llm.base import ChatRequest, Message, Sampling, ScoreReply, ScoreRequest
-from scirgen.llm.local.transformers_scoring import TransformersScoring
 from scirgen.llm.open import open_chat, open_scoring
 from scirgen.llm.server.openai_scoring import OpenAIScoring
 from scirgen.llm.server.vllm_server import VLLMServer
 from scirgen.llm.uri import ModelURI
+from scirgen_local.transformers_scoring import TransformersScoring
 
 pytestmark = [pytest.mark.vllm, pytest.mark.timeout(900), pytest.mark.asyncio(loop_scope="module")]
 MODEL = os.environ.get("SCIRGEN_VLLM_MODEL", "")

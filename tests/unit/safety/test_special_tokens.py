@@ -14,7 +14,7 @@ from scirgen.core.errors import ConfigError
 from scirgen.core.registry import load_registry
 from scirgen.core.text.untrusted import fence, inert, know_special_tokens
 from scirgen.llm.open import open_sessions
-from scirgen.llm.tokens.encoding import special_tokens
+from scirgen.llm.tokens.special import special_tokens
 from scirgen.testing.server import FakeServer
 
 TOKENS = ("<0xSYSTEM>", "«turn»", "[CONTROL_7]", "{|begin|}", "<extra_x>", "▁<role>", "$$user$$")

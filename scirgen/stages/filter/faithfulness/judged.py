@@ -64,7 +64,7 @@ class EntailmentScorer(Faithfulness):
         ]
 
     def identity(self, ctx: StageContext) -> str:
-        return content_identity(ctx.config.filter.entailment)
+        return content_identity(ctx.config.filter.entailment, ctx.registry)
 
     def why(self, score: Score) -> str:
         return "the evidence does not entail the answer"

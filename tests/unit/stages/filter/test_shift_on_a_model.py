@@ -15,11 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scirgen.core.records import QAPair, Score
-from scirgen.llm.local.transformers_scoring import TransformersScoring
 from scirgen.llm.score_session import CachedScoreSession
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Material
 from scirgen.stages.filter.faithfulness.shift import ShiftScorer
+from scirgen_local.transformers_scoring import TransformersScoring
 from tests.support.filtering import DATASET, pair
 from tests.support.tiny_models import TEXT, tiny
 

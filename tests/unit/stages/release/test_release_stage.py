@@ -9,7 +9,7 @@ from scirgen.core.config import Config
 from scirgen.core.errors import ConfigError, InputError
 from scirgen.core.fingerprint import file_sha256
 from scirgen.core.records import ReleaseFile
-from scirgen.core.registry import Registry
+from scirgen.core.registry import Registry, load_registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.pipeline.observer import Observer
@@ -111,7 +111,7 @@ async def test_answers_in_other_words_merge_only_with_an_embedding_model(tmp_pat
     config = Config.model_validate({"release": {"duplicates_model": model}})
     resources = Resources()
     run = FakeRun([first, second], all_pairs=pairs)
-    ctx = StageContext(config, resources, None, Taxonomies(resources), Registry(), tmp_path, run=run)
+    ctx = StageContext(config, resources, None, Taxonomies(resources), load_registry(), tmp_path, run=run)
     stage = ReleaseStage()
     (item,) = stage.items(None, ctx)
     result = await stage.process(item, ctx.at("release", item.key, "fp"))

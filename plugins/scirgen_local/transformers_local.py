@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from scirgen.core.config import LimitsConfig, ModelsConfig
 from scirgen.core.errors import ContextTooLongError, ModelError, ScirgenError
 from scirgen.llm.base import Capabilities, ChatModel, ChatReply, ChatRequest, ModelIdentity
-from scirgen.llm.local.loading import LOADING_OPTIONS, LoadedModel, load_causal_lm
 from scirgen.llm.uri import ModelURI
+from scirgen_local.loading import LOADING_OPTIONS, LoadedModel, load_causal_lm
 
 if TYPE_CHECKING:
-    from scirgen.llm.local.decoding import Grammar, Row
+    from scirgen_local.decoding import Grammar, Row
 
 OPTIONS: Final[Mapping[str, str]] = {
     **LOADING_OPTIONS,
@@ -136,8 +136,8 @@ class TransformersChat(ChatModel):
 
     def _decode(self, loaded: LoadedModel, batch: Sequence[_Waiting], loop: asyncio.AbstractEventLoop) -> None:
         """Decode a batch; runs in the thread."""
-        from scirgen.llm.local.batch_decoder import BatchDecoder
-        from scirgen.llm.local.decoding import Grammar
+        from scirgen_local.batch_decoder import BatchDecoder
+        from scirgen_local.decoding import Grammar
 
         if self._closed.is_set():
             raise ModelError("the model was closed")
@@ -168,8 +168,8 @@ def _row(loaded: LoadedModel, request: ChatRequest) -> Row:
     Raises:
         ContextTooLongError: prompt and reply do not fit the model's window.
     """
-    from scirgen.llm.local.decoding import Row
-    from scirgen.llm.tokens.encoding import JointEncoder
+    from scirgen_local.decoding import Row
+    from scirgen_local.encoding import JointEncoder
 
     tokens = JointEncoder(loaded.tokenizer).encode_chat(request.messages)
     window = loaded.context_tokens

@@ -12,7 +12,7 @@ from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
 from scirgen.core.errors import ModelError  # noqa: E402
-from scirgen.llm.local.shared_prefix import SharedPrefixEngine  # noqa: E402
+from scirgen_local.shared_prefix import SharedPrefixEngine  # noqa: E402
 from tests.support.tiny_models import CONFIGS, VOCABULARY, tiny  # noqa: E402
 
 MIB = 2**20

@@ -11,16 +11,13 @@ import threading
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from scirgen.core.errors import ConfigError, MissingExtraError, ModelAccessError, require
-from scirgen.llm.local.loading import weights_hash
-
-Role = Literal["query", "document"]
-Vectors = NDArray[np.float32]
+from scirgen.llm.encoders.embedder import Role, Vectors
+from scirgen_local.loading import weights_hash
 
 SCHEME: Final = "st"
 _KEPT: Final = 60_000
@@ -51,6 +48,31 @@ class Embedder:
         self._model = load(SENTENCE, name)
         self._known: dict[tuple[str, str], Vectors] = {}
         self._lock = threading.Lock()
+
+    @classmethod
+    def open(cls, name: str) -> Embedder:
+        """See `open_embedder`."""
+        return open_embedder(name)
+
+    @classmethod
+    def identify(cls, name: str, setting: str) -> str:
+        """Identify the model for a fingerprint.
+
+        Raises:
+            ConfigError: a folder that does not exist.
+            MissingExtraError: sentence-transformers is not installed.
+        """
+        if name.startswith(("/", ".", "~")) and not Path(name).expanduser().is_dir():
+            raise ConfigError(f"{setting}: {name} is not a folder", hint="Write st:MODEL_OR_DIR.")
+        if importlib.util.find_spec("sentence_transformers") is None:
+            raise MissingExtraError(f"{setting} needs sentence-transformers", hint="pip install 'scirgen[dense]'")
+        return identity(name)
+
+    @classmethod
+    def describe(cls, name: str) -> str:
+        """Name the model for a card: a folder's last part with the hash of its files, or the id on the Hub."""
+        folder = Path(name).expanduser()
+        return f"{folder.resolve().name} ({identity(name)[:15]})" if folder.is_dir() else name
 
     @property
     def window(self) -> int:
@@ -103,20 +125,6 @@ def open_embedder(name: str, bf16: bool = False) -> Embedder:
         return _shared[name, bf16]
 
 
-def model_of(uri: str) -> str:
-    """The model in ``st:MODEL_OR_DIR``.
-
-    Raises:
-        ConfigError: it is not of that form.
-    """
-    scheme, _, name = uri.partition(":")
-    if scheme != SCHEME or not name:
-        raise ConfigError(
-            f"{uri!r} does not name an embedding model", hint="Write st:MODEL_OR_DIR, e.g. st:models/minilm."
-        )
-    return name
-
-
 def identity(name: str) -> str:
     """The identity of a model in a fingerprint: a hash of its files (independent of their path), or its id on the
     Hub."""
@@ -143,27 +151,3 @@ def load(kind: str, name: str) -> Any:
         raise ModelAccessError(
             f"cannot load the model {name!r}: {reason}", hint="Give a folder, or a model id of the Hugging Face Hub."
         ) from error
-
-
-def describe(uri: str) -> str:
-    """Name the model for a card: a folder's last part with the hash of its files, or the id on the Hub."""
-    name = model_of(uri)
-    folder = Path(name).expanduser()
-    return f"{folder.resolve().name} ({identity(name)[:15]})" if folder.is_dir() else name
-
-
-def usable_model(uri: str, setting: str) -> str:
-    """Identify an embedding model for a fingerprint; "" for none.
-
-    Raises:
-        ConfigError: a malformed name, or a folder that does not exist.
-        MissingExtraError: sentence-transformers is not installed.
-    """
-    if not uri:
-        return ""
-    name = model_of(uri)
-    if name.startswith(("/", ".", "~")) and not Path(name).expanduser().is_dir():
-        raise ConfigError(f"{setting}: {name} is not a folder", hint="Write st:MODEL_OR_DIR.")
-    if importlib.util.find_spec("sentence_transformers") is None:
-        raise MissingExtraError(f"{setting} needs sentence-transformers", hint="pip install 'scirgen[dense]'")
-    return identity(name)

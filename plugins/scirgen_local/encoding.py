@@ -5,15 +5,13 @@ Text inside messages and continuations is data and never becomes a control token
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scirgen.core.errors import ConfigError, ModelError
+from scirgen.core.errors import ModelError
 from scirgen.llm.base import Message, ScoreRequest
 
 if TYPE_CHECKING:
@@ -145,54 +143,3 @@ def _control(tokenizer: Any) -> re.Pattern[str]:
     )
     longest_first = sorted((n for n in names if len(n) > 1), key=len, reverse=True)
     return re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
-
-
-_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json")
-_MOST_BYTES = 200_000_000
-
-
-def special_tokens(folder: Path) -> tuple[str, ...]:
-    """The tokens that a model reads as control, sorted, from a folder in the form of Hugging Face.
-
-    Raises:
-        ConfigError: the folder holds none of a tokenizer's files, or a damaged one.
-    """
-    files = [folder / name for name in _FILES if (folder / name).is_file()]
-    if not files:
-        raise ConfigError(f"models.tokenizer: {folder} holds no tokenizer", hint=f"It has none of {', '.join(_FILES)}.")
-    found: set[str] = set()
-    for file in files:
-        try:
-            if file.stat().st_size > _MOST_BYTES:
-                raise ValueError(f"larger than {_MOST_BYTES / 1e6:.0f} MB")
-            found.update(_tokens(json.loads(file.read_text(encoding="utf-8")), file.name))
-        except (OSError, ValueError, RecursionError) as error:
-            raise ConfigError(f"models.tokenizer: {file} cannot be read: {error}") from error
-    return tuple(sorted(t for t in found if len(t.strip()) > 1))
-
-
-def _tokens(value: object, name: str) -> Iterator[str]:
-    """Added tokens: those marked special, and all that look like control (with brackets of any kind around them)."""
-    if not isinstance(value, Mapping):
-        return
-    if name == "added_tokens.json":
-        yield from (str(token) for token in value if _bracketed(str(token)))
-        return
-    added = value.get("added_tokens") or []
-    by_id = value.get("added_tokens_decoder") or {}
-    rows = [*(added if isinstance(added, list) else []), *(by_id.values() if isinstance(by_id, Mapping) else [])]
-    for row in rows:
-        token = row.get("content") if isinstance(row, Mapping) else None
-        if isinstance(token, str) and (row.get("special") or _bracketed(token)):
-            yield token
-    for key, token in value.items():
-        if str(key).endswith("_token"):
-            yield from (
-                t for t in (token, token.get("content") if isinstance(token, Mapping) else None) if isinstance(t, str)
-            )
-    more = value.get("additional_special_tokens") or []
-    yield from (t for t in more if isinstance(t, str)) if isinstance(more, list) else ()
-
-
-def _bracketed(token: str) -> bool:
-    return len(token) > 2 and token[0] in "<[＜{|" and token[-1] in ">]＞}|"

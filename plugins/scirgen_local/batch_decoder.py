@@ -12,8 +12,8 @@ import torch
 from transformers import DynamicCache
 
 from scirgen.core.errors import ModelError
-from scirgen.llm.local.decoding import Row
-from scirgen.llm.local.loading import LoadedModel
+from scirgen_local.decoding import Row
+from scirgen_local.loading import LoadedModel
 
 
 class BatchDecoder:

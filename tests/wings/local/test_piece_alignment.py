@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from scirgen.llm.base import ScoreRequest
 from scirgen.llm.server.openai_scoring import first_of_answer
-from scirgen.llm.tokens.encoding import JointEncoder
+from scirgen_local.encoding import JointEncoder
 from tests.support.tiny_models import tokenizer
 
 HALF = "\ufffd"

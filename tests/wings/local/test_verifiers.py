@@ -26,7 +26,7 @@ from scirgen.core.prompts import PromptLibrary
 from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
 from scirgen.llm.encoders.entailment import Entailment, open_entailment
-from scirgen.llm.encoders.verifiers import licence_of
+from scirgen_local.verifiers import licence_of
 
 PAIRS = [("Snow was deep in January.", "It was deep."), ("Rivers froze.", "No river froze in the winter of 1999.")]
 GUARDIAN = (

@@ -9,9 +9,9 @@ from typing import Any, ClassVar, Final
 from scirgen.core.config import LimitsConfig, ModelsConfig
 from scirgen.core.errors import ConfigError, ContextTooLongError, ModelError
 from scirgen.llm.base import Capabilities, ModelIdentity, ScoreReply, ScoreRequest, ScoringModel
-from scirgen.llm.local.loading import LOADING_OPTIONS, LoadedModel, load_causal_lm
-from scirgen.llm.tokens.encoding import Encoded, JointEncoder
 from scirgen.llm.uri import ModelURI
+from scirgen_local.encoding import Encoded, JointEncoder
+from scirgen_local.loading import LOADING_OPTIONS, LoadedModel, load_causal_lm
 
 SCORING_OPTIONS: Final[Mapping[str, str]] = {
     "scoring_memory_mb": "memory for one forward pass on top of the weights (default: 1024; on CUDA half of the free "
@@ -48,7 +48,7 @@ class TransformersScoring(ScoringModel):
 
     def use(self, loaded: LoadedModel) -> None:
         """Score with this model from now on."""
-        from scirgen.llm.local.shared_prefix import SharedPrefixEngine
+        from scirgen_local.shared_prefix import SharedPrefixEngine
 
         self._loaded = loaded
         self._encoder = JointEncoder(loaded.tokenizer)

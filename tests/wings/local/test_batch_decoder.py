@@ -16,12 +16,12 @@ from scirgen.core.config import LimitsConfig, ModelsConfig
 from scirgen.core.errors import ContextTooLongError, ModelError
 from scirgen.llm.base import ChatReply, ChatRequest, Message, Sampling
 from scirgen.llm.chat_session import choice_schema
-from scirgen.llm.local.batch_decoder import BatchDecoder
-from scirgen.llm.local.decoding import Grammar, Row
-from scirgen.llm.local.loading import LoadedModel
-from scirgen.llm.local.transformers_local import TransformersChat
-from scirgen.llm.tokens.encoding import JointEncoder, inert_text
 from scirgen.llm.uri import ModelURI
+from scirgen_local.batch_decoder import BatchDecoder
+from scirgen_local.decoding import Grammar, Row
+from scirgen_local.encoding import JointEncoder, inert_text
+from scirgen_local.loading import LoadedModel
+from scirgen_local.transformers_local import TransformersChat
 from tests.support.tiny_models import TEXT, tiny
 
 KINDS = ["llama", "gpt2", "qwen2", "mistral-sliding"]

@@ -11,9 +11,9 @@ from scirgen.core.config import Config
 from scirgen.core.errors import ConfigError, ContextTooLongError, ModelError
 from scirgen.core.registry import load_registry
 from scirgen.llm.base import Message, ScoreReply, ScoreRequest, ScoringModel
-from scirgen.llm.local.transformers_scoring import TransformersScoring
 from scirgen.llm.open import open_scoring
-from scirgen.llm.tokens.encoding import JointEncoder, inert_text
+from scirgen_local.encoding import JointEncoder, inert_text
+from scirgen_local.transformers_scoring import TransformersScoring
 from tests.support.tiny_models import TEXT, tiny, tokenizer
 
 

@@ -1,1 +1,0 @@
-"""Models in this process: transformers, decoding and scoring."""
