@@ -23,11 +23,11 @@ from pathlib import Path
 from benchmarks._memory import peak_mb
 from scirgen import SourceSetup
 from scirgen.core.config import CollectConfig, HttpConfig
-from scirgen.stages.collect.catalogues.datacite import DataCiteSource
 from scirgen.stages.collect.files.folder import FolderSource
 from scirgen.stages.collect.pages import pages
 from scirgen.stages.collect.source import Source
 from scirgen.testing.web import Answer, Asked, LoopbackServer
+from scirgen_services.datacite import DataCiteSource
 
 _TEXT = (
     "Hourly soil moisture at five depths, measured with capacitance probes and checked against gravimetric samples. "

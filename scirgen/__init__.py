@@ -14,8 +14,8 @@ _EXPORTS = {
     "merge": "scirgen.api", "Run": "scirgen.api",
     "Domain": "scirgen.core.resources", "Plugin": "scirgen.core.registry", "Provided": "scirgen.core.registry",
     "Source": "scirgen.stages.collect.source", "SourceSetup": "scirgen.stages.collect.source",
-    "PaperService": "scirgen.stages.collect.source", "Http": "scirgen.stages.collect.web.http",
-    "open_http": "scirgen.stages.collect.web.http", "FolderSource": "scirgen.stages.collect.files.folder",
+    "PaperService": "scirgen.stages.collect.source", "Http": "scirgen.stages.collect.http",
+    "open_http": "scirgen.stages.collect.http", "FolderSource": "scirgen.stages.collect.files.folder",
     "plain_text": "scirgen.core.text.markup", "normalise_licence": "scirgen.stages.collect.licences",
     "Cursor": "scirgen.stages.collect.source", "Candidate": "scirgen.stages.collect.source",
     "Fetched": "scirgen.stages.collect.source", "Dataset": "scirgen.core.records", "Paper": "scirgen.core.records",
@@ -98,6 +98,8 @@ if TYPE_CHECKING:
     from scirgen.stages.base import Uses as Uses
     from scirgen.stages.base import WorkItem as WorkItem
     from scirgen.stages.collect.files.folder import FolderSource as FolderSource
+    from scirgen.stages.collect.http import Http as Http
+    from scirgen.stages.collect.http import open_http as open_http
     from scirgen.stages.collect.licences import normalise_licence as normalise_licence
     from scirgen.stages.collect.source import Candidate as Candidate
     from scirgen.stages.collect.source import Cursor as Cursor
@@ -105,8 +107,6 @@ if TYPE_CHECKING:
     from scirgen.stages.collect.source import PaperService as PaperService
     from scirgen.stages.collect.source import Source as Source
     from scirgen.stages.collect.source import SourceSetup as SourceSetup
-    from scirgen.stages.collect.web.http import Http as Http
-    from scirgen.stages.collect.web.http import open_http as open_http
     from scirgen.stages.filter.base import ACCEPT as ACCEPT
     from scirgen.stages.filter.base import Faithfulness as Faithfulness
     from scirgen.stages.filter.base import Gate as Gate

@@ -37,11 +37,6 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "source": {
         "local": ("scirgen.stages.collect.files.folder:FolderSource", "a folder or file of records"),
         "papers": ("scirgen.pipeline.papers_source:PapersSource", "a folder of papers, one record per paper"),
-        "datacite": (
-            "scirgen.stages.collect.catalogues.datacite:DataCiteSource",
-            "DataCite by query, repository or prefix",
-        ),
-        "ckan": ("scirgen.stages.collect.catalogues.ckan:CkanSource", "any CKAN portal"),
     },
     "parser": {
         "grobid": ("scirgen.stages.parse.grobid:GrobidParser", "PDF, by a GROBID server", "grobid"),

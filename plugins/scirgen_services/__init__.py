@@ -1,4 +1,4 @@
-"""Paper services, and catalogues beside DataCite and CKAN: sources of candidate papers, their files and records."""
+"""Everything that asks a service on the network: catalogues, paper services, and the HTTP client that they share."""
 
 from __future__ import annotations
 
@@ -14,15 +14,29 @@ _PAPERS = {
     "folder": ("bibliography:FolderService", "a folder of papers"),
 }
 _SOURCES = {
+    "datacite": ("datacite:DataCiteSource", "DataCite by query, repository or prefix"),
+    "ckan": ("ckan:CkanSource", "any CKAN portal"),
     "oaipmh": ("oaipmh:OaiSource", "any OAI-PMH repository"),
     "huggingface": ("huggingface:HuggingFaceSource", "datasets of the Hugging Face Hub"),
 }
+_FORMS = {
+    "datacite": ("forms.datacite:recognised", "records of DataCite in files"),
+    "ckan": ("forms.ckan:recognised", "packages of CKAN in files"),
+}
+_LOOKUPS = {"datacite": ("datacite:DataCiteLookup", "datasets that papers name, at DataCite")}
+_CLIENTS = {"default": ("web.http:open_http", "limits, retries, checked addresses, a cache on disk")}
 PLUGIN = Plugin(
     "scirgen-services",
     __version__,
     tuple(
         Provided(kind, name, f"scirgen_services.{target}", *more)
-        for kind, listed in (("source", _SOURCES), ("papers", _PAPERS))
+        for kind, listed in (
+            ("source", _SOURCES),
+            ("papers", _PAPERS),
+            ("record_form", _FORMS),
+            ("dataset_lookup", _LOOKUPS),
+            ("http_client", _CLIENTS),
+        )
         for name, (target, *more) in listed.items()
     ),
 )

@@ -13,8 +13,8 @@ from pydantic import Field
 from scirgen.core.errors import SourceRefusedError
 from scirgen.core.records import Dataset, Paper
 from scirgen.stages.collect.source import Candidate, Fetched
-from scirgen.stages.collect.web.http import is_xml
-from scirgen.stages.collect.web.json_api import ServiceOptions, WebService
+from scirgen_services.web.http import is_xml
+from scirgen_services.web.json_api import ServiceOptions, WebService
 
 _ATOM = "{http://www.w3.org/2005/Atom}"
 _DOI = re.compile(r"^10\.48550/arxiv\.(.+)$", re.I)

@@ -11,8 +11,9 @@ from pydantic import Field
 
 from scirgen.core.records import Dataset
 from scirgen.core.text.doi import find_doi
+from scirgen.stages.collect.files.envelopes import as_dict, as_list, as_text
 from scirgen.stages.collect.source import Candidate
-from scirgen.stages.collect.web.json_api import ServiceOptions, WebService, as_dict, as_list, as_text, paper_by_doi
+from scirgen_services.web.json_api import ServiceOptions, WebService, paper_by_doi
 
 
 class EventsOptions(ServiceOptions):

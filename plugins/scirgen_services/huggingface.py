@@ -14,16 +14,11 @@ from pydantic import Field
 from scirgen.core.errors import InputError
 from scirgen.core.records import Dataset, Paper, Rejection
 from scirgen.core.secrets import secret_from_environment
+from scirgen.stages.collect.files.envelopes import as_dict, as_list, as_text
 from scirgen.stages.collect.licences import normalise_licence
 from scirgen.stages.collect.source import Candidate, Cursor
-from scirgen.stages.collect.web.http import is_json
-from scirgen.stages.collect.web.json_api import (
-    ServiceOptions,
-    WebService,
-    as_dict,
-    as_list,
-    as_text,
-)
+from scirgen_services.web.http import is_json
+from scirgen_services.web.json_api import ServiceOptions, WebService
 
 _NEXT = re.compile(r'<([^<>]{1,4000})>\s{0,16};\s{0,16}rel="?next"?')
 

@@ -15,8 +15,8 @@ from scirgen.core.records import Dataset, Rejection
 from scirgen.stages.collect.files.mapping import RecordMapping
 from scirgen.stages.collect.files.recordfiles import OAI, dublin_core, plain_record
 from scirgen.stages.collect.source import Candidate, Cursor
-from scirgen.stages.collect.web.http import is_xml
-from scirgen.stages.collect.web.json_api import ServiceOptions, WebService, related_papers
+from scirgen_services.web.http import is_xml
+from scirgen_services.web.json_api import ServiceOptions, WebService, related_papers
 
 
 class OaiOptions(ServiceOptions):

@@ -4,8 +4,9 @@ https://unpaywall.org/products/api."""
 from __future__ import annotations
 
 from scirgen.core.records import Dataset, Paper
+from scirgen.stages.collect.files.envelopes import as_dict, as_list, as_text
 from scirgen.stages.collect.source import Candidate, Fetched, SourceSetup
-from scirgen.stages.collect.web.json_api import ServiceOptions, WebService, as_dict, as_list, as_text
+from scirgen_services.web.json_api import ServiceOptions, WebService
 
 
 class UnpaywallOptions(ServiceOptions):

@@ -2,16 +2,17 @@
 
 The record's own paper is its only candidate, found by ``own``, which needs no judging. With
 ``collect.datasets_from_papers``, datasets that the papers name by DOI, by address or by title become records too, as
-DataCite describes them.
+plugins look them up (kind ``dataset_lookup``).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Protocol, cast
 
-from scirgen.core.errors import InputError, PaperError, SourceError
+from scirgen.core.errors import InputError, PaperError, PluginError, SourceError
 from scirgen.core.files.yamlfile import validate
 from scirgen.core.fingerprint import digest, file_sha256
 from scirgen.core.records import OWN, BlockKind, Dataset, Frozen, Paper, Rejection
@@ -19,12 +20,9 @@ from scirgen.core.registry import load_registry
 from scirgen.core.text.doi import find_dois
 from scirgen.core.text.language import detect_language
 from scirgen.core.text.sentences import sentence_spans
-from scirgen.stages.collect.catalogues import datacite
 from scirgen.stages.collect.files.paperfolder import PaperFile, PaperFolder
 from scirgen.stages.collect.licences import normalise_licence
 from scirgen.stages.collect.source import NO_INPUT, Candidate, Cursor, Fetched, SourceSetup
-from scirgen.stages.collect.web.http import Http, open_http
-from scirgen.stages.collect.web.json_api import as_dict
 from scirgen.stages.parse.base import LAYOUT_VERSION, ParsedPaper
 from scirgen.stages.parse.frontmatter import FRONT_VERSION, front_matter
 from scirgen.stages.parse.process.pool import ParserPool
@@ -47,10 +45,25 @@ _TITLE = re.compile(
 """A title in capitals that ends with a word for data."""
 
 
-class PapersOptions(Frozen):
-    """``collect.options`` of this source."""
+class DatasetLookup(Protocol):
+    """Finds the records of datasets that papers name (plugin kind ``dataset_lookup``); made with a `SourceSetup`.
 
-    base_url: str = "https://api.datacite.org"
+    Both methods raise a `SourceError` if the service does not answer.
+    """
+
+    def by_doi(self, doi: str) -> Dataset | Rejection | None:
+        """The record of a dataset, or the reason why it cannot be used; None for another DOI."""
+        ...
+
+    def by_title(self, title: str) -> Dataset | Rejection | None:
+        """The same of a dataset with this title or one with few more words."""
+        ...
+
+
+class PapersOptions(Frozen):
+    """``collect.options`` of this source; ``base_url`` is the address of what looks datasets up."""
+
+    base_url: str = ""
 
 
 @dataclass(frozen=True)
@@ -81,7 +94,12 @@ class PapersSource:
         self._folder = PaperFolder(given if given.is_dir() else given.parent, scan_up_to=0)
         self._files = [f for f in self._folder.files if given.is_dir() or f.path == given]
         self._of: dict[str, list[Candidate]] = {}
-        self._http: Http | None = None
+        self._lookups: tuple[DatasetLookup, ...] | None = None
+        if setup.datasets_from_papers and not load_registry().names("dataset_lookup"):
+            raise PluginError(
+                "no plugin looks datasets up, and collect.datasets_from_papers asks for it",
+                hint="Install one, or leave the setting out.",
+            )
         if not self._files:
             raise InputError(
                 f"no papers in {given}", hint="Put PDF, JATS, TEI or Markdown files there.", code="no_papers"
@@ -176,7 +194,7 @@ class PapersSource:
                     names += how == "title_in_text"
                     known = cited.get(name)
                     if known is None and (how == "doi_in_text" or names <= _MOST_NAMES):
-                        record = self._looked_up(name) if how == "doi_in_text" else self._titled(name)
+                        record = self._looked_up(name, how)
                         known = cited[name] = record.id if isinstance(record, Dataset) else ""
                         if isinstance(record, Dataset) and known not in self._of:
                             named = ("Named in", f"{paper.title}: {sentence}")
@@ -190,39 +208,23 @@ class PapersSource:
                         candidates.append(Candidate(paper, how))
         return found
 
-    def _titled(self, name: str) -> Dataset | Rejection | None:
-        """DataCite's record of a dataset whose title holds the words of a name and few more; None if there is none."""
-        self._http = self._http or open_http(self._setup, service=self._options.base_url)
-        query: dict[str, str | int] = {
-            "query": f'titles.title:"{name}"',
-            "resource-type-id": "dataset",
-            "page[size]": 5,
-        }
-        try:
-            replies = as_dict(self._http.json(f"{self._options.base_url}/dois", query)).get("data")
-        except SourceError as error:
-            if error.error_code == "http_404":
-                return None
-            return Rejection.of("collect", "not_looked_up", f"{name}: {error.message}", ("Dataset", name))
-        wanted = set(name.lower().split())
-        for reply in replies if isinstance(replies, list) else ():
-            record = datacite.dataset_of(as_dict(reply))
-            words = re.findall(r"[\w-]+", record.title.lower()) if isinstance(record, Dataset) else []
-            if wanted <= set(words) and len(words) <= 2 * len(wanted):
-                return record
+    def _looked_up(self, name: str, how: str) -> Dataset | Rejection | None:
+        """The record of a dataset, by DOI or by title; None if no lookup knows it."""
+        self._lookups = self._lookups or self._opened_lookups()
+        for lookup in self._lookups:
+            try:
+                found = lookup.by_doi(name) if how == "doi_in_text" else lookup.by_title(name)
+            except SourceError as error:
+                return Rejection.of("collect", "not_looked_up", f"{name}: {error.message}", ("Dataset", name))
+            if found is not None:
+                return found
         return None
 
-    def _looked_up(self, doi: str) -> Dataset | Rejection | None:
-        """DataCite's record of a dataset; None if DataCite does not know the DOI, or it is no dataset's."""
-        self._http = self._http or open_http(self._setup, service=self._options.base_url)
-        try:
-            reply = as_dict(as_dict(self._http.json(f"{self._options.base_url}/dois/{doi}")).get("data"))
-        except SourceError as error:
-            if error.error_code == "http_404":
-                return None
-            return Rejection.of("collect", "not_looked_up", f"{doi}: {error.message}", ("Dataset", doi))
-        kind = as_dict(as_dict(reply.get("attributes")).get("types")).get("resourceTypeGeneral")
-        return datacite.dataset_of(reply) if kind == "Dataset" else None
+    def _opened_lookups(self) -> tuple[DatasetLookup, ...]:
+        setup = replace(self._setup, options=self._options.model_dump(exclude_defaults=True))
+        registry = load_registry()
+        kinds = (registry.get("dataset_lookup", name) for name in registry.names("dataset_lookup"))
+        return tuple(cast(Callable[[SourceSetup], DatasetLookup], kind)(setup) for kind in kinds)
 
 
 def _named_in(sentence: str) -> Iterator[tuple[str, str]]:

@@ -12,7 +12,6 @@ from scirgen.core.resources import Domain
 from scirgen.stages.collect.files.folder import only_papers
 from scirgen.stages.collect.source import NO_INPUT, PaperService, SourceSetup
 from scirgen.stages.collect.validated_source import CheckedSource, blamed, checked, lacking
-from scirgen.stages.collect.web.json_api import WebService
 
 AUTO = "auto"
 LOCAL = "local"
@@ -61,7 +60,7 @@ def open_source(config: Config, registry: Registry, domain: Domain | None, folde
         datasets_from_papers=config.collect.datasets_from_papers,
     )
     source = checked(_made(registry, "source", name, setup))
-    if config.input and _is_service(registry, name):
+    if config.input and not getattr(registry.get("source", name), "reads_files", True):
         raise InputError(
             f"source {name!r} reads from its service, not from files, but --input {config.input} is given",
             hint="Leave out --source: scirgen reads exports of DataCite, CKAN, OAI-PMH and other services directly.",
@@ -121,9 +120,3 @@ def _claiming(registry: Registry, domain: Domain | None, path: Path | None) -> s
                 if claims is not None and claims(path):
                     return name
     return LOCAL
-
-
-def _is_service(registry: Registry, name: str) -> bool:
-    """Tells a source that reads a service over the network and takes no files."""
-    target = registry.get("source", name)
-    return isinstance(target, type) and issubclass(target, WebService)

@@ -93,7 +93,7 @@ class Source(PaperService, Protocol):
 
     A class that reads files may also have a class method ``claims(path: Path) -> bool``: with ``collect.source: auto``,
     the sources of the domain's own plugin are asked in the order of their names, and ``local`` reads an input that none
-    of them claims.
+    of them claims. ``reads_files = False`` says that it reads a service and takes no input.
 
     Raise `SourceError` for errors that a retry may fix; yield a `Rejection` for a broken record, so that it is reported
     with its reason and the other records are read.

@@ -24,9 +24,9 @@ from scirgen.core.text.untrusted import talks_to_machine
 from scirgen.stages.collect import pages as paging
 from scirgen.stages.collect.pages import pages
 from scirgen.stages.collect.source import Cursor, SourceSetup
-from scirgen.stages.collect.web.http import Http
 from scirgen.stages.parse.sniff import sniff
 from scirgen.testing.web import Answer, LoopbackServer
+from scirgen_services.web.http import Http
 from tests.support.raw_servers import RawServer
 from tests.support.worst_cases import PUMP, package_patterns, taxonomy_patterns, worst_cases
 
@@ -243,7 +243,7 @@ IN_A_WORKER = (
 
 RAW = ("scirgen/core/text/tame", "scirgen/core/text/markup", "scirgen/llm/structured")
 """Applied before runs are bounded: to text as it comes in."""
-BLANKS_ONLY = ("scirgen/stages/collect/",)
+BLANKS_ONLY = ("scirgen/stages/collect/", "plugins/scirgen_services/forms/")
 """Applied to records, of which only runs of blanks and line ends are bounded."""
 SUSPECT_S = 0.2
 GROWTH = 3.0

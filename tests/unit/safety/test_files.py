@@ -18,8 +18,8 @@ from scirgen.stages.collect.files.folder import FolderSource
 from scirgen.stages.collect.files.paperfolder import PaperFolder
 from scirgen.stages.collect.files.recordfiles import read_records
 from scirgen.stages.collect.source import Fetched, SourceSetup
-from scirgen.stages.collect.web.address_guard import is_public
 from scirgen_services.bibliography import BibliographyService
+from scirgen_services.web.address_guard import is_public
 
 SECRET = "The password of the observatory is rosebud, and nobody outside may know of it."
 DATASET = Dataset(id="rain", title="Gridded daily rain of the Third Pole")

@@ -24,8 +24,8 @@ from scirgen.pipeline.record_codec import pack, unpack
 from scirgen.pipeline.store import Store
 from scirgen.stages.collect.source import Candidate, Fetched, SourceSetup
 from scirgen.stages.collect.validated_source import checked
-from scirgen.stages.collect.web.http import Http, open_http
 from scirgen.testing.web import Answer, LoopbackServer
+from scirgen_services.web.http import Http, open_http
 
 KEY = "hf_aVerySecretToken12345"
 PDF = b"%PDF-1.7\n" + b"x" * 500

@@ -1,4 +1,5 @@
-"""Finds the records in a catalogue's export. `known_records` and `mapping` interpret a record."""
+"""Finds the records in a catalogue's export, and reads irregular JSON. `known_records` and `mapping` interpret a
+record."""
 
 from __future__ import annotations
 
@@ -114,3 +115,20 @@ def _nodes(document: Mapping[str, object]) -> list[object] | None:
             nested = [_nodes(n) for n in found]
             return [e for n, inner in zip(found, nested, strict=True) for e in (inner if inner is not None else [n])]
     return None
+
+
+def as_dict(value: object) -> Mapping[str, object]:
+    """The value if it is an object, otherwise an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_list(value: object) -> list[object]:
+    """The value if it is a list, otherwise an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def as_text(value: object) -> str:
+    """The value as text, white space trimmed; empty for null, objects and lists."""
+    if value is None or isinstance(value, (dict, list, bool)):
+        return ""
+    return str(value).strip()

@@ -16,9 +16,10 @@ from scirgen.core.errors import ConfigError, InputError, ScirgenError
 from scirgen.core.files.yamlfile import validate
 from scirgen.core.fingerprint import digest, file_sha256
 from scirgen.core.records import Dataset, Frozen, Paper, Rejection
+from scirgen.core.registry import load_registry
 from scirgen.core.safety.files import is_below
 from scirgen.core.text.shown import shown
-from scirgen.stages.collect.files.known_records import plain, recognised
+from scirgen.stages.collect.files.known_records import RecordForm, plain, record_forms
 from scirgen.stages.collect.files.mapping import COLUMNS, RecordMapping, unread
 from scirgen.stages.collect.files.paperfolder import PAPER_TYPES, TABLE, PaperFolder
 from scirgen.stages.collect.files.recordfiles import (
@@ -105,8 +106,9 @@ class FolderSource:
         """The dataset a record describes, or the reason why it cannot be used. ``where`` is ``file:line``, for
         messages."""
         if not self._mapping.applies(record):
-            if (found := recognised(record)) is not None:
-                return found
+            for form in self._forms:
+                if (found := form(record)) is not None:
+                    return found
             record = plain(record)
         return self._mapping.dataset(record, where)
 
@@ -201,6 +203,10 @@ class FolderSource:
         if named and isinstance(found, Dataset):
             self._named[found.id] = named
         return found
+
+    @cached_property
+    def _forms(self) -> tuple[RecordForm, ...]:
+        return record_forms(load_registry())
 
     @cached_property
     def _missing(self) -> dict[str, str]:

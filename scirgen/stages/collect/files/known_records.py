@@ -1,29 +1,26 @@
-"""Records of known services in files: DataCite, CKAN, Zenodo, Dataverse and STAC exports, read as from the services
-themselves.
+"""Records of known services in files: exports of Zenodo, Dataverse and STAC, and forms that plugins know (kind
+``record_form``).
 
 DCAT and schema.org need no code here, since the table of keys in `mapping` covers them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from typing import cast
 
 from scirgen.core.records import Dataset, Rejection
-from scirgen.stages.collect.catalogues import ckan, datacite
-from scirgen.stages.collect.files.envelopes import at_path
+from scirgen.core.registry import Registry
+from scirgen.stages.collect.files.envelopes import as_dict, as_list, as_text, at_path
 from scirgen.stages.collect.files.mapping import texts
-from scirgen.stages.collect.web.json_api import as_dict, as_list, as_text
+
+RecordForm = Callable[[Mapping[str, object]], Dataset | Rejection | None]
+"""The dataset of a record in a catalogue's own form, or why it cannot be used; None for a record in another form."""
 
 
-def recognised(record: Mapping[str, object]) -> Dataset | Rejection | None:
-    """The dataset of a record in the form of DataCite or CKAN; None for any other, which `plain` may know."""
-    if as_dict(record.get("attributes")).get("titles"):
-        return datacite.dataset_of(record)
-    if isinstance(record.get("titles"), list) and record.get("doi") and (record.get("types") or record.get("creators")):
-        return datacite.dataset_of({"id": record["doi"], "attributes": record})
-    if isinstance(record.get("resources"), list) and "notes" in record and "extras" in record:
-        return ckan.dataset_of(record)
-    return None
+def record_forms(registry: Registry) -> tuple[RecordForm, ...]:
+    """The forms of records that plugins know."""
+    return tuple(cast(RecordForm, registry.get("record_form", name)) for name in registry.summaries("record_form"))
 
 
 def plain(record: Mapping[str, object]) -> Mapping[str, object]:

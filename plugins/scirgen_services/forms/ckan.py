@@ -1,7 +1,4 @@
-"""CKAN action API: data.gov, data.europa.eu mirrors and hundreds of research portals.
-
-Documented at https://docs.ckan.org/en/latest/api/ (``package_search``).
-"""
+"""Packages of CKAN as datasets."""
 
 from __future__ import annotations
 
@@ -9,63 +6,17 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 
-from pydantic import Field
-
-from scirgen.core.errors import InputError
 from scirgen.core.records import Dataset, Rejection
 from scirgen.core.text.doi import find_doi, find_dois
 from scirgen.core.text.language import stated_language
+from scirgen.stages.collect.files.envelopes import as_dict, as_list, as_text
 from scirgen.stages.collect.licences import UNKNOWN, normalise_licence
-from scirgen.stages.collect.source import Candidate, Cursor
-from scirgen.stages.collect.web.json_api import ServiceOptions, WebService, as_dict, as_list, as_text, related_papers
 
 
-class CkanOptions(ServiceOptions):
-    """Selects the packages; ``fq`` is a Solr filter query such as ``organization:geology``."""
-
-    query: str | None = None
-    fq: str | None = None
-    page_size: int = Field(default=100, ge=1, le=1000)
-
-
-class CkanSource(WebService[CkanOptions]):
-    """Packages in the order of their ids, so that one that is added or changed during the run does not move the
-    others."""
-
-    name = "ckan"
-    options_type = CkanOptions
-
-    def datasets(self, cursor: str | None = None) -> Iterator[Dataset | Cursor | Rejection]:
-        start = int(cursor) if cursor and cursor.isdecimal() else 0
-        if cursor and not cursor.isdecimal():
-            raise InputError(f"{cursor!r} is not a cursor of this source", hint="Begin a new run.")
-        while True:
-            result = self._search(start, self.options.page_size)
-            items = as_list(result.get("results"))
-            for item in items:
-                yield dataset_of(as_dict(item), self.base)
-            start += len(items)
-            total = result.get("count")
-            if not items or (isinstance(total, int) and start >= total):
-                return
-            yield Cursor(str(start))
-
-    def count(self) -> int | None:
-        total = self._search(0, 0).get("count")
-        return total if isinstance(total, int) else None
-
-    def papers(self, dataset: Dataset) -> Iterator[Candidate]:
-        """DOIs in the package's text and extras, except its own."""
-        return related_papers(dataset)
-
-    def _search(self, start: int, rows: int) -> Mapping[str, object]:
-        given: dict[str, str | int] = {k: v for k, v in (("q", self.options.query), ("fq", self.options.fq)) if v}
-        params = {**given, "rows": rows, "start": start, "sort": "id asc"}
-        reply = as_dict(self.http.json(f"{self.base}/api/3/action/package_search", params))
-        if reply.get("success") is not True:
-            error = as_dict(reply.get("error"))
-            raise self.problem(as_text(error.get("message")) or "the reply does not say success")
-        return as_dict(reply.get("result"))
+def recognised(record: Mapping[str, object]) -> Dataset | Rejection | None:
+    """The dataset of a record in a file, if it has CKAN's form."""
+    known = isinstance(record.get("resources"), list) and "notes" in record and "extras" in record
+    return dataset_of(record) if known else None
 
 
 def dataset_of(item: Mapping[str, object], portal: str = "") -> Dataset | Rejection:

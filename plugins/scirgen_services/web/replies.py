@@ -14,6 +14,7 @@ from typing import Any
 from scirgen.core.errors import StoreError
 from scirgen.core.files.inflate import TooLargeError, deflate, inflate
 from scirgen.core.safety.files import private_file
+from scirgen.stages.collect.http import Reply
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS replies(
@@ -24,20 +25,6 @@ CREATE TABLE IF NOT EXISTS files(
   url TEXT PRIMARY KEY, name TEXT NOT NULL, media_type TEXT NOT NULL, code TEXT NOT NULL, reason TEXT NOT NULL
 );
 """
-
-
-@dataclass(frozen=True)
-class Reply:
-    """A service's reply. ``link`` is its Link header, ``at`` the time at which it was last known to be valid (seconds
-    since 1970)."""
-
-    url: str
-    status: int
-    body: bytes
-    etag: str | None = None
-    modified: str | None = None
-    link: str | None = None
-    at: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ import pytest
 
 from scirgen import Dataset, Rejection, ScirgenError, SourceError, SourceSetup
 from scirgen.core.config import HttpConfig
-from scirgen.stages.collect.catalogues.ckan import CkanSource
-from scirgen.stages.collect.catalogues.datacite import DataCiteSource
 from scirgen.testing import check_source
 from scirgen.testing.web import Answer, LoopbackServer
+from scirgen_services.ckan import CkanSource
+from scirgen_services.datacite import DataCiteSource
 from tests.support import catalogue_shapes as shapes
 
 Setup = Callable[..., SourceSetup]

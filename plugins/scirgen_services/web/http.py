@@ -26,9 +26,10 @@ from scirgen.core.runtime import pause
 from scirgen.core.safety.http import retry_after_s
 from scirgen.core.secrets import masked_bytes, may_have_keys, shown
 from scirgen.core.version import __version__
+from scirgen.stages.collect.http import Reply
 from scirgen.stages.collect.source import Fetched, SourceSetup
-from scirgen.stages.collect.web.address_guard import BlockedAddressError, GuardedTransport, ends_in
-from scirgen.stages.collect.web.replies import Download, Reply, ReplyCache
+from scirgen_services.web.address_guard import BlockedAddressError, GuardedTransport, ends_in
+from scirgen_services.web.replies import Download, ReplyCache
 
 T = TypeVar("T")
 
@@ -296,18 +297,7 @@ def open_http(
     secret_params: Mapping[str, str] | None = None,
     service: str = "",
 ) -> Http:
-    """The client of a source or paper service, with the run's settings and cache.
-
-    Args:
-        setup: the argument with which the source was made.
-        per_second: requests per second that the service asks to keep to.
-        headers: headers with the service's keys; sent only to the host of ``service``, over https.
-        secret_params: keys in the query, under the same conditions.
-        service: the service's address; needed for ``headers`` and ``secret_params``.
-
-    Raises:
-        PluginError: keys are given without the service that they belong to.
-    """
+    """See `scirgen.open_http`."""
     if (headers or secret_params) and not service:
         raise PluginError(
             "open_http has keys (headers, secret_params) but no service that they belong to",

@@ -10,8 +10,9 @@ from scirgen.core.errors import ConfigError, SourceError, SourceRefusedError
 from scirgen.core.files.yamlfile import validate
 from scirgen.core.records import Dataset, Frozen, Paper
 from scirgen.core.text.doi import find_dois
+from scirgen.stages.collect.files.envelopes import as_dict
 from scirgen.stages.collect.source import Candidate, Fetched, SourceSetup
-from scirgen.stages.collect.web.http import open_http
+from scirgen_services.web.http import open_http
 
 
 class ServiceOptions(Frozen):
@@ -31,6 +32,7 @@ class WebService(Generic[O]):
     """
 
     name: str = ""
+    reads_files: ClassVar[bool] = False
     per_second: ClassVar[float] = 5.0
     options_type: ClassVar[type[ServiceOptions]]
 
@@ -103,20 +105,3 @@ def related_papers(dataset: Dataset) -> Iterator[Candidate]:
 def paper_by_doi(doi: str, found_by: str) -> Candidate:
     """A candidate of which only the DOI is known."""
     return Candidate(Paper(id=doi, doi=doi, url=f"https://doi.org/{doi}"), found_by)
-
-
-def as_dict(value: object) -> Mapping[str, object]:
-    """The value if it is an object, otherwise an empty one."""
-    return value if isinstance(value, dict) else {}
-
-
-def as_list(value: object) -> list[object]:
-    """The value if it is a list, otherwise an empty one."""
-    return value if isinstance(value, list) else []
-
-
-def as_text(value: object) -> str:
-    """The value as text, white space trimmed; empty for null, objects and lists."""
-    if value is None or isinstance(value, (dict, list, bool)):
-        return ""
-    return str(value).strip()

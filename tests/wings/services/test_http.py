@@ -13,9 +13,9 @@ import pytest
 from scirgen import SourceError
 from scirgen.core.config import HttpConfig
 from scirgen.core.errors import SourceRefusedError
-from scirgen.stages.collect.web.address_guard import is_public
-from scirgen.stages.collect.web.http import Http
 from scirgen.testing.web import Answer, Asked, LoopbackServer
+from scirgen_services.web.address_guard import is_public
+from scirgen_services.web.http import Http
 
 PDF = b"%PDF-1.7\n" + b"x" * 5000
 Make = Callable[..., Http]

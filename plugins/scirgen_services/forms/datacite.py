@@ -1,20 +1,15 @@
-"""DataCite REST API: datasets of TPDC, PANGAEA, Zenodo, Dryad, GFZ and all others with DataCite DOIs.
-
-Documented at https://support.datacite.org/docs/api and https://support.datacite.org/docs/pagination (cursors).
-"""
+"""Records in the form of DataCite's REST API."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from urllib.parse import parse_qs, urlsplit
 
 from scirgen.core.records import Dataset, Rejection
 from scirgen.core.text.doi import find_doi
 from scirgen.core.text.language import stated_language
+from scirgen.stages.collect.files.envelopes import as_dict, as_list, as_text
 from scirgen.stages.collect.licences import normalise_licence
-from scirgen.stages.collect.source import Candidate, Cursor
-from scirgen.stages.collect.web.json_api import ServiceOptions, WebService, as_dict, as_list, as_text, related_papers
 
 _PAPER_RELATIONS = frozenset({
     "IsCitedBy", "IsReferencedBy", "IsSupplementTo", "IsSupplementedBy", "IsDocumentedBy", "IsDescribedBy",
@@ -26,53 +21,13 @@ _NO_PAPERS = frozenset(
 )
 
 
-class DataCiteOptions(ServiceOptions):
-    """Selects the DOIs, by any combination of a query, a repository and a prefix."""
-
-    base_url: str = "https://api.datacite.org"
-    query: str | None = None
-    client: str | None = None
-    prefix: str | None = None
-    page_size: int = 100
-
-
-class DataCiteSource(WebService[DataCiteOptions]):
-    """Datasets by repository (``client``), DOI prefix or query; papers are the related identifiers of a record."""
-
-    name = "datacite"
-    options_type = DataCiteOptions
-
-    def datasets(self, cursor: str | None = None) -> Iterator[Dataset | Cursor | Rejection]:
-        """Pages in the order of creation: a record added during the run comes at the end, so none is lost or read
-        twice."""
-        token = cursor or "1"
-        while True:
-            reply = as_dict(self.http.json(f"{self.base}/dois", self._params(token, self.options.page_size)))
-            if "data" not in reply:
-                raise self.problem("a page without 'data'")
-            items = as_list(reply["data"])
-            for item in items:
-                yield dataset_of(as_dict(item))
-            following = _next_token(as_text(as_dict(reply.get("links")).get("next")))
-            if not items or not following or following == token:
-                return
-            token = following
-            yield Cursor(token)
-
-    def count(self) -> int | None:
-        reply = as_dict(self.http.json(f"{self.base}/dois", self._params("1", 1)))
-        total = as_dict(reply.get("meta")).get("total")
-        return total if isinstance(total, int) else None
-
-    def papers(self, dataset: Dataset) -> Iterator[Candidate]:
-        """The papers that the record's related identifiers name."""
-        return related_papers(dataset)
-
-    def _params(self, token: str, size: int) -> dict[str, str | int]:
-        options = self.options
-        given = {"query": options.query, "client-id": options.client, "prefix": options.prefix}
-        params: dict[str, str | int] = {k: v for k, v in given.items() if v}
-        return {**params, "resource-type-id": "dataset", "page[size]": size, "page[cursor]": token}
+def recognised(record: Mapping[str, object]) -> Dataset | Rejection | None:
+    """The dataset of a record in a file, if it has DataCite's form."""
+    if as_dict(record.get("attributes")).get("titles"):
+        return dataset_of(record)
+    if isinstance(record.get("titles"), list) and record.get("doi") and (record.get("types") or record.get("creators")):
+        return dataset_of({"id": record["doi"], "attributes": record})
+    return None
 
 
 def dataset_of(item: Mapping[str, object]) -> Dataset | Rejection:
@@ -209,7 +164,3 @@ def _licence(record: Mapping[str, object]) -> str:
             if text := as_text(entry.get(key)):
                 return normalise_licence(text)
     return normalise_licence("")
-
-
-def _next_token(link: str) -> str:
-    return next(iter(parse_qs(urlsplit(link).query).get("page[cursor]", [])), "")

@@ -1,1 +1,0 @@
-"""Catalogues over the network."""

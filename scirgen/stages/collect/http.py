@@ -1,0 +1,85 @@
+"""The interface of the HTTP client for sources and paper services, the plugin kind ``http_client``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol, cast
+
+from scirgen.core.registry import load_registry
+from scirgen.stages.collect.source import Fetched, SourceSetup
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A service's reply. ``link`` is its Link header, ``at`` the time at which it was last known to be valid (seconds
+    since 1970)."""
+
+    url: str
+    status: int
+    body: bytes
+    etag: str | None = None
+    modified: str | None = None
+    link: str | None = None
+    at: float = 0.0
+
+
+class Http(Protocol):
+    """A client with limits, retries and a cache on disk; safe to use from several threads."""
+
+    def json(self, url: str, params: Mapping[str, str | int] | None = None, *, refresh: bool = False) -> object:
+        """A JSON reply.
+
+        Raises:
+            SourceError: the download failed; the class of the error says whether a retry may help.
+        """
+        ...
+
+    def reply(
+        self,
+        url: str,
+        params: Mapping[str, str | int] | None = None,
+        *,
+        refresh: bool = False,
+        check: Callable[[bytes], None] | None = None,
+    ) -> Reply:
+        """A reply. ``check`` raises ValueError for a body that is cut short or of the wrong form.
+
+        Raises:
+            SourceError: see `json`.
+        """
+        ...
+
+    def download(self, url: str, *, wanted: str = "application/pdf") -> Fetched:
+        """A paper's file of the media type ``wanted``, or a code and the reason why there is none.
+
+        Raises:
+            SourceError: another try may help.
+        """
+        ...
+
+    def close(self) -> None: ...
+
+
+def open_http(
+    setup: SourceSetup,
+    *,
+    per_second: float = 5.0,
+    headers: Mapping[str, str] | None = None,
+    secret_params: Mapping[str, str] | None = None,
+    service: str = "",
+) -> Http:
+    """The client of a source or paper service, with the run's settings and cache.
+
+    Args:
+        setup: the argument with which the source was made.
+        per_second: requests per second that the service asks to keep to.
+        headers: headers with the service's keys; sent only to the host of ``service``, over https.
+        secret_params: keys in the query, under the same conditions.
+        service: the service's address; needed for ``headers`` and ``secret_params``.
+
+    Raises:
+        PluginError: keys are given without the service that they belong to, or no plugin provides a client.
+    """
+    opener = cast(Callable[..., Http], load_registry().get("http_client", "default"))
+    return opener(setup, per_second=per_second, headers=headers, secret_params=secret_params, service=service)
