@@ -29,13 +29,13 @@ from scirgen.llm.cache import ReplyCache
 from scirgen.llm.chat_session import CachedChatSession
 from scirgen.llm.score_session import CachedScoreSession
 from scirgen.pipeline.engine import Engine
+from scirgen.pipeline.intake import open_input
 from scirgen.pipeline.observer import Observer
 from scirgen.pipeline.plan import PLAN
 from scirgen.pipeline.runner import Runner
 from scirgen.pipeline.store import Store
 from scirgen.pipeline.views.view import StoreView
 from scirgen.stages.base import Stage, StageContext, StageResult, WorkItem
-from scirgen.stages.collect.open import open_source
 from scirgen.testing.models import STAGE, Call, FakeChat, FakeScores
 
 
@@ -82,7 +82,7 @@ async def measure(arguments: argparse.Namespace, folder: Path) -> dict[str, obje
         )
         score = CachedScoreSession(FakeScores(identity, Capabilities(logprobs=True), "scorer", calls), cache=replies)
         ctx = StageContext(config, resources, prompts, Taxonomies(resources), registry, folder, chat, score)
-        source = open_source(config, registry, domain, folder)
+        source = open_input(config, registry, domain, folder)
         began, cpu = time.perf_counter(), time.process_time()
         await Runner(store, ctx, build_stages(registry), engine, source, Observer()).run()
         wall, cpu = time.perf_counter() - began, time.process_time() - cpu

@@ -36,7 +36,7 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
     "source": {
         "local": ("scirgen.stages.collect.files.folder:FolderSource", "a folder or file of records"),
-        "papers": ("scirgen.pipeline.papers_source:PapersSource", "a folder of papers, one record per paper"),
+        "papers": ("scirgen.stages.collect.papers_source:PapersSource", "a folder of papers, one record per paper"),
     },
     "parser": {
         "grobid": ("scirgen.stages.parse.grobid:GrobidParser", "PDF, by a GROBID server", "grobid"),

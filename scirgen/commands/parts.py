@@ -19,11 +19,11 @@ from scirgen.core.registry import load_registry
 from scirgen.core.resources import Domain, resolve_config
 from scirgen.core.runtime import blocking
 from scirgen.llm.session import ChatSession, ScoreSession
+from scirgen.pipeline.intake import open_input
 from scirgen.pipeline.run import opened_context
 from scirgen.release_files.qafiles import lacking, no_rows, plain_groups
 from scirgen.stages.base import Stage, StageContext, WorkItem, made_stage, suited
 from scirgen.stages.collect.files.paperfolder import PAPER_TYPES, PaperFolder
-from scirgen.stages.collect.open import open_source
 from scirgen.stages.collect.pages import Collected, pages
 from scirgen.stages.filter.base import Material
 from scirgen.stages.filter.deciding import failing, outcome, score_all, sentence
@@ -283,7 +283,7 @@ async def _matched(config: Config, pack: Domain) -> list[Row]:
     read: dict[str, tuple[Document, tuple[SectionLabel, ...]] | None] = {}
     with TemporaryDirectory(prefix="scirgen-match-") as folder:
         async with opened_context(config, pack, "match", needs_scores=False) as ctx:
-            source = open_source(config, ctx.registry, pack, Path(folder))
+            source = open_input(config, ctx.registry, pack, Path(folder))
             async for page in pages(source, config.collect, limit=config.collect.limit):
                 for item in page.items:
                     rows += await _judged(item, read, ctx)

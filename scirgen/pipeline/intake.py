@@ -6,20 +6,35 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from pathlib import Path
 from typing import TypeVar
 
-from scirgen.core.config import fingerprinted
+from scirgen.core.config import Config, fingerprinted
 from scirgen.core.errors import SourceError
 from scirgen.core.fingerprint import digest
 from scirgen.core.records import Provenance, Record, Rejection
+from scirgen.core.registry import Registry
+from scirgen.core.resources import Domain
 from scirgen.pipeline.dataset_scope import content_fingerprint
 from scirgen.pipeline.observer import Observer
 from scirgen.pipeline.store import RUN, Store
 from scirgen.stages.base import StageContext, StageResult
+from scirgen.stages.collect.open import open_source
 from scirgen.stages.collect.pages import START, Collected, CollectedPage, other_language, page_key, pages
 from scirgen.stages.collect.source import Source
+from scirgen.stages.collect.validated_source import CheckedSource
+from scirgen.stages.parse.frontmatter import PaperReader
 
 R = TypeVar("R", bound=Record)
+
+
+def open_input(config: Config, registry: Registry, domain: Domain | None, folder: Path) -> CheckedSource:
+    """Open the source of a run, which may read papers; see `open_source`.
+
+    Raises:
+        ScirgenError: as `open_source`.
+    """
+    return open_source(config, registry, domain, folder, PaperReader(config.parse, registry))
 
 
 def intake_fingerprint(ctx: StageContext) -> str:

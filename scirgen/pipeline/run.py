@@ -27,6 +27,7 @@ from scirgen.llm.cache import ReplyCache
 from scirgen.llm.open import Sessions, open_sessions
 from scirgen.llm.usage import whole_usage
 from scirgen.pipeline.engine import Engine
+from scirgen.pipeline.intake import open_input
 from scirgen.pipeline.manifest import build_manifest, write_manifest
 from scirgen.pipeline.observer import JsonLog, Observer, Several
 from scirgen.pipeline.plan import PLAN, Step, plan
@@ -34,7 +35,6 @@ from scirgen.pipeline.runner import Outcome, Runner
 from scirgen.pipeline.store import Store
 from scirgen.pipeline.views.view import StoreView
 from scirgen.stages.base import Stage, StageContext, made_stage, roles_in, suited
-from scirgen.stages.collect.open import open_source
 from scirgen.stages.collect.pages import NO_ID, absent, no_record
 from scirgen.stages.collect.source import Source
 from scirgen.stages.collect.validated_source import checked
@@ -66,7 +66,7 @@ async def execute(
         resources = Resources(domain, Path(config.overrides) if config.overrides else None)
         steps = plan(registry, config)
         stages = build_stages(registry, steps)
-        opened = open_source(config, registry, domain, folder) if source is None else checked(source)
+        opened = open_input(config, registry, domain, folder) if source is None else checked(source)
         for note in (*notes, *opened.warnings()):
             observer.note(note)
         store = closing.enter_context(Store(folder / "run.db", shared=config.shared))

@@ -30,6 +30,7 @@ from scirgen.llm.score_session import CachedScoreSession
 from scirgen.llm.server.openai_compat import THINKING_TOKENS
 from scirgen.llm.uri import ModelURI
 from scirgen.pipeline.engine import Engine
+from scirgen.pipeline.intake import open_input
 from scirgen.pipeline.observer import Observer
 from scirgen.pipeline.plan import plan
 from scirgen.pipeline.run import build_stages
@@ -38,7 +39,6 @@ from scirgen.pipeline.store import Store
 from scirgen.pipeline.views.view import StoreView
 from scirgen.release_files.quotas import budget
 from scirgen.stages.base import Stage, StageContext, StageResult, WorkItem, suited
-from scirgen.stages.collect.open import open_source
 from scirgen.stages.collect.pages import iterate, setting_aside
 from scirgen.stages.collect.source import Source
 from scirgen.stages.collect.validated_source import CheckedSource, checked
@@ -156,7 +156,7 @@ async def estimate_run(
         ScirgenError: wrong input or settings.
     """
     registry = load_registry()
-    opened = open_source(config, registry, domain, folder) if source is None else checked(source)
+    opened = open_input(config, registry, domain, folder) if source is None else checked(source)
     ids, total, notes = await _drawn(opened, config, 1 if history else sample)
     if not ids:
         raise InputError("there is no dataset to estimate from", hint="Look at: scirgen generate --dry-run.")

@@ -13,8 +13,8 @@ from scirgen.core.records import Dataset, Rejection
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Domain
 from scirgen.core.text.shown import shown
+from scirgen.pipeline.intake import open_input
 from scirgen.pipeline.run import check_settings
-from scirgen.stages.collect.open import open_source
 from scirgen.stages.collect.pages import NO_ID, absent, iterate, no_record, other_language, setting_aside
 from scirgen.stages.collect.source import Cursor, Source
 
@@ -60,7 +60,7 @@ async def preview(config: Config, registry: Registry, domain: Domain | None, fol
         ScirgenError: the same errors as in a run.
     """
     check_settings(config, registry)
-    source = open_source(config, registry, domain, folder)
+    source = open_input(config, registry, domain, folder)
     found = Preview(source.name, source.count(), warnings=source.warnings())
     first: list[Dataset] = []
     seen: set[int] = set()

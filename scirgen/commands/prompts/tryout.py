@@ -33,9 +33,9 @@ from scirgen.core.text.shown import shown
 from scirgen.llm.base import Capabilities, ModelIdentity
 from scirgen.llm.open import open_sessions
 from scirgen.llm.session import Answer, Asking, ChatSession, TextAnswer
+from scirgen.pipeline.intake import open_input
 from scirgen.pipeline.views.view import open_view
 from scirgen.stages.base import Stage, StageContext, WorkItem, made_stage, suited
-from scirgen.stages.collect.open import open_source
 from scirgen.stages.collect.pages import iterate
 from scirgen.stages.generate.joint import in_groups
 from scirgen.stages.generate.stage import paper_parameters
@@ -103,7 +103,7 @@ async def find_dataset(
                 stage: [r for kind in kinds for r in view.records(stage, kind, dataset.id)] for stage, kinds in _KNOWN
             }
             return dataset, known
-    source = open_source(config, registry, domain, Path(".scirgen-try"))
+    source = open_input(config, registry, domain, Path(".scirgen-try"))
     found = [d async for d in iterate(source.datasets, None) if isinstance(d, Dataset) and d.id.startswith(id)]
     return _only(found, id), {}
 

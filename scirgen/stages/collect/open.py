@@ -10,7 +10,7 @@ from scirgen.core.errors import ConfigError, InputError, PluginError
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Domain
 from scirgen.stages.collect.files.folder import only_papers
-from scirgen.stages.collect.source import NO_INPUT, PaperService, SourceSetup
+from scirgen.stages.collect.source import NO_INPUT, PaperReader, PaperService, SourceSetup
 from scirgen.stages.collect.validated_source import CheckedSource, blamed, checked, lacking
 
 AUTO = "auto"
@@ -18,7 +18,9 @@ LOCAL = "local"
 PAPERS_ALONE = "papers"
 
 
-def open_source(config: Config, registry: Registry, domain: Domain | None, folder: Path) -> CheckedSource:
+def open_source(
+    config: Config, registry: Registry, domain: Domain | None, folder: Path, reader: PaperReader | None = None
+) -> CheckedSource:
     """Open the source that ``collect.source`` names, with the run's input.
 
     Args:
@@ -26,6 +28,7 @@ def open_source(config: Config, registry: Registry, domain: Domain | None, folde
         registry: where sources and paper services are looked up.
         domain: its sample is the input if none is given.
         folder: the run's folder; downloads go below it.
+        reader: reads papers, for a source that makes records of them.
 
     Raises:
         InputError: the input or the folder of papers does not exist, holds no records, or is the run's folder.
@@ -58,6 +61,7 @@ def open_source(config: Config, registry: Registry, domain: Domain | None, folde
         else config.collect.http,
         parse=config.parse,
         datasets_from_papers=config.collect.datasets_from_papers,
+        reader=reader,
     )
     source = checked(_made(registry, "source", name, setup))
     if config.input and not getattr(registry.get("source", name), "reads_files", True):

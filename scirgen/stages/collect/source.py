@@ -39,6 +39,51 @@ class Fetched:
     reason: str = ""
 
 
+class ReadPaper(Protocol):
+    """The facts that a paper states about itself, empty where it states none, and its text block by block, without
+    references."""
+
+    @property
+    def title(self) -> str: ...
+    @property
+    def abstract(self) -> str: ...
+    @property
+    def authors(self) -> tuple[str, ...]: ...
+    @property
+    def keywords(self) -> tuple[str, ...]: ...
+    @property
+    def doi(self) -> str | None: ...
+    @property
+    def year(self) -> int | None: ...
+    @property
+    def licence(self) -> str: ...
+    @property
+    def language(self) -> str: ...
+    @property
+    def passages(self) -> tuple[str, ...]: ...
+
+
+class PaperReader(Protocol):
+    """Reads papers for a source that makes records of them. The pipeline provides it: stages do not know each other."""
+
+    @property
+    def versions(self) -> tuple[int, ...]:
+        """Change when a paper may be read differently."""
+        ...
+
+    async def read(self, path: Path) -> ReadPaper:
+        """Read one file.
+
+        Raises:
+            PaperError: it cannot be read.
+        """
+        ...
+
+    def close(self) -> None:
+        """End the processes that read."""
+        ...
+
+
 @dataclass(frozen=True)
 class SourceSetup:
     """The argument with which a registered source is made: ``Target(setup)``.
@@ -52,6 +97,7 @@ class SourceSetup:
         http: settings of HTTP requests, which `open_http` uses.
         parse: settings of parsing, for sources that read papers.
         datasets_from_papers: make records of the datasets that papers cite.
+        reader: reads papers; None outside of a run.
     """
 
     input: Path | None = None
@@ -62,6 +108,7 @@ class SourceSetup:
     http: HttpConfig = field(default_factory=HttpConfig)
     parse: ParseConfig = field(default_factory=ParseConfig)
     datasets_from_papers: bool = False
+    reader: PaperReader | None = None
 
 
 NO_INPUT = "Name a folder or file: scirgen generate pdfs/, or read a sample: --domain geo."

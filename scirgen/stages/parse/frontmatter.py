@@ -7,11 +7,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
+from scirgen.core.config import ParseConfig
 from scirgen.core.records import BlockKind
+from scirgen.core.registry import Registry
 from scirgen.core.text.doi import find_doi
-from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
+from scirgen.stages.parse.base import LAYOUT_VERSION, ParsedBlock, ParsedPaper
+from scirgen.stages.parse.process.pool import ParserPool
+from scirgen.stages.parse.stage import read_paper
 
 FRONT_VERSION: Final = 2
 """Raise it when a paper gives another front matter: records made from papers are then made again."""
@@ -33,7 +38,8 @@ _KEYWORDS = re.compile(r"(?is)^\s*(?:key\s?words?|palavras-chave|palabras clave)
 
 @dataclass(frozen=True)
 class FrontMatter:
-    """The facts that a paper states about itself; empty where it states none."""
+    """The facts that a paper states about itself, empty where it states none; ``passages`` are its blocks without
+    references."""
 
     title: str = ""
     abstract: str = ""
@@ -42,6 +48,33 @@ class FrontMatter:
     doi: str | None = None
     year: int | None = None
     licence: str = ""
+    language: str = ""
+    passages: tuple[str, ...] = ()
+
+
+class PaperReader:
+    """Reads files and gives their front matter, for sources that make records of papers."""
+
+    versions: Final = (LAYOUT_VERSION, FRONT_VERSION)
+
+    def __init__(self, config: ParseConfig, registry: Registry) -> None:
+        self._config, self._registry = config, registry
+        self._pool: ParserPool | None = None
+
+    async def read(self, path: Path) -> FrontMatter:
+        """Read one file.
+
+        Raises:
+            PaperError: it cannot be read.
+        """
+        self._pool = self._pool or ParserPool(self._config.workers, self._config.memory_mb)
+        return front_matter(await read_paper(path, self._config, self._registry, self._pool))
+
+    def close(self) -> None:
+        """End the parser's processes; another file starts new ones."""
+        if self._pool is not None:
+            self._pool.close()
+            self._pool = None
 
 
 def front_matter(parsed: ParsedPaper) -> FrontMatter:
@@ -59,6 +92,8 @@ def front_matter(parsed: ParsedPaper) -> FrontMatter:
         doi=parsed.doi or _printed_doi(printed),
         year=parsed.year or _year(own),
         licence=parsed.licence or (licence.group() if licence else ""),
+        language=parsed.language,
+        passages=tuple(b.text for b in parsed.blocks if b.kind is not BlockKind.REFERENCE),
     )
 
 

@@ -14,8 +14,8 @@ from scirgen.core.config import Config
 from scirgen.core.errors import InputError
 from scirgen.core.records import QAPair
 from scirgen.core.registry import load_registry
+from scirgen.pipeline.intake import open_input
 from scirgen.release_files.release import Release
-from scirgen.stages.collect.open import open_source
 from scirgen.stages.collect.pages import CollectedPage, pages
 from scirgen.testing.server import FakeServer
 from scirgen.testing.web import Answer, LoopbackServer
@@ -51,7 +51,7 @@ def folder(root: Path, **files: str) -> Path:
 
 async def collected(tmp_path: Path, **settings: Any) -> list[CollectedPage]:
     config = Config.model_validate(settings)
-    source = open_source(config, load_registry(), find_domain("geo"), tmp_path / "run")
+    source = open_input(config, load_registry(), find_domain("geo"), tmp_path / "run")
     return [page async for page in pages(source, config.collect)]
 
 

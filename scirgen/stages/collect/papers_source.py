@@ -15,18 +15,14 @@ from typing import Protocol, cast
 from scirgen.core.errors import InputError, PaperError, PluginError, SourceError
 from scirgen.core.files.yamlfile import validate
 from scirgen.core.fingerprint import digest, file_sha256
-from scirgen.core.records import OWN, BlockKind, Dataset, Frozen, Paper, Rejection
+from scirgen.core.records import OWN, Dataset, Frozen, Paper, Rejection
 from scirgen.core.registry import load_registry
 from scirgen.core.text.doi import find_dois
 from scirgen.core.text.language import detect_language
 from scirgen.core.text.sentences import sentence_spans
 from scirgen.stages.collect.files.paperfolder import PaperFile, PaperFolder
 from scirgen.stages.collect.licences import normalise_licence
-from scirgen.stages.collect.source import NO_INPUT, Candidate, Cursor, Fetched, SourceSetup
-from scirgen.stages.parse.base import LAYOUT_VERSION, ParsedPaper
-from scirgen.stages.parse.frontmatter import FRONT_VERSION, front_matter
-from scirgen.stages.parse.process.pool import ParserPool
-from scirgen.stages.parse.stage import read_paper
+from scirgen.stages.collect.source import NO_INPUT, Candidate, Cursor, Fetched, PaperReader, ReadPaper, SourceSetup
 
 _PAGE = 25
 _MOST_NAMES = 10
@@ -71,7 +67,7 @@ class _Read:
     """A file with what was read from it, or the error of the file."""
 
     file: PaperFile
-    parsed: ParsedPaper | None
+    paper: ReadPaper | None
     error: PaperError | None = None
 
 
@@ -89,7 +85,12 @@ class PapersSource:
         given = setup.input or setup.papers
         if given is None:
             raise InputError("no papers are given", hint=NO_INPUT)
+        if setup.reader is None:
+            raise PluginError(
+                "source 'papers' reads papers in a run only", hint="Use scirgen.generate or scirgen.parse."
+            )
         self._setup = setup
+        self._reader: PaperReader = setup.reader
         self._options = validate(dict(setup.options), PapersOptions, "collect.options")
         self._folder = PaperFolder(given if given.is_dir() else given.parent, scan_up_to=0)
         self._files = [f for f in self._folder.files if given.is_dir() or f.path == given]
@@ -107,7 +108,7 @@ class PapersSource:
 
     def revision(self, cursor: str | None) -> str:
         """A hash of the listing of files and of the parser's versions."""
-        return digest(self._folder.revision, LAYOUT_VERSION, FRONT_VERSION, self._setup.parse.model_dump(mode="json"))
+        return digest(self._folder.revision, *self._reader.versions, self._setup.parse.model_dump(mode="json"))
 
     def count(self) -> int:
         return len(self._files)
@@ -115,20 +116,18 @@ class PapersSource:
     async def datasets(self, cursor: str | None = None) -> AsyncIterator[Dataset | Cursor | Rejection]:
         """A record for each paper, and for each dataset that a paper cites, if they are asked for."""
         start = int(cursor) if cursor and cursor.isdecimal() else 0
-        config = self._setup.parse
-        pool = ParserPool(config.workers, config.memory_mb)
         cited: dict[str, str] = {}
         try:
             for number, file in enumerate(self._files[start:], start + 1):
-                read = await self._read(file, pool)
+                read = await self._read(file)
                 yield self._record(read)
-                if self._setup.datasets_from_papers and read.parsed is not None:
+                if self._setup.datasets_from_papers and read.paper is not None:
                     for dataset in self._cited(read, cited):
                         yield dataset
                 if number % _PAGE == 0 and number < len(self._files):
                     yield Cursor(str(number))
         finally:
-            pool.close()
+            self._reader.close()
 
     def papers(self, dataset: Dataset) -> list[Candidate]:
         """The paper that the record was made from, or the papers that cite the dataset."""
@@ -137,9 +136,9 @@ class PapersSource:
     def fetch(self, paper: Paper) -> Fetched:
         return self._folder.fetch(paper)
 
-    async def _read(self, file: PaperFile, pool: ParserPool) -> _Read:
+    async def _read(self, file: PaperFile) -> _Read:
         try:
-            return _Read(file, await read_paper(file.path, self._setup.parse, load_registry(), pool))
+            return _Read(file, await self._reader.read(file.path))
         except PaperError as error:
             if error.retryable:
                 raise
@@ -148,12 +147,12 @@ class PapersSource:
     def _record(self, read: _Read) -> Dataset | Rejection:
         """The record of a paper, or the reason why it cannot be read."""
         file = read.file
-        if read.parsed is None:
+        if read.paper is None:
             assert read.error is not None
             return Rejection.of(
                 "collect", read.error.error_code, f"{file.name}: {read.error.in_full}", ("Paper", file.name)
             )
-        front = front_matter(read.parsed)
+        front = read.paper
         doi = file.doi or front.doi
         title = file.title or front.title or file.path.stem
         licence = file.licence if file.licence != "unknown" else normalise_licence(front.licence)
@@ -172,22 +171,20 @@ class PapersSource:
             authors=front.authors,
             keywords=front.keywords,
             licence=licence,
-            language=read.parsed.language or detect_language(front.abstract or title),
+            language=front.language or detect_language(front.abstract or title),
             year=paper.year,
         )
 
     def _cited(self, read: _Read, cited: dict[str, str]) -> list[Dataset | Rejection]:
         """Records of the datasets that a sentence about data names, with that sentence."""
-        assert read.parsed is not None
+        assert read.paper is not None
         own = self._record(read)
         paper = self._of[own.id][0].paper if isinstance(own, Dataset) else None
         found: list[Dataset | Rejection] = []
         names = 0
-        for block in read.parsed.blocks:
-            if block.kind is BlockKind.REFERENCE or not _NAMES_DATA.search(block.text):
-                continue
-            for start, end in sentence_spans(block.text):
-                sentence = block.text[start:end]
+        for text in filter(_NAMES_DATA.search, read.paper.passages):
+            for start, end in sentence_spans(text):
+                sentence = text[start:end]
                 for name, how in _named_in(sentence) if _NAMES_DATA.search(sentence) else ():
                     if paper is None or name == paper.doi:
                         continue
