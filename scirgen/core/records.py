@@ -428,6 +428,14 @@ class Rejection(Record):
         return cls.model_validate({"stage": stage, "code": code, "reason": reason, **told, **fields})
 
 
+def rejected_pair(rejection: Rejection) -> QAPair | None:
+    """The pair that a rejection holds; None if it rejects something else."""
+    try:
+        return QAPair.model_validate_json(rejection.record)
+    except ValueError:
+        return None
+
+
 class Failure(Record):
     """Something that could not be decided; the next run tries it again."""
 

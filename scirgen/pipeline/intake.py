@@ -23,7 +23,7 @@ from scirgen.stages.collect.open import open_source
 from scirgen.stages.collect.pages import START, Collected, CollectedPage, other_language, page_key, pages
 from scirgen.stages.collect.source import Source
 from scirgen.stages.collect.validated_source import CheckedSource
-from scirgen.stages.parse.frontmatter import PaperReader
+from scirgen.stages.parse.frontmatter import FrontReader
 
 R = TypeVar("R", bound=Record)
 
@@ -34,7 +34,7 @@ def open_input(config: Config, registry: Registry, domain: Domain | None, folder
     Raises:
         ScirgenError: as `open_source`.
     """
-    return open_source(config, registry, domain, folder, PaperReader(config.parse, registry))
+    return open_source(config, registry, domain, folder, FrontReader(config.parse, registry))
 
 
 def intake_fingerprint(ctx: StageContext) -> str:

@@ -15,9 +15,9 @@ from scirgen.core.version import __version__
 from scirgen.pipeline.intake import intake_fingerprint
 from scirgen.pipeline.runner import stage_fingerprint
 from scirgen.pipeline.store import Store
-from scirgen.pipeline.views.idle import filter_in_force, judged_nothing
 from scirgen.pipeline.views.view import StoreView
 from scirgen.stages.base import Stage, StageContext
+from scirgen.stages.filter.idle import filter_in_force, judged_nothing
 
 
 def build_manifest(

@@ -86,11 +86,3 @@ def record_id(record: BaseModel) -> str:
     if isinstance(record, ReleaseFile):
         return record.path
     return str(getattr(record, "id", ""))
-
-
-def rejected_pair(rejection: Rejection) -> QAPair | None:
-    """The pair that a rejection holds; None if it rejects something else."""
-    try:
-        return QAPair.model_validate_json(rejection.record)
-    except ValueError:
-        return None

@@ -7,7 +7,7 @@ import logging
 import math
 import shlex
 import signal
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -38,7 +38,6 @@ from scirgen.stages.base import Stage, StageContext, made_stage, roles_in, suite
 from scirgen.stages.collect.pages import NO_ID, absent, no_record
 from scirgen.stages.collect.source import Source
 from scirgen.stages.collect.validated_source import checked
-from scirgen.stages.filter.stage import select_gates, silent_gates
 from scirgen.stages.release.write import refuse_foreign
 
 
@@ -83,19 +82,16 @@ async def execute(
             sessions.chat, sessions.score, log=logging.getLogger("scirgen"), judge_session=sessions.judge,
             entailment_session=sessions.entailment,
         )  # fmt: skip
-        if silent := silent_gates(config, registry, ctx.taxonomies, ctx.pack):
-            observer.note(
-                f"no patterns for language {config.language!r}: {', '.join(silent)} cannot reject by wording "
-                "(docs/prompts.md, 'Another language')"
-            )
         replaced = {step.stage for step in steps if step.by}
         stages = {name: stage if name in replaced else suited(stage, ctx) for name, stage in stages.items()}
         for stage in stages.values():
+            for note in stage.notes(ctx):
+                observer.note(note)
             stage.check(ctx)
         engine = build_engine(config, registry)
         await engine.start(ctx, sessions, replies)
         closing.push_async_callback(engine.aclose)
-        refuse = partial(refuse_nothing, folder, config.collect, observer)
+        refuse = partial(refuse_nothing, folder, config.collect, stages, observer)
         runner = Runner(store, ctx, stages, engine, opened, Several(observer, log), refuse, steps)
         sessions.tell(Several(observer, log).note)
         _stop_on_signals(runner, sessions, observer, closing)
@@ -131,10 +127,8 @@ def check_settings(config: Config, registry: Registry) -> None:
         )
     registry.refuse_broken()
     registry.verify(config.texts())
-    build_stages(registry, plan(registry, config))
-    select_gates(config, registry)
-    for scorer in {*config.filter.faithfulness, *config.filter.thresholds} - {"auto"}:
-        registry.get("faithfulness", scorer)
+    for stage in build_stages(registry, plan(registry, config)).values():
+        stage.check_settings(config, registry)
 
 
 def build_stages(registry: Registry, steps: Sequence[Step] = PLAN) -> dict[str, Stage]:
@@ -221,9 +215,11 @@ def _stop_on_signals(runner: Runner, sessions: Sessions, observer: Observer, clo
             closing.callback(loop.remove_signal_handler, number)
 
 
-def refuse_nothing(folder: Path, collect: CollectConfig, observer: Observer, view: StoreView) -> None:
-    """Raise an error if a stage produced nothing for every item, or the catalogue has no dataset; note requested ids
-    that no record has.
+def refuse_nothing(
+    folder: Path, collect: CollectConfig, stages: Mapping[str, Stage], observer: Observer, view: StoreView
+) -> None:
+    """Raise an error if a stage that must not (`Stage.refuse_empty`) produced nothing for every item, or the catalogue
+    has no dataset; note requested ids that no record has.
 
     Called before the release, so an empty release does not replace a good one.
     """
@@ -236,7 +232,7 @@ def refuse_nothing(folder: Path, collect: CollectConfig, observer: Observer, vie
     if missing and missing != collect.ids and (collect.limit or math.inf) > len(view.dataset_ids()):
         observer.note(no_record(missing))
     added = set(view.stages()) - {step.stage for step in PLAN}
-    for stage in ("collect", "generate", "filter"):
+    for stage in ("collect", *(name for name, made in stages.items() if made.refuse_empty)):
         row = funnel[stage]
         worked = row["done"] + row["partial"] + row["failed"]
         if row["outputs"] or not (worked or stage == "collect"):

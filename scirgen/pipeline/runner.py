@@ -29,9 +29,9 @@ from scirgen.pipeline.observer import Observer
 from scirgen.pipeline.plan import PLAN, Step, phases, repeated
 from scirgen.pipeline.store import RUN, Store, StoredResult
 from scirgen.pipeline.views.view import MERGED, StoreView, digest_of
-from scirgen.release_files.quotas import plan_round, progress
 from scirgen.stages.base import Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.collect.source import Source
+from scirgen.stages.generate.quotas import plan_round, progress
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Record)

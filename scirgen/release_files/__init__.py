@@ -1,1 +1,1 @@
-"""Question-answer sets of any origin: release files, readers of other formats, labels, reviews, quotas, intervals."""
+"""Question-answer sets of any origin: release files, readers of other formats, labels, reviews."""

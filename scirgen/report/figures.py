@@ -17,10 +17,9 @@ from scirgen.core.records import (
     Score,
     Span,
     count_links,
+    rejected_pair,
 )
 from scirgen.pipeline.plan import PLAN, Step
-from scirgen.pipeline.record_codec import rejected_pair
-from scirgen.pipeline.views.idle import recorded_idle
 from scirgen.pipeline.views.view import StoreView, dearest_papers, open_view
 from scirgen.release_files.release import Release
 from scirgen.report.about import day_of, field_of, judgements, most_rows
@@ -105,7 +104,7 @@ def _gather(view: StoreView, sample: int) -> ReportData:
         hops=histogram(p.hops for p in pairs),
         scores=tuple(scores),
         sides=tuple(nearest([(s.name, _near(p, s)) for p in accepted for s in p.scores if s.passed], refused)),
-        judged_nothing=tuple(map(str, recorded_idle(manifest))),
+        judged_nothing=view.judged_nothing(),
         defects=dict(Counter(r.code for r in rejections if r.stage == "filter").most_common()),
         unwritten=dict(Counter(r.code for r in rejections if r.stage == "generate").most_common()),
         dearest=tuple(

@@ -183,6 +183,11 @@ class RunView(Protocol):
         """Accepted and tagged pairs, by id."""
         ...
 
+    def within_target(self, ctx: StageContext, left: frozenset[str]) -> tuple[frozenset[str], tuple[str, ...]]:
+        """Ids of the rows (of those that can be released) that the target keeps, and a line for the card on each cell
+        with too few rows."""
+        ...
+
     def funnel(self) -> dict[str, dict[str, int]]:
         """stage -> {"done", "failed", "outputs", "rejected", "rejected:<code>"...}."""
         ...
@@ -193,6 +198,43 @@ class RunView(Protocol):
 
     def notes(self) -> tuple[str, ...]:
         """For a merged run: how its parts differ, and what is missing in them."""
+        ...
+
+
+@dataclass(frozen=True)
+class FrontMatter:
+    """The facts that a paper states about itself, empty where it states none; ``passages`` are its blocks without
+    references."""
+
+    title: str = ""
+    abstract: str = ""
+    authors: tuple[str, ...] = ()
+    keywords: tuple[str, ...] = ()
+    doi: str | None = None
+    year: int | None = None
+    licence: str = ""
+    language: str = ""
+    passages: tuple[str, ...] = ()
+
+
+class PaperReader(Protocol):
+    """Reads papers for a source that makes records of them. The pipeline provides it: stages do not know each other."""
+
+    @property
+    def versions(self) -> tuple[int, ...]:
+        """Change when a paper may be read differently."""
+        ...
+
+    async def read(self, path: Path) -> FrontMatter:
+        """Read one file.
+
+        Raises:
+            PaperError: it cannot be read.
+        """
+        ...
+
+    def close(self) -> None:
+        """End the processes that read."""
         ...
 
 
@@ -281,6 +323,8 @@ class Stage(ABC):
     name: ClassVar[str]
     version: ClassVar[int] = 1
     reads_run: ClassVar[bool] = False
+    refuse_empty: ClassVar[bool] = False
+    """Stop a run before the release if the stage worked and produced nothing."""
 
     def uses(self, config: Config) -> Uses:
         """Everything that results depend on, apart from the inputs."""
@@ -293,6 +337,17 @@ class Stage(ABC):
         A dataset that is complete is planned again only if this or `uses` changes.
         """
         return ""
+
+    def check_settings(self, config: Config, registry: Registry) -> None:  # noqa: B027 (most stages name nothing)
+        """Refuse settings that name something that does not exist; it opens neither model nor input.
+
+        Raises:
+            ScirgenError: as for `check`.
+        """
+
+    def notes(self, ctx: StageContext) -> Iterable[str]:
+        """Tell the user what to know before any work."""
+        return ()
 
     def check(self, ctx: StageContext) -> None:  # noqa: B027 (most stages have nothing to check)
         """Open what the settings name and refuse what cannot work, before any work is done.

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scirgen.core.config import QuotaConfig
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.release_files.quotas import (
+from scirgen.stages.generate.quotas import (
     Accepted,
     Progress,
     budget,

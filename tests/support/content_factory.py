@@ -19,6 +19,7 @@ from scirgen.core.records import (
     SectionLabel,
     Span,
 )
+from scirgen.stages.generate.quotas import within_target
 
 PROVENANCE = Provenance(stage="generate", key="k", fingerprint="f", model="openai:m@1", prompt="generate/pairs@1#abc")
 
@@ -48,6 +49,9 @@ class FakeRun:
 
     def pairs(self):
         return iter(sorted(self.all_pairs, key=lambda p: (p.dataset_id, p.id)))
+
+    def within_target(self, ctx, left):
+        return within_target(self, ctx, left)
 
     def funnel(self):
         return {}

@@ -102,11 +102,7 @@ class Http:
         self._cache.close()
 
     def json(self, url: str, params: Mapping[str, str | int] | None = None, *, refresh: bool = False) -> object:
-        """A JSON reply.
-
-        Raises:
-            SourceError: the download failed; the class of the error says whether a retry may help.
-        """
+        """See `scirgen.Http`."""
         return json_value(self.reply(url, params, refresh=refresh, check=is_json).body)
 
     def reply(
@@ -117,21 +113,7 @@ class Http:
         refresh: bool = False,
         check: Callable[[bytes], None] | None = None,
     ) -> Reply:
-        """A reply, from the cache while it is fresh, otherwise from the service (with a conditional request, if it was
-        fetched before).
-
-        Args:
-            url: http or https.
-            params: parameters of the query.
-            refresh: ask the service even while the cached reply is fresh.
-            check: raises ValueError for a body that is cut short or of the wrong form; such a reply is requested again.
-
-        Raises:
-            SourceError: unreachable, overloaded or cut short, after the retries (``unreachable``, ``rate_limited``,
-                ``http_503``, ``bad_reply``).
-            SourceRefusedError: the service refused (``http_404``...), or the address is not allowed
-                (``blocked_address``).
-        """
+        """See `scirgen.Http`."""
         full = str(httpx2.URL(url, params={k: str(v) for k, v in params.items()}) if params else httpx2.URL(url))
         known = self._cache.get(full)
         if known is not None and not refresh and self._cache.age_days(known) < self.settings.cache_days:
@@ -139,19 +121,7 @@ class Http:
         return _usable(self._retried(lambda: self._ask(full, known, check), self.settings.retries, 60.0))
 
     def download(self, url: str, *, wanted: str = "application/pdf") -> Fetched:
-        """A paper's file, kept under its content hash; a file that was downloaded before is not downloaded again.
-
-        Args:
-            url: http or https; a few redirects are followed, each with a new check of the address.
-            wanted: the expected media type; an HTML page in its place is ``not_a_pdf``.
-
-        Returns:
-            The file, or a code and the reason why there is none: ``not_found``, ``no_access``, ``not_a_pdf``,
-            ``too_large``, ``timeout``, ``blocked_address``, ``too_many_redirects``.
-
-        Raises:
-            SourceError: another try may help (unreachable, 5xx, cut short).
-        """
+        """See `scirgen.Http`."""
         known = self._cache.download(url)
         files = self._folder / "files"
         if known is not None and (known.code or (files / known.name).is_file()):

@@ -11,9 +11,9 @@ import click
 from scirgen.cli.options import PATH
 from scirgen.core.config import Config
 from scirgen.core.errors import InputError
-from scirgen.core.records import Dataset, Document, Paper, Provenance, QAPair, Record, Rejection, Span
+from scirgen.core.records import Dataset, Document, Paper, Provenance, QAPair, Record, Rejection, Span, rejected_pair
 from scirgen.core.registry import load_registry
-from scirgen.pipeline.record_codec import record_id, rejected_pair
+from scirgen.pipeline.record_codec import record_id
 from scirgen.pipeline.store import StoredResult
 from scirgen.pipeline.views.view import StoreView, open_view
 from scirgen.stages.filter.stage import describe_gates

@@ -16,7 +16,6 @@ from scirgen.cli.options import PATH, as_json_flag, counted
 from scirgen.core.errors import InputError
 from scirgen.core.records import Failure, Link, Paper, Rejection, count_links
 from scirgen.pipeline.plan import PLAN
-from scirgen.pipeline.views.idle import recorded_idle
 from scirgen.pipeline.views.view import StoreView, open_view
 from scirgen.release_files.judged import judged_by
 from scirgen.release_files.release import Release
@@ -157,8 +156,8 @@ def _as_text(run: Path, view: StoreView) -> str:
         lines.append(", ".join(f"{name.replace('_', ' ')} {n}" for name, n in found["links"].items()))
     if found["queries"]:
         lines.append("queries: " + ", ".join(f"{recipe} {n}" for recipe, n in found["queries"].items()))
-    if idle := recorded_idle(view.manifest()):
-        lines.append(f"judged nothing: {', '.join(map(str, idle))}")
+    if idle := view.judged_nothing():
+        lines.append(f"judged nothing: {', '.join(idle)}")
     if (run / "release" / "release.json").is_file() and (judge := judged_by(Release(run / "release").info)):
         lines.append(judge)
     if isinstance(usage := found["usage"], dict):  # of the manifest, which a foreign run may hold in another form

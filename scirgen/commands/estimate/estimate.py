@@ -37,11 +37,11 @@ from scirgen.pipeline.run import build_stages
 from scirgen.pipeline.runner import Runner
 from scirgen.pipeline.store import Store
 from scirgen.pipeline.views.view import StoreView
-from scirgen.release_files.quotas import budget
 from scirgen.stages.base import Stage, StageContext, StageResult, WorkItem, suited
 from scirgen.stages.collect.pages import iterate, setting_aside
 from scirgen.stages.collect.source import Source
 from scirgen.stages.collect.validated_source import CheckedSource, checked
+from scirgen.stages.generate.quotas import budget
 from scirgen.testing.models import STAGE, Call, FakeChat, FakeScores
 
 WALK = 20_000

@@ -15,6 +15,7 @@ from scirgen.pipeline.plan import PLAN
 from scirgen.pipeline.record_codec import record_id, unpack
 from scirgen.pipeline.store import COLUMNS, RUN, Store, StoredResult
 from scirgen.release_files.release import SPLITS
+from scirgen.stages.base import StageContext
 
 R = TypeVar("R", bound=Record)
 
@@ -100,6 +101,17 @@ class StoreView:
         for dataset_id in self.dataset_ids():
             pairs = {p.id: p for p in self.records("tag", QAPair, dataset_id)}
             yield from (pairs[i] for i in sorted(pairs))
+
+    def within_target(self, ctx: StageContext, left: frozenset[str]) -> tuple[frozenset[str], tuple[str, ...]]:
+        """See `scirgen.stages.base.RunView`."""
+        from scirgen.stages.generate.quotas import within_target  # here, since most views are opened to be shown
+
+        return within_target(self, ctx, left)
+
+    def judged_nothing(self) -> tuple[str, ...]:
+        """The gates and scorers that judged no pair, and why, as the manifest states them."""
+        listed = self.manifest().get("judged_nothing")
+        return tuple("{kind} {name} ({reason})".format(**one) for one in (listed if isinstance(listed, list) else ()))
 
     def released_rows(self) -> dict[str, int]:
         """Number of rows of the release by split; empty before the first release."""

@@ -43,18 +43,36 @@ class Http(Protocol):
         refresh: bool = False,
         check: Callable[[bytes], None] | None = None,
     ) -> Reply:
-        """A reply. ``check`` raises ValueError for a body that is cut short or of the wrong form.
+        """A reply, from the cache while it is fresh, otherwise from the service (with a conditional request, if it was
+        fetched before).
+
+        Args:
+            url: http or https.
+            params: parameters of the query.
+            refresh: ask the service even while the cached reply is fresh.
+            check: raises ValueError for a body that is cut short or of the wrong form; such a reply is requested again.
 
         Raises:
-            SourceError: see `json`.
+            SourceError: unreachable, overloaded or cut short, after the retries (``unreachable``, ``rate_limited``,
+                ``http_503``, ``bad_reply``).
+            SourceRefusedError: the service refused (``http_404``...), or the address is not allowed
+                (``blocked_address``).
         """
         ...
 
     def download(self, url: str, *, wanted: str = "application/pdf") -> Fetched:
-        """A paper's file of the media type ``wanted``, or a code and the reason why there is none.
+        """A paper's file, kept under its content hash; a file that was downloaded before is not downloaded again.
+
+        Args:
+            url: http or https; a few redirects are followed, each with a new check of the address.
+            wanted: the expected media type; an HTML page in its place is ``not_a_pdf``.
+
+        Returns:
+            The file, or a code and the reason why there is none: ``not_found``, ``no_access``, ``not_a_pdf``,
+            ``too_large``, ``timeout``, ``blocked_address``, ``too_many_redirects``.
 
         Raises:
-            SourceError: another try may help.
+            SourceError: another try may help (unreachable, 5xx, cut short).
         """
         ...
 

@@ -9,8 +9,9 @@ from scirgen.core.config import Config, SourceDefaults
 from scirgen.core.errors import ConfigError, InputError, PluginError
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Domain
+from scirgen.stages.base import PaperReader
 from scirgen.stages.collect.files.folder import only_papers
-from scirgen.stages.collect.source import NO_INPUT, PaperReader, PaperService, SourceSetup
+from scirgen.stages.collect.source import NO_INPUT, PaperService, SourceSetup
 from scirgen.stages.collect.validated_source import CheckedSource, blamed, checked, lacking
 
 AUTO = "auto"

@@ -20,9 +20,10 @@ from scirgen.core.registry import load_registry
 from scirgen.core.text.doi import find_dois
 from scirgen.core.text.language import detect_language
 from scirgen.core.text.sentences import sentence_spans
+from scirgen.stages.base import FrontMatter, PaperReader
 from scirgen.stages.collect.files.paperfolder import PaperFile, PaperFolder
 from scirgen.stages.collect.licences import normalise_licence
-from scirgen.stages.collect.source import NO_INPUT, Candidate, Cursor, Fetched, PaperReader, ReadPaper, SourceSetup
+from scirgen.stages.collect.source import NO_INPUT, Candidate, Cursor, Fetched, SourceSetup
 
 _PAGE = 25
 _MOST_NAMES = 10
@@ -67,7 +68,7 @@ class _Read:
     """A file with what was read from it, or the error of the file."""
 
     file: PaperFile
-    paper: ReadPaper | None
+    paper: FrontMatter | None
     error: PaperError | None = None
 
 

@@ -9,6 +9,7 @@ from typing import Protocol, runtime_checkable
 
 from scirgen.core.config import HttpConfig, ParseConfig
 from scirgen.core.records import Dataset, Link, Paper, Rejection
+from scirgen.stages.base import PaperReader
 
 MOST_BAD = 1000
 """A file, or a source, ends after this many records in a row that cannot be used."""
@@ -37,51 +38,6 @@ class Fetched:
     media_type: str | None = None
     code: str = ""
     reason: str = ""
-
-
-class ReadPaper(Protocol):
-    """The facts that a paper states about itself, empty where it states none, and its text block by block, without
-    references."""
-
-    @property
-    def title(self) -> str: ...
-    @property
-    def abstract(self) -> str: ...
-    @property
-    def authors(self) -> tuple[str, ...]: ...
-    @property
-    def keywords(self) -> tuple[str, ...]: ...
-    @property
-    def doi(self) -> str | None: ...
-    @property
-    def year(self) -> int | None: ...
-    @property
-    def licence(self) -> str: ...
-    @property
-    def language(self) -> str: ...
-    @property
-    def passages(self) -> tuple[str, ...]: ...
-
-
-class PaperReader(Protocol):
-    """Reads papers for a source that makes records of them. The pipeline provides it: stages do not know each other."""
-
-    @property
-    def versions(self) -> tuple[int, ...]:
-        """Change when a paper may be read differently."""
-        ...
-
-    async def read(self, path: Path) -> ReadPaper:
-        """Read one file.
-
-        Raises:
-            PaperError: it cannot be read.
-        """
-        ...
-
-    def close(self) -> None:
-        """End the processes that read."""
-        ...
 
 
 @dataclass(frozen=True)

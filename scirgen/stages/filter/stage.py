@@ -18,6 +18,7 @@ from scirgen.core.taxonomy import Taxonomies
 from scirgen.stages.base import Role, Scope, Stage, StageContext, StageResult, Uses, WorkItem, made_stage
 from scirgen.stages.filter.base import MATERIAL, MODELS, Gate, Material, Need, PairGate, Verdict
 from scirgen.stages.filter.deciding import (
+    AUTO,
     check_unsure,
     failing,
     outcome,
@@ -35,6 +36,7 @@ class FilterStage(Stage):
 
     name: ClassVar[str] = "filter"
     version: ClassVar[int] = 6
+    refuse_empty: ClassVar[bool] = True
     more_gates: ClassVar[tuple[str, ...]] = ()
     """Gates beside those that are on by default; a variant for a prompt pack names them."""
 
@@ -51,6 +53,20 @@ class FilterStage(Stage):
             taxonomies=("graesser", "wording", "bloom"),
             roles=tuple(r for r in roles if r in needs),
         )
+
+    def check_settings(self, config: Config, registry: Registry) -> None:
+        """Refuse gates and scorers that do not exist."""
+        select_gates(config, registry)
+        for scorer in {*config.filter.faithfulness, *config.filter.thresholds} - {AUTO}:
+            registry.get("faithfulness", scorer)
+
+    def notes(self, ctx: StageContext) -> Iterable[str]:
+        """The gates that cannot reject by wording, since the language has no patterns."""
+        if silent := silent_gates(ctx.config, ctx.registry, ctx.taxonomies, ctx.pack):
+            yield (
+                f"no patterns for language {ctx.config.language!r}: {', '.join(silent)} cannot reject by wording "
+                "(docs/prompts.md, 'Another language')"
+            )
 
     def check(self, ctx: StageContext) -> None:
         """Refuse thresholds that nothing would read, and scorers that do not suit the run's models."""

@@ -15,13 +15,13 @@ from scirgen.core.plugincode import plugin_code
 from scirgen.core.records import Aspect, Dataset, Document, Failure, Paper, QAPair, Record, Rejection, Span
 from scirgen.core.registry import returned_list
 from scirgen.core.taxonomy import QuestionType
-from scirgen.release_files.quotas import wanted_cells
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.generate.further import definitions, further_requests, records
 from scirgen.stages.generate.joint import in_groups
 from scirgen.stages.generate.locate import locate
 from scirgen.stages.generate.naming import makers
 from scirgen.stages.generate.passages import passages
+from scirgen.stages.generate.quotas import wanted_cells
 from scirgen.stages.generate.strategy import About, Discard, Draft, Further, GenerationStrategy, SourcePaper, Task
 from scirgen.stages.generate.wishes import Asked, wishes
 
@@ -43,6 +43,7 @@ class GenerateStage(Stage):
     writer: ClassVar[str] = "joint"
     """The strategy of ``generate.strategy: auto``."""
     version = 7
+    refuse_empty = True
 
     def uses(self, config: Config) -> Uses:
         """Types and the strategy are not listed, since each item's salt has those that it uses. So an edited type

@@ -6,7 +6,6 @@ Nothing is guessed: a DOI has a DOI's form and stands in the paper's own head, a
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +13,7 @@ from scirgen.core.config import ParseConfig
 from scirgen.core.records import BlockKind
 from scirgen.core.registry import Registry
 from scirgen.core.text.doi import find_doi
+from scirgen.stages.base import FrontMatter
 from scirgen.stages.parse.base import LAYOUT_VERSION, ParsedBlock, ParsedPaper
 from scirgen.stages.parse.process.pool import ParserPool
 from scirgen.stages.parse.stage import read_paper
@@ -36,24 +36,8 @@ _BROKEN_DOI = re.compile(r"(\b10\.\d{4,9}/(?:\S{0,80}[/_-](?=\s+\S*\d)|\S{0,80}\
 _KEYWORDS = re.compile(r"(?is)^\s*(?:key\s?words?|palavras-chave|palabras clave)\b\s*[:.—-]?\s*(.*)")
 
 
-@dataclass(frozen=True)
-class FrontMatter:
-    """The facts that a paper states about itself, empty where it states none; ``passages`` are its blocks without
-    references."""
-
-    title: str = ""
-    abstract: str = ""
-    authors: tuple[str, ...] = ()
-    keywords: tuple[str, ...] = ()
-    doi: str | None = None
-    year: int | None = None
-    licence: str = ""
-    language: str = ""
-    passages: tuple[str, ...] = ()
-
-
-class PaperReader:
-    """Reads files and gives their front matter, for sources that make records of papers."""
+class FrontReader:
+    """A `PaperReader` over the run's parsers."""
 
     versions: Final = (LAYOUT_VERSION, FRONT_VERSION)
 

@@ -18,11 +18,10 @@ from scirgen.core.plugincode import plugin_code, provided_code
 from scirgen.core.records import Rejection, ReleaseFile
 from scirgen.core.registry import Registry, load_registry
 from scirgen.llm.encoders.embedder import embedder_of
-from scirgen.release_files.quotas import progress, rejection_codes, select, shortfall
 from scirgen.release_files.release import Release, ReleaseInfo
 from scirgen.release_files.reviews import read_reviews, reviews_fingerprint
 from scirgen.repeats.neardup import resolve
-from scirgen.stages.base import RunView, Scope, Stage, StageContext, StageResult, Uses, WorkItem
+from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.release.content import from_run
 from scirgen.stages.release.parts import added_values, columns, part_contents, release_parts, row_fields
 from scirgen.stages.release.settle.duplicates import Benchmarks, Resolve, fingerprint
@@ -125,7 +124,7 @@ class ReleaseStage(Stage):
                 formats=settings.formats,
                 benchmarks=Benchmarks(files, settings.decontaminate_words) if files else None,
                 resolve=_resolver(settings, ctx.registry),
-                choose=partial(_to_target, ctx, ctx.run) if config.generate.quota.total is not None else None,
+                choose=partial(ctx.run.within_target, ctx) if config.generate.quota.total is not None else None,
             ),
         )
 
@@ -159,18 +158,3 @@ def _decontamination_note(settings: ReleaseConfig, files: Sequence[Path]) -> str
     names = ", ".join(f.name for f in files)
     words = settings.decontaminate_words
     return f"Rows that share {words} words in a row with a question or answer of {names} are left out."
-
-
-def _to_target(ctx: StageContext, run: RunView, left: frozenset[str]) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Ids of the rows (of those that can be released) that the target keeps, and a line for the card on each cell with
-    too few rows."""
-    quota = ctx.config.generate.quota
-    kinds = ctx.taxonomies.wanted_types(ctx.config.generate.types, ctx.pack, ctx.config.language)
-    reached = progress(run, ctx.taxonomies)
-    added = left - {a.id for a in reached.accepted}  # by plugins; a target does not count them
-    reached = replace(reached, accepted=tuple(a for a in reached.accepted if a.id in left))
-    kept = select(quota, kinds, reached.accepted)
-    short = shortfall(quota, kinds, reached, rejection_codes(run))
-    lines = [f"Target: {quota.total} rows; {len(kept)} were reached."]
-    lines += [f"Shortfall in {s.cell}: {s.got} of {s.wanted}, {s.reason}." for s in short]
-    return kept | added, tuple(lines)

@@ -1,6 +1,6 @@
 """Removes accepted rows from a release: contaminated questions, near-duplicates, and rows beyond a target.
 
-`scirgen.repeats.neardup` and `scirgen.release_files.quotas` decide which.
+`scirgen.repeats.neardup` and `scirgen.stages.generate.quotas` decide which.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from scirgen.core.config import QuotaConfig
 from scirgen.core.records import Provenance, QAPair, Rejection
-from scirgen.release_files.quotas import Accepted, plan_round, progress, rejection_codes
+from scirgen.stages.generate.quotas import Accepted, plan_round, progress, rejection_codes
 from tests.support.questioning import DATASET, make_context, pair
 
 

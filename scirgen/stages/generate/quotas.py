@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
 from scirgen.claims.conformance import polarity
@@ -18,6 +18,7 @@ from scirgen.core.config import QuotaConfig
 from scirgen.core.records import Dataset, Provenance, QAPair, Record, Rejection
 from scirgen.core.taxonomy import QuestionType, Taxonomies
 from scirgen.repeats.neardup import Asked, resolve
+from scirgen.stages.base import StageContext
 
 _CANDIDATES_PER_ROW = 4
 _LOWEST_YIELD = 0.1
@@ -322,6 +323,21 @@ def rejection_codes(run: RunRecords) -> dict[str, Counter[str]]:
             if rejection.question_type:
                 codes[rejection.question_type][rejection.code] += 1
     return dict(codes)
+
+
+def within_target(run: RunRecords, ctx: StageContext, left: frozenset[str]) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Ids of the rows (of those that can be released) that the target keeps, and a line for the card on each cell with
+    too few rows."""
+    quota = ctx.config.generate.quota
+    kinds = ctx.taxonomies.wanted_types(ctx.config.generate.types, ctx.pack, ctx.config.language)
+    reached = progress(run, ctx.taxonomies)
+    added = left - {a.id for a in reached.accepted}  # by plugins; a target does not count them
+    reached = replace(reached, accepted=tuple(a for a in reached.accepted if a.id in left))
+    kept = select(quota, kinds, reached.accepted)
+    short = shortfall(quota, kinds, reached, rejection_codes(run))
+    lines = [f"Target: {quota.total} rows; {len(kept)} were reached."]
+    lines += [f"Shortfall in {s.cell}: {s.got} of {s.wanted}, {s.reason}." for s in short]
+    return kept | added, tuple(lines)
 
 
 def _round(provenance: Provenance | None) -> int:

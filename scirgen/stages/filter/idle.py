@@ -7,10 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from scirgen.core.records import QAPair
-from scirgen.pipeline.record_codec import rejected_pair
-from scirgen.pipeline.views.view import StoreView
-from scirgen.stages.base import StageContext
+from scirgen.core.records import QAPair, rejected_pair
+from scirgen.stages.base import RunView, StageContext
 from scirgen.stages.filter.deciding import AUTO, scorer_names
 from scirgen.stages.filter.stage import select_gates, silent_gates
 
@@ -26,9 +24,6 @@ class Idle:
     name: str
     reason: str
 
-    def __str__(self) -> str:
-        return f"{self.kind} {self.name} ({self.reason})"
-
 
 def filter_in_force(ctx: StageContext) -> dict[str, object]:
     """The parts of a run's filter, for its manifest: gates in order, gates without patterns for the language, the
@@ -43,7 +38,7 @@ def filter_in_force(ctx: StageContext) -> dict[str, object]:
     }
 
 
-def judged_nothing(view: StoreView, manifest: Mapping[str, Any]) -> tuple[Idle, ...]:
+def judged_nothing(view: RunView, manifest: Mapping[str, Any]) -> tuple[Idle, ...]:
     """The gates and scorers of a run that judged no pair; empty before the run has candidates.
 
     This reads every pair of the filter, so only `write_manifest` calls it; others read the manifest.
@@ -73,12 +68,7 @@ def judged_nothing(view: StoreView, manifest: Mapping[str, Any]) -> tuple[Idle, 
     return tuple(found)
 
 
-def recorded_idle(manifest: Mapping[str, Any]) -> tuple[Idle, ...]:
-    """The same as a manifest states it."""
-    return tuple(Idle(**one) for one in manifest.get("judged_nothing", ()))
-
-
-def _scored(view: StoreView) -> tuple[Counter[str], Counter[str]]:
+def _scored(view: RunView) -> tuple[Counter[str], Counter[str]]:
     """Scorer -> number of pairs with its score, and scorer -> number of pairs that it could measure."""
     measured: Counter[str] = Counter()
     decided: Counter[str] = Counter()
