@@ -316,10 +316,12 @@ async def run_qa(
     *,
     started: Callable[[int], None] = lambda answers: None,
     progress: Callable[[int], None] = lambda done: None,
+    tell: Callable[[str], None] = lambda message: None,
 ) -> QAReport:
     """Answer a split's questions with each number of passages; replies are kept in ``out/replies.db``.
 
-    ``started`` is called with the number of answers that will be requested, ``progress`` with the number so far.
+    ``started`` is called with the number of answers that will be requested, ``progress`` with the number so far,
+    ``tell`` with what the model's servers do (slow, down, back).
 
     Raises:
         InputError: the split has no answered questions.
@@ -347,6 +349,7 @@ async def run_qa(
     sessions = await open_sessions(
         config, registry, ReplyCache.open(out / "replies.db"), prompts=prompts, needs_scores=False
     )
+    sessions.tell(tell)
     try:
         for k in settings.ks:
             replies = await answers(

@@ -23,6 +23,7 @@ from scirgen.core.taxonomy import Taxonomies
 from scirgen.llm.cache import CachedReply, NewReply, ReplyCache
 from scirgen.llm.open import Sessions, open_sessions
 from scirgen.pipeline.plan import plan
+from scirgen.pipeline.run import build_stages
 from scirgen.stages.base import Stage, StageContext, StageResult, WorkItem, made_stage, roles_in, suited
 from scirgen_scale.settings import RayConfig
 
@@ -71,7 +72,7 @@ class Worker:
         self._config, self._registry, self._resources, self._folder = config, registry, resources, folder
         self._by = {step.stage: step.by for step in plan(registry, config) if step.by}
         self._cache = FerryCache(folder / "run.db")
-        self._sessions: Sessions | None = None
+        self._opened: StageContext | None = None
         self._opening = asyncio.Lock()
         self._stages: dict[str, Stage] = {}
 
@@ -82,31 +83,32 @@ class Worker:
         ctx = await self._context()
         result: StageResult | ScirgenError
         try:
-            found = self._stage(stage)
-            found = found if stage in self._by else suited(found, ctx)
-            result = await found.process(item, ctx.at(stage, item.key, fingerprint))
+            result = await self._stage(stage, ctx).process(item, ctx.at(stage, item.key, fingerprint))
         except ScirgenError as error:
             result = error
         return result, self._cache.hand_over()
 
     async def _context(self) -> StageContext:
+        """The context of all items of this actor: sessions are opened, and prompts and taxonomies read, only once."""
         async with self._opening:
-            if self._sessions is None:
+            if self._opened is None:
                 prompts = PromptLibrary(self._resources)
-                stages = [self._stage(step.stage) for step in plan(self._registry, self._config)[1:]]
-                self._sessions = await open_sessions(
+                stages = build_stages(self._registry, plan(self._registry, self._config)).values()
+                sessions = await open_sessions(
                     self._config, self._registry, self._cache, prompts=prompts,
                     needs_scores="scorer" in roles_in(stages, self._config),
                 )  # fmt: skip
-        return StageContext(
-            self._config, self._resources, PromptLibrary(self._resources), Taxonomies(self._resources), self._registry,
-            self._folder, self._sessions.chat, self._sessions.score, judge_session=self._sessions.judge,
-            entailment_session=self._sessions.entailment,
-        )  # fmt: skip
+                self._opened = StageContext(
+                    self._config, self._resources, prompts, Taxonomies(self._resources), self._registry, self._folder,
+                    sessions.chat, sessions.score, judge_session=sessions.judge,
+                    entailment_session=sessions.entailment,
+                )  # fmt: skip
+        return self._opened
 
-    def _stage(self, name: str) -> Stage:
+    def _stage(self, name: str, ctx: StageContext) -> Stage:
         if name not in self._stages:
-            self._stages[name] = made_stage(self._registry, self._by.get(name, name))
+            made = made_stage(self._registry, self._by.get(name, name))
+            self._stages[name] = made if name in self._by else suited(made, ctx)
         return self._stages[name]
 
 

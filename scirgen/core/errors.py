@@ -97,6 +97,13 @@ class PaperError(ScirgenError):
     code = "paper"
 
 
+class ParserKilledError(PaperError):
+    """The process that parses a paper was killed from outside, which says nothing about the paper."""
+
+    code = "killed"
+    retryable = True
+
+
 class ModelError(ScirgenError):
     """A model or its server did not give a usable reply."""
 

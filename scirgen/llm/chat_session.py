@@ -74,6 +74,11 @@ class CachedChatSession(BackendSession[ChatModel]):
     def pack(self) -> str:
         return self._pack
 
+    @property
+    def waiting(self) -> int:
+        """Number of requests that the model has not answered yet."""
+        return len(self._in_flight)
+
     async def ask(self, prompt: RenderedPrompt, reply: type[T], *, seed: int, **how: Unpack[Asking]) -> Answer[T]:
         messages = _messages(prompt)
         sampling = _sampling(prompt, seed, how)

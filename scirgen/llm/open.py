@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal, cast
+from typing import Final, Literal, cast
 
 from scirgen.core.config import Config
 from scirgen.core.errors import CannotScoreError, ConfigError, PluginError
@@ -28,6 +29,8 @@ from scirgen.llm.usage import UsageMeter
 
 Kind = Literal["chat_model", "scoring_model"]
 _DECISION = "decision"
+_OWN_SCORER: Final = "bundled:smollm2-135m"
+"""The scorer of a run whose generator gives no log-probabilities, unless the user names one."""
 
 
 @dataclass
@@ -38,6 +41,7 @@ class Sessions:
         datasets: number of datasets in flight that keeps the generator busy; None for the setting's value.
         judge: session of ``models.judge``; None if the generator judges.
         entailment: session of ``filter.entailment`` if that is a decision model.
+        notes: lines for the user about the models that were chosen.
         outlives: the generator's calls continue after this process ends, so a stop does not wait for them.
     """
 
@@ -48,6 +52,7 @@ class Sessions:
     outlives: bool = False
     judge: CachedChatSession | None = None
     entailment: CachedChatSession | None = None
+    notes: Sequence[str] = ()
 
     @property
     def _opened(self) -> dict[str, CachedChatSession | CachedScoreSession]:
@@ -67,6 +72,8 @@ class Sessions:
     def tell(self, to: Callable[[str], None]) -> None:
         """Set the callback for messages to the user; equal messages of several models about one server are reported
         once."""
+        for note in self.notes:
+            to(note)
         last: list[str] = []
 
         def once(message: str) -> None:
@@ -78,6 +85,10 @@ class Sessions:
 
         for session in self._opened.values():
             session.tell(once)
+
+    def waiting(self) -> int:
+        """The number of requests that no model has answered yet."""
+        return sum(session.waiting for session in self._opened.values())
 
     def drain(self) -> None:
         """The run is stopping: calls in flight finish, and nothing is retried."""
@@ -108,7 +119,8 @@ async def open_sessions(
 
     Raises:
         ConfigError: a malformed URI, an unknown backend or option, a folder without a tokenizer.
-        CannotScoreError: the plan needs log-probabilities and the chosen model gives none.
+        CannotScoreError: the plan needs log-probabilities, the chosen model gives none, and the bundled scorer, which
+            is taken for a generator that cannot score, is not installed.
         ModelAccessError, ServerUnavailableError: see `Backend.start`.
     """
     folder = _tokenizer_folder(config)
@@ -138,7 +150,9 @@ async def open_sessions(
             meter.role(role, _price(config, model))
             return model
 
-        scoring = await ready(await open_scoring(scorer_uri, config, registry), "scorer") if needs_scores else None
+        scoring, notes = None, list[str]()
+        if needs_scores:
+            scoring = await ready(await _open_scorer(scorer_uri, config, registry, notes), "scorer")
         made: dict[str, CachedChatSession] = {}
         for role, uri in {"generator": config.models.generator, **others}.items():
             if not uri:
@@ -156,7 +170,27 @@ async def open_sessions(
     if scoring is not None:
         score = CachedScoreSession(scoring, cache=cache, usage=meter, limits=config.limits)
     chat_session = made.pop("generator")
-    return Sessions(chat_session, score, meter, datasets, meter.slow, made.get("judge"), made.get("entailment"))
+    return Sessions(chat_session, score, meter, datasets, meter.slow, made.get("judge"), made.get("entailment"), notes)
+
+
+async def _open_scorer(uri: str, config: Config, registry: Registry, notes: list[str]) -> ScoringModel:
+    """Start the scorer; the bundled one in place of a generator that gives no log-probabilities."""
+    try:
+        return await open_scoring(uri, config, registry)
+    except CannotScoreError as error:
+        if config.models.scorer or config.engine != "local" or "bundled" not in registry.names("scoring_model"):
+            raise
+        missing = [name for name in ("torch", "transformers") if find_spec(name) is None]
+        if missing:
+            raise CannotScoreError(
+                f"{error.message}, and the bundled scorer is not installed ({', '.join(missing)})",
+                hint=f"Install it with: pip install 'scirgen[local]'. {error.hint}",
+            ) from None
+    notes.append(
+        f"{uri} gives no log-probabilities of a prompt: {_OWN_SCORER}, on this machine, measures how much likelier "
+        "each answer is with its evidence than without (--scorer names another)"
+    )
+    return await open_scoring(_OWN_SCORER, config, registry)
 
 
 def _tokenizer_folder(config: Config) -> Path | None:

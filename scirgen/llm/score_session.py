@@ -40,6 +40,11 @@ class CachedScoreSession(BackendSession[ScoringModel]):
         self._role = role
         self._in_flight: dict[str, asyncio.Future[ScoreReply | ModelError]] = {}
 
+    @property
+    def waiting(self) -> int:
+        """Number of requests that the model has not answered yet."""
+        return len(self._in_flight)
+
     async def score(self, requests: Sequence[ScoreRequest]) -> list[ScoreReply | ModelError]:
         keys = [score_key(self._model.identity, request) for request in requests]
         known: dict[str, ScoreReply | ModelError] = {}

@@ -7,6 +7,7 @@ import io
 import sys
 import threading
 import time
+from collections.abc import Callable
 from types import TracebackType
 
 from rich.console import Console
@@ -20,7 +21,7 @@ from scirgen.pipeline.store import StoredResult
 _PLAIN_EVERY_S = 10.0
 _FEWEST = 5
 """Items of a stage that must have finished before their mean time predicts the others'."""
-_GROWING = ("extract", "verify", "query", "generate", "filter", "tag")
+_GROWING = ("extract", "verify", "query", "ask", "search", "answer", "generate", "filter", "tag")
 """Stages whose number of items is known only when a dataset reaches them."""
 _HEARTBEAT_S = 60.0
 """Longest time without a line, even if nothing finishes, so users can tell a slow model from one that hangs."""
@@ -44,6 +45,7 @@ class ScreenObserver(Observer):
         self._said = self._started
         self._console = Console(stderr=True)
         self._finished_at = self._started
+        self._waiting: Callable[[], int] = lambda: 0
         self._ended = threading.Event()
         self._live = (
             Live(get_renderable=self._table, console=self._console, refresh_per_second=2, transient=True)
@@ -88,6 +90,10 @@ class ScreenObserver(Observer):
         """Show a line to the user."""
         self._console.print(message, highlight=False, markup=False)
 
+    def models(self, waiting: Callable[[], int]) -> None:
+        """Say from now on if it is the models that the run waits for."""
+        self._waiting = waiting
+
     def _beat(self) -> None:
         """Report the run's progress after each minute without other output."""
         while not self._ended.wait(min(_HEARTBEAT_S, 5.0)):
@@ -96,15 +102,17 @@ class ScreenObserver(Observer):
 
     def _say(self) -> None:
         self._said = now = time.monotonic()
+        waiting = self._waiting()
+        what = "waiting for the model" if waiting else "working"
         active = [f"{s} {c.done}/{c.planned}" for s, c in self._counts.items() if c.planned] or [
-            "reading the catalogue"
+            what if waiting else "reading the catalogue"
         ]
         line = f"[{now - self._started:6.0f} s] " + "  ".join(active)
         if left := self._left():
             line += f"; about {left} left"
         if now - self._finished_at >= _HEARTBEAT_S:
             ago = f"the last item finished {spoken(now - self._finished_at)} ago"
-            line += f"; working, {ago if any(c.done for c in self._counts.values()) else 'nothing has finished yet'}"
+            line += f"; {what}, {ago if any(c.done for c in self._counts.values()) else 'nothing has finished yet'}"
         print(line, file=sys.stderr, flush=True)
 
     def _left(self) -> str:
@@ -135,6 +143,8 @@ class ScreenObserver(Observer):
         elapsed = max(time.monotonic() - self._started, 1e-3)
         left_in_all = self._left()
         title = f"scirgen, {elapsed:.0f} s" + (f", about {left_in_all} left" if left_in_all else "")
+        if self._waiting() and time.monotonic() - self._finished_at >= _HEARTBEAT_S:
+            title += f", waiting for the model for {spoken(time.monotonic() - self._finished_at)}"
         table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
         for name in ("stage", "done", "", "out", "rejected", "failed", "per min", "left"):
             table.add_column(name, justify="left" if name in ("stage", "") else "right")

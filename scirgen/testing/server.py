@@ -29,6 +29,7 @@ class FakeServer:
         model: the only model it knows; others get 404.
         json_schema: False refuses ``response_format`` of that type, as some servers do.
         logprobs: False refuses ``echo``.
+        completions: the status with which ``/completions`` is refused, as by hosted services that only chat.
         faults: which requests fail; None for no faults.
         reply: makes the answer to a chat request from its body.
         batches: how its Batch API behaves.
@@ -43,6 +44,7 @@ class FakeServer:
         model: str = "fake",
         json_schema: bool = True,
         logprobs: bool = True,
+        completions: int | None = None,
         faults: Faults | None = None,
         reply: Callable[[dict[str, Any]], dict[str, Any]] = replies.chat_completion,
         batches: Batches | None = None,
@@ -51,6 +53,7 @@ class FakeServer:
         self.latency_s = latency_s
         self.json_schema = json_schema
         self.logprobs = logprobs
+        self.completions = completions
         self.faults = faults or Faults()
         self._reply = reply
         self.batches = batches or Batches()
@@ -120,6 +123,8 @@ class FakeServer:
         return answer.status, json.loads(answer.text)
 
     async def _completions(self, request: web.Request) -> web.StreamResponse:
+        if self.completions is not None:
+            return error(self.completions, "This is a chat model and not supported in the v1/completions endpoint.")
         return await self._answer(request, replies.completion)
 
     async def _decisions(self, request: web.Request) -> web.StreamResponse:

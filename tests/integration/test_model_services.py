@@ -7,6 +7,7 @@ import datetime
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -92,6 +93,14 @@ STUBS = {
 }  # fmt: skip
 
 
+NO_COMPLETIONS: dict[str, Any] = {
+    "openai": {"error": {"message": "This is a chat model and not supported in the v1/completions endpoint."}},
+    "anthropic": {"type": "error", "error": {"type": "not_found_error", "message": "Not Found"}},
+    "gemini": [{"error": {"code": 404, "message": "Requested entity was not found.", "status": "NOT_FOUND"}}],
+    "mistral": {"detail": "Not Found"},
+}
+
+
 @asynccontextmanager
 async def stub(
     name: str, answer: Callable[[dict[str, Any]], tuple[int, Any]], monkeypatch: pytest.MonkeyPatch
@@ -103,6 +112,8 @@ async def stub(
         got.append(request)
         if request.method == "GET":
             return web.json_response({"data": [{"id": "models/m"}]})
+        if not request.path.endswith("/chat/completions"):
+            return web.json_response(NO_COMPLETIONS.get(name, {"message": "no Route matched"}), status=404)
         status, said = answer(await request.json())
         return web.json_response(said, status=status)
 
@@ -144,6 +155,25 @@ async def test_a_preset_reaches_its_service_with_its_key(name: str, monkeypatch:
     wanted = f"Bearer made-up-{service.key}" if service.key else "Bearer none"
     assert {request.headers["Authorization"] for request in got} == {wanted}
     assert got[-1].url.path == urlsplit(service.url).path + "/chat/completions"
+
+
+@pytest.mark.parametrize("name", STUBS)
+async def test_a_preset_that_only_chats_is_scored_by_the_bundled_model(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for other in services().values():
+        if other.key:
+            monkeypatch.setenv(other.key, "made-up")
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    monkeypatch.setattr("scirgen_embedded.model.bundled_file", lambda: Path())
+    async with stub(name, STUBS[name], monkeypatch):
+        uri = f"openai:m@{services()[name].url}" if name == "openai" else f"{name}:m"
+        sessions = await open_sessions(Config(models=ModelsConfig(generator=uri)), load_registry())
+        assert sessions.identities()["scorer"].startswith("bundled:smollm2-135m")
+        told: list[str] = []
+        sessions.tell(told.append)
+        assert uri in told[0] and "bundled:smollm2-135m" in told[0] and "--scorer" in told[0] and len(told) == 1
+        await sessions.aclose()
 
 
 async def test_a_preset_without_its_key_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

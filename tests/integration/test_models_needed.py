@@ -7,7 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from scirgen.commands.estimate.trial import FakeScores
+from scirgen.core.config import LimitsConfig, ModelsConfig
 from scirgen.core.errors import CannotScoreError, ConfigError
+from scirgen.llm.base import Capabilities, ModelIdentity
+from scirgen.llm.uri import ModelURI
 from scirgen.stages.filter.faithfulness.calibrated import SHIPPED
 from scirgen.testing.server import FakeServer
 from tests.support.small_runs import run_small, write_records
@@ -19,12 +23,33 @@ async def test_a_run_without_faithfulness_opens_no_scorer(tmp_path: Path) -> Non
     assert (tmp_path / "run" / "manifest.json").exists()
 
 
-async def test_a_run_that_scores_refuses_a_generator_without_log_probabilities(tmp_path: Path) -> None:
+async def test_a_run_that_scores_refuses_a_scorer_without_log_probabilities(tmp_path: Path) -> None:
     records = write_records(tmp_path / "records.jsonl", 1)
     async with FakeServer(logprobs=False) as server:
+        scorer = f"openai:fake@{server.url}"
         with pytest.raises(CannotScoreError):
-            await run_small(server, records, tmp_path / "run", filter__faithfulness=["shift"])
+            await run_small(server, records, tmp_path / "run", filter__faithfulness=["shift"], models__scorer=scorer)
         assert not server.answered
+
+
+class EmbeddedScores(FakeScores):
+    """Stands for the bundled model."""
+
+    def __init__(self, uri: ModelURI, models: ModelsConfig, limits: LimitsConfig) -> None:
+        super().__init__(ModelIdentity("bundled", uri.name), Capabilities(logprobs=True), "scorer", [])
+
+
+async def test_a_hosted_model_alone_makes_a_release_that_the_bundled_model_scored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scirgen_embedded.model.BundledScoring", EmbeddedScores)
+    records = write_records(tmp_path / "records.jsonl", 2)
+    async with FakeServer(completions=404) as server:
+        run = await run_small(server, records, tmp_path / "run", filter__faithfulness=["shift"])
+    events = [json.loads(line) for line in (run.folder / "log.jsonl").read_text().splitlines()]
+    (models,) = (e["models"] for e in events if e["event"] == "start")
+    assert models["scorer"].startswith("bundled:smollm2-135m")
+    assert [e["message"] for e in events if e["event"] == "note" and "measures how much likelier" in e["message"]]
 
 
 async def test_coefficients_of_another_scorer_are_refused_before_any_call(tmp_path: Path) -> None:

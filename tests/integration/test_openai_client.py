@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import socket
 import ssl
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -23,6 +24,7 @@ from scirgen.llm.base import ChatRequest, Message
 from scirgen.llm.open import open_chat
 from scirgen.llm.server import openai_client
 from scirgen.llm.server.openai_client import Access, OpenAIServer
+from scirgen.llm.server.server_errors import SlowServerError
 
 TLS = Path(__file__).parents[1] / "data" / "tls"
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -181,6 +183,34 @@ async def test_a_server_that_is_not_there_is_not_called_slow() -> None:
     with pytest.raises(ServerUnavailableError, match=r"no connection: .*[Cc]onnect"):
         await server.get("/models")
     await server.aclose()
+
+
+async def test_a_server_that_accepts_no_connection_is_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(openai_client, "_CONNECT_S", 0.3)
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
+        waiting = [socket.socket() for _ in range(4)]
+        for client in waiting:
+            client.setblocking(False)
+            client.connect_ex(full.getsockname())
+        server = OpenAIServer(Access(f"http://127.0.0.1:{full.getsockname()[1]}/v1"), LimitsConfig(), where="openai:m")
+        with pytest.raises(ServerUnavailableError, match="no connection") as caught:
+            await server.get("/models")
+        assert not isinstance(caught.value, SlowServerError)
+        await server.aclose()
+        for client in waiting:
+            client.close()
+
+
+async def test_a_silent_server_is_slow_and_its_list_of_models_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(openai_client, "_LIST_S", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        server = OpenAIServer(Access(f"http://127.0.0.1:{silent.getsockname()[1]}/v1"), LimitsConfig(), where="m")
+        assert await server.windows() == {}
+        with pytest.raises(SlowServerError, match=r"waited 0.2 s for /models"):
+            await server.list_models()
+        await server.aclose()
 
 
 async def test_https_asked_of_a_plain_server_is_called_a_tls_failure() -> None:

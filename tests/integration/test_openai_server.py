@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -133,9 +134,45 @@ async def test_scores_of_a_server_follow_the_contract_and_rise_with_the_context(
 async def test_model_that_cannot_score_is_refused_before_anything_runs() -> None:
     async with FakeServer(logprobs=False) as server:
         with pytest.raises(CannotScoreError) as caught:
-            await open_sessions(config_for(server.url), load_registry())
+            await open_sessions(scored_by_its_writer(server), load_registry())
         assert "--scorer" in caught.value.hint
         assert not server.answered
+
+
+def scored_by_its_writer(server: FakeServer) -> Config:
+    config = config_for(server.url)
+    return config.model_copy(
+        update={"models": config.models.model_copy(update={"scorer": f"openai:fake@{server.url}"})}
+    )
+
+
+@pytest.mark.parametrize("status", [404, 405, 501])
+async def test_a_service_that_only_chats_cannot_score(status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scirgen_embedded.model.bundled_file", lambda: Path())
+    async with FakeServer(completions=status) as server:
+        with pytest.raises(CannotScoreError, match="no log-probabilities"):
+            await open_sessions(scored_by_its_writer(server), load_registry())
+        sessions = await open_sessions(config_for(server.url), load_registry())
+        assert sessions.identities()["scorer"].startswith("bundled:smollm2-135m")
+        await sessions.aclose()
+        monkeypatch.setattr("scirgen.llm.open.find_spec", lambda name: None if name == "torch" else name)
+        with pytest.raises(CannotScoreError, match=r"not installed \(torch\)") as caught:
+            await open_sessions(config_for(server.url), load_registry())
+        assert "pip install 'scirgen[local]'" in caught.value.hint and "--scorer" in caught.value.hint
+        assert not server.answered, "no paid call"
+
+
+async def test_an_unlisted_model_that_chats_cannot_score_and_one_that_does_not_is_unknown() -> None:
+    def gateway(request: web.Request, body: dict[str, Any]) -> web.Response:
+        known = body["model"] == "deployed" and request.path.endswith("/chat/completions")
+        said = {"choices": [{"message": {"content": "yes"}}]} if known else {"error": {"message": "Not Found"}}
+        return web.json_response(said, status=200 if known else 404)
+
+    async with served(gateway) as url:
+        with pytest.raises(CannotScoreError):
+            await open_scoring(f"openai:deployed@{url}", Config(), load_registry())
+        with pytest.raises(ModelAccessError, match="not found"):
+            await open_scoring(f"openai:typo@{url}", Config(), load_registry())
 
 
 async def test_a_server_that_answers_echo_with_an_error_of_its_own_cannot_score() -> None:

@@ -254,6 +254,7 @@ def qa(
             out or beside(opened, "qa"),
             started=count.start,
             progress=count,
+            tell=lambda message: click.echo(message, err=True),
         )
     )
     write_json(json_file, report.model_dump_json(indent=2))

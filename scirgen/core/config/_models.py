@@ -9,6 +9,7 @@ from typing import Literal, TypeVar
 from pydantic import Field, SerializeAsAny, field_validator
 
 from scirgen.core.config._stages import (
+    AskConfig,
     CollectConfig,
     ExtractConfig,
     FilterConfig,
@@ -16,6 +17,7 @@ from scirgen.core.config._stages import (
     MatchConfig,
     ParseConfig,
     ReleaseConfig,
+    SearchConfig,
     Section,
     SectionConfig,
     TagConfig,
@@ -65,7 +67,7 @@ class LimitsConfig(Section):
 
     concurrency: int = Field(default=16, ge=1, description="largest number of model calls in flight")
     datasets_in_flight: int = Field(default=32, ge=1, description="largest number of datasets in work at once")
-    timeout_s: float = Field(default=120.0, gt=0, description="time limit for a whole call to a model server")
+    timeout_s: float = Field(default=600.0, gt=0, description="time limit for a whole call to a model server")
     max_wait_s: float = Field(default=600.0, ge=0, description="upper limit for a model server's Retry-After")
     max_reply_mb: float = Field(
         default=8.0, gt=0, description="largest answer of a model server, before and after decompression"
@@ -106,6 +108,8 @@ class Config(Section):
     section: SectionConfig = SectionConfig()
     match: MatchConfig = MatchConfig()
     extract: ExtractConfig = ExtractConfig()
+    ask: AskConfig = AskConfig()
+    search: SearchConfig = SearchConfig()
     generate: GenerateConfig = GenerateConfig()
     filter: FilterConfig = FilterConfig()
     tag: TagConfig = TagConfig()

@@ -18,6 +18,7 @@ from typing import Final, Generic, TypeVar
 from scirgen.core.config import LimitsConfig
 from scirgen.core.errors import ModelError, RateLimitedError, RunStoppingError, ServerUnavailableError
 from scirgen.llm.server.limits import RETRYABLE, AdaptiveLimit, Clock, MinuteCap, backoff_s
+from scirgen.llm.server.server_errors import SlowServerError
 
 C = TypeVar("C")
 R = TypeVar("R")
@@ -31,14 +32,18 @@ GIVE_UP_S: Final = 60.0
 LONG_WAIT_S: Final = 20.0
 """Waits of at least this length, requested by a server, are reported to the user."""
 
+SLOW_ALONE: Final = 2
+"""Number of different calls, one at a time and without a reply to any, after which a slow server is given up. One
+prompt that is never answered fails only its own item."""
+
 START_RETRIES: Final = 3
 """Retries before work begins: enough that a temporary error does not stop a run, few enough to report a missing server
 soon."""
 
 
 class ServerGoneError(ServerUnavailableError):
-    """No server has answered for a minute, or all servers have refused every call for that long; other items would fail
-    too."""
+    """No server has answered for a minute, all servers have refused every call for that long, or they give no reply
+    in time even to single calls; other items would fail too."""
 
     fatal = True
 
@@ -58,6 +63,7 @@ class Endpoint(Generic[C]):
     probing: bool = False
     last_answer: float = field(default=0.0)
     last_reply: float = field(default=0.0)
+    lowered: float = field(default=-1.0)
 
     def available(self, now: float) -> bool:
         """Check whether it can be called now."""
@@ -103,6 +109,7 @@ class EndpointPool(Generic[C]):
         self.endpoints = [Endpoint(c, AdaptiveLimit(limits.concurrency), 0, 0.0, False, now, now) for c in clients]
         self._patience = patience_s
         self._asked_to_wait = 0.0
+        self._slow_alone: set[object] = set()
         self.retried = 0
         self._told: list[str] = []
         self.note: Callable[[str], None] = self._told.append
@@ -127,6 +134,7 @@ class EndpointPool(Generic[C]):
 
         While every call of every caller is refused for load, no call fails for that reason; otherwise the run's next
         thousand items would fail. Callers wait until one is served, or all have been refused for ``patience_s``.
+        A server that gives nobody a reply in time gets fewer and fewer calls at once before any fails.
 
         Args:
             call: one attempt; raises our errors.
@@ -134,18 +142,23 @@ class EndpointPool(Generic[C]):
             used: the tokens that it actually used, or None.
 
         Raises:
-            ServerGoneError: no server has answered for `GIVE_UP_S`.
+            ServerGoneError: no server has answered for `GIVE_UP_S`, or none gives a reply in time to single calls.
             RunStoppingError: `drain` was called before this call started.
             ModelError: the last attempt's.
         """
         failed: Endpoint[C] | None = None
-        refused_at = self._clock()
+        name, refused_at = object(), self._clock()
         for attempt in itertools.count():
             booked = tokens() if self._tokens else 0.0
             endpoint = await self._place(booked, failed)
-            began = self._clock()
+            began, alone = self._clock(), int(endpoint.limit.limit) <= 1
             try:
                 reply = await call(endpoint.client)
+            except SlowServerError as error:
+                failed, wait = endpoint, 0.0
+                stuck = self._slow(endpoint, error, began, name if alone else None)
+                if not self._patience or (attempt >= self._retries and (alone or not stuck)):
+                    raise
             except RETRYABLE as error:
                 self._learn(endpoint, error)
                 failed = endpoint
@@ -167,6 +180,7 @@ class EndpointPool(Generic[C]):
                     self.note(f"{endpoint.client} answers again")
                 endpoint.answered(now)
                 endpoint.last_reply = now
+                self._slow_alone.clear()
                 endpoint.limit.release(now - began)
                 spent = used(reply)
                 if self._tokens and spent is not None:
@@ -246,6 +260,36 @@ class EndpointPool(Generic[C]):
                 )
                 self.note(f"{endpoint.client}: {FAILURES_IN_A_ROW} consecutive errors ({error}); {left}")
         endpoint.limit.release(refused=True)
+
+    def _slow(self, endpoint: Endpoint[C], error: SlowServerError, began: float, alone: object) -> bool:
+        """Put fewer calls on a server that gave no reply in time; return whether it gave nobody one meanwhile.
+
+        ``alone`` names the call if it was the server's only one.
+
+        Raises:
+            ServerGoneError: no server gives one, even to single calls.
+        """
+        now, limit = self._clock(), endpoint.limit
+        endpoint.answered(now)  # it accepted the connection
+        stuck = endpoint.last_reply <= began
+        if stuck and not alone and endpoint.lowered <= began:
+            before, endpoint.lowered = limit.in_flight, now
+            limit.fall()
+            self.note(
+                f"{error.message}; it accepts connections, so scirgen waits, with {int(limit.limit)} instead of "
+                f"{before} calls in flight (limits.concurrency)"
+            )
+        limit.release(refused=not stuck)
+        if stuck and alone:
+            self._slow_alone.add(alone)
+        others = any(int(e.limit.limit) > 1 and e.failures < FAILURES_IN_A_ROW for e in self.endpoints)
+        if len(self._slow_alone) >= SLOW_ALONE and not others and self._patience:
+            raise ServerGoneError(
+                f"{error.message}, also with one call at a time",
+                hint="Raise limits.timeout_s, or look at the server (limits.concurrency: 1 asks it for one reply at a "
+                "time); the same command continues from here.",
+            )
+        return stuck
 
     def _asked_wait(self, error: Exception) -> float | None:
         """Seconds that a server asks for, at most ``limits.max_wait_s``."""

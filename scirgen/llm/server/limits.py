@@ -84,6 +84,10 @@ class AdaptiveLimit:
             self._adapt()
         self._leave()
 
+    def fall(self) -> None:
+        """Go on with a quarter of the calls that are in flight."""
+        self.limit = max(1.0, min(self.limit, self.in_flight) / 4)
+
     @property
     def load(self) -> float:
         """Share of the limit in use, including waiting calls."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -23,7 +24,6 @@ import openai
 
 from scirgen.core.config import LimitsConfig, ModelsConfig
 from scirgen.core.errors import ConfigError, ModelAccessError, RateLimitedError, ServerUnavailableError
-from scirgen.core.safety.http import causes
 from scirgen.core.secrets import secret_from_environment
 from scirgen.llm.server.keys import address_without_url, at_address, azure_token, key_for, refuse_http
 from scirgen.llm.server.server_errors import (
@@ -31,6 +31,7 @@ from scirgen.llm.server.server_errors import (
     RefusedRequestError,
     ReplyTooLargeError,
     ServerErrorStatus,
+    SlowServerError,
     connection_error,
     status_error,
 )
@@ -49,6 +50,12 @@ if find_spec("aiohttp"):
     import aiohttp
 
     _BROKEN = (*_BROKEN, aiohttp.ClientError)  # the transport passes on what aiohttp says of an answer that is not HTTP
+
+_CONNECT_S: Final = 30.0
+"""Time in seconds for a connection. A server that accepts none is down; one that accepts and is silent is slow."""
+
+_LIST_S: Final = 30.0
+"""Time in seconds for the list of models, which even a busy server has at hand."""
 
 MAX_WINDOW: Final = 2**31
 """A longer context window in a server's answer is ignored."""
@@ -113,39 +120,40 @@ class OpenAIServer:
         address.
 
         Raises:
-            ModelError: see `status_error` and `connection_error`; a time-out and an answer that is not JSON are
-                `ServerUnavailableError`, an answer past the size limit is `ReplyTooLargeError`.
+            ModelError: see `status_error` and `connection_error`; a time-out is `SlowServerError`, an answer that is
+                not JSON `ServerUnavailableError`, an answer past the size limit is `ReplyTooLargeError`.
         """
-        return self._json(await self._asked(lambda client: client.post(path, body=body, cast_to=httpx2.Response)))
+        return self._json(await self._asked(path, lambda client: client.post(path, body=body, cast_to=httpx2.Response)))
 
-    async def get(self, path: str) -> Any:
+    async def get(self, path: str, timeout_s: float = math.inf) -> Any:
         """The parsed JSON of the answer to a GET; raises the same errors as `post`."""
-        return self._json(await self._asked(lambda client: client.get(path, cast_to=httpx2.Response)))
+        return self._json(await self._asked(path, lambda client: client.get(path, cast_to=httpx2.Response), timeout_s))
 
     async def ask(self, call: Callable[[openai.AsyncOpenAI], Awaitable[Any]]) -> dict[str, Any]:
         """The JSON object that one of the client's ``with_raw_response`` calls returns; raises the same errors as
         `post`."""
-        found = self._json((await self._asked(call)).http_response)
+        found = self._json((await self._asked("the Batch API", call)).http_response)
         if not isinstance(found, dict):
             raise self._unreadable("not a JSON object")
         return found
 
     async def content(self, file_id: str) -> bytes:
         """A file's content; raises the same errors as `post`."""
-        answer = await self._asked(lambda client: client.files.content(file_id))
+        answer = await self._asked("a file", lambda client: client.files.content(file_id))
         return bytes(answer.content)
 
-    async def _asked(self, call: Callable[[openai.AsyncOpenAI], Awaitable[R]]) -> R:
+    async def _asked(
+        self, what: str, call: Callable[[openai.AsyncOpenAI], Awaitable[R]], timeout_s: float = math.inf
+    ) -> R:
+        seconds = min(timeout_s, self._timeout_s)
         try:
-            # The client's own time limit restarts with every byte, so it is off.
-            async with asyncio.timeout(self._timeout_s):
+            # The client's own time limit restarts with every byte, so only its limit on connecting is on.
+            async with asyncio.timeout(seconds):
                 return await call(self._opened())
-        except (TimeoutError, openai.APITimeoutError) as error:
-            # The aiohttp transport reports every failed connection attempt as a timeout.
-            if any(isinstance(cause, OSError) and not isinstance(cause, TimeoutError) for cause in causes(error)):
-                raise connection_error(error, self._where) from None
-            raise ServerUnavailableError(
-                f"{self._where}: no answer in time", hint="Raise limits.timeout_s, or lower limits.concurrency."
+        except TimeoutError:
+            raise SlowServerError(
+                f"{self._where}: no answer in time: waited {seconds:g} s for {what} (limits.timeout_s)",
+                hint="Raise limits.timeout_s, or lower limits.concurrency.",
             ) from None
         except openai.APIStatusError as error:
             answer = error.response
@@ -202,7 +210,7 @@ class OpenAIServer:
             ServerUnavailableError: no server answers.
         """
         try:
-            page = await self.get("/models")
+            page = await self.get("/models", _LIST_S)
         except ModelAccessError as error:
             if isinstance(error, NotFoundError):
                 return {}
@@ -215,6 +223,13 @@ class OpenAIServer:
             for m in (listed if isinstance(listed, list) else ())
             if isinstance(m, dict) and "id" in m
         }
+
+    async def windows(self) -> dict[str, int | None]:
+        """Like `list_models`, but a server that is too slow to answer has no such list."""
+        try:
+            return await self.list_models()
+        except SlowServerError:
+            return {}
 
     async def aclose(self) -> None:
         if self._client is not None:
@@ -258,8 +273,9 @@ def _client(access: Access, bound: Callable[[httpx2.Response], Awaitable[None]])
     base_url = address._replace(query="").geturl()
     # No pool limit: `endpoints` limits the calls in flight, and time in our own queue must not count as the server's
     # timeout. A redirect is an error, because it would also send the key.
+    connecting = httpx2.Timeout(None, connect=_CONNECT_S)
     http = HTTP_CLIENT(
-        timeout=None,
+        timeout=connecting,
         limits=httpx2.Limits(max_connections=_NO_LIMIT, max_keepalive_connections=_NO_LIMIT),
         follow_redirects=False,
         event_hooks={"response": [bound]},
@@ -268,7 +284,7 @@ def _client(access: Access, bound: Callable[[httpx2.Response], Awaitable[None]])
     headers: dict[str, Any] = {"Accept-Encoding": "gzip, deflate", **unsent, **access.headers}
     if not access.azure:
         return openai.AsyncOpenAI(
-            base_url=base_url, api_key=access.key, max_retries=0, timeout=None, http_client=http,
+            base_url=base_url, api_key=access.key, max_retries=0, timeout=connecting, http_client=http,
             default_headers=headers, default_query=query,
         )  # fmt: skip
     version = query.pop("api-version", None)
@@ -276,7 +292,7 @@ def _client(access: Access, bound: Callable[[httpx2.Response], Awaitable[None]])
     place: dict[str, Any] = {"base_url": base_url} if address.path.strip("/") else {"azure_endpoint": base_url}
     return openai.AsyncAzureOpenAI(
         **place, api_version=version, azure_ad_token=access.token, api_key=None if access.token else access.key,
-        max_retries=0, timeout=None, http_client=http, default_headers=headers, default_query=query,
+        max_retries=0, timeout=connecting, http_client=http, default_headers=headers, default_query=query,
     )  # fmt: skip
 
 

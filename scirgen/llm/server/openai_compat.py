@@ -94,7 +94,7 @@ class OpenAIChat(ChatModel):
             )
         self._servers = open_servers(self.uri, self.models, self.limits)
         self._pool = EndpointPool(self._servers, self.limits, str(self.uri))
-        for listed in await ask_each(self._pool, self.limits, OpenAIServer.list_models):
+        for listed in await ask_each(self._pool, self.limits, OpenAIServer.windows):
             self._context = self._context or listed.get(self.uri.name)
 
     @property

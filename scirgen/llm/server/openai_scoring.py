@@ -18,7 +18,13 @@ from scirgen.llm.base import Capabilities, ModelIdentity, ScoreReply, ScoreReque
 from scirgen.llm.server.endpoints import EndpointPool, ask_each
 from scirgen.llm.server.openai_client import OpenAIServer, open_servers
 from scirgen.llm.server.openai_compat import OPTIONS, parameters_in_name
-from scirgen.llm.server.server_errors import RefusedRequestError, ServerErrorStatus, reading
+from scirgen.llm.server.server_errors import (
+    NotFoundError,
+    RefusedRequestError,
+    ServerErrorStatus,
+    SlowServerError,
+    reading,
+)
 from scirgen.llm.server.vllm_server import VLLMServer
 from scirgen.llm.uri import ModelURI
 
@@ -57,7 +63,8 @@ class OpenAIScoring(ScoringModel):
         """Find out, with tiny requests, whether and how the server gives log-probabilities of a prompt.
 
         Raises:
-            CannotScoreError: it gives none.
+            CannotScoreError: it gives none, or has no completions (as hosted services that only chat).
+            NotFoundError: it does not know the model.
             ServerUnavailableError: every attempt fails.
         """
         self._servers = open_servers(self.uri, self.models, self.limits)
@@ -66,13 +73,20 @@ class OpenAIScoring(ScoringModel):
             await self._find_a_way(self._pool)
 
     async def _find_a_way(self, pool: EndpointPool[OpenAIServer]) -> None:
-        for listed in await ask_each(pool, self.limits, OpenAIServer.list_models):
+        known = False
+        for listed in await ask_each(pool, self.limits, OpenAIServer.windows):
+            known = known or self.uri.name in listed
             self._context = self._context or listed.get(self.uri.name)
         tokens = VLLMServer(self.uri, self._context)
-        with suppress(ModelError), reading(str(self.uri)):
-            tokens.reads_cache = all(await ask_each(pool, self.limits, tokens.answers))
+        try:
+            with reading(str(self.uri)):
+                tokens.reads_cache = all(await ask_each(pool, self.limits, tokens.answers))
             self._tokens = tokens
             return
+        except SlowServerError:
+            raise
+        except ModelError:  # it is not such a vLLM server
+            pass
         probe = ScoreRequest("The sky is", " blue")
         failed: list[ScirgenError] = []
         for way in WAYS:
@@ -82,13 +96,24 @@ class OpenAIScoring(ScoringModel):
             except (CannotScoreError, ServerErrorStatus) as error:
                 failed.append(error)  # llama.cpp's server answers a request for echo with HTTP 500
                 continue
+            except NotFoundError:
+                if not known:  # wrong name, or a service that only chats?
+                    await ask_each(pool, self.limits, self._chat_once)
+                failed = []
+                break
             return
-        if all(isinstance(error, ServerErrorStatus) for error in failed):
+        if failed and all(isinstance(error, ServerErrorStatus) for error in failed):
             raise failed[0]
         raise CannotScoreError(
             f"{self.uri} gives no log-probabilities of a prompt, and filtering needs them",
             hint="Pass --scorer with a model that does: vllm:..., hf:..., bundled:smollm2-135m, or a vLLM server.",
         )
+
+    async def _chat_once(self, server: OpenAIServer) -> None:
+        """Raise `NotFoundError` if the server has no such model for chats either."""
+        message = {"role": "user", "content": "Say yes."}
+        with suppress(RefusedRequestError):  # a service that dislikes max_tokens knows the model
+            await server.post("/chat/completions", {"model": self.uri.name, "messages": [message], "max_tokens": 1})
 
     @property
     def identity(self) -> ModelIdentity:

@@ -42,6 +42,10 @@ class ServerErrorStatus(ServerUnavailableError):
     """The server answers with 5xx (or 408, 409)."""
 
 
+class SlowServerError(ServerUnavailableError):
+    """The server accepted the connection and gave no whole answer within ``limits.timeout_s``."""
+
+
 class ReplyTooLargeError(ModelError):
     """An answer is larger than ``limits.max_reply_mb``, on the wire or once decompressed."""
 
@@ -55,7 +59,7 @@ def status_error(
     """Our error for an answer with a status of 300 or more; ``where`` is the model's URI.
 
     A redirect, 401, 403 and an unknown model are fatal (`ModelAccessError`); 429 is `RateLimitedError`, with the
-    server's Retry-After; 5xx, 408, 409 are `ServerUnavailableError`; a prompt that does not fit is
+    server's Retry-After; 5xx but 501, 408, 409 are `ServerUnavailableError`; a prompt that does not fit is
     `ContextTooLongError`; any other 4xx is a plain `RefusedRequestError`, which is not retried.
     """
     said, code = _said(received)
@@ -87,7 +91,7 @@ def status_error(
             f"{where}: rate limited: {said}", retry_after=retry_after_s(retry_after),
             hint="Lower limits.concurrency or set limits.requests_per_minute.",
         )  # fmt: skip
-    if status >= 500 or status in (408, 409):
+    if (status >= 500 and status != 501) or status in (408, 409):
         return ServerErrorStatus(f"{where}: HTTP {status}: {said}", hint="Run again to retry it.")
     if status in (400, 413, 422) and _TOO_LONG.search(said):
         return ContextTooLongError(f"{where}: {said}", hint="Use a model with a longer context window.")

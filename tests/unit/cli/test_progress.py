@@ -43,6 +43,17 @@ def test_line_comes_while_nothing_finishes_and_says_how_long_that_has_been(
     assert "generate 18/36; working, the last item finished" in said
 
 
+def test_line_says_that_the_model_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "_HEARTBEAT_S", 0.05)
+    with ScreenObserver(live=False) as observer:
+        observer.models(lambda: 1)
+        assert "catalogue" not in said_twice("waiting for the model", capsys)
+        observer.planned("generate", 1)
+        said_twice("generate 0/1; waiting for the model, nothing has finished yet", capsys)
+
+
 @pytest.mark.parametrize(("done", "waited"), [(2, 0), (35, 200)], ids=["few have finished", "longer than foreseen"])
 def test_no_time_left_is_shown_where_nothing_predicts_it(done: int, waited: int) -> None:
     observer = ScreenObserver(live=False)

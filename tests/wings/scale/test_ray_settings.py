@@ -1,4 +1,5 @@
-"""The Ray engine without Ray: shares of limits, and an error at once for an address where no cluster listens."""
+"""The Ray engine without Ray: shares of limits, an error at once for an address where no cluster listens, and what an
+actor keeps between items."""
 
 from __future__ import annotations
 
@@ -13,7 +14,11 @@ import pytest
 
 from scirgen.core.config import Config, LimitsConfig
 from scirgen.core.errors import ConfigError
-from scirgen_scale.ray_engine import RayEngine, _share
+from scirgen.core.registry import load_registry
+from scirgen.core.resources import Resources
+from scirgen.stages.base import Stage, StageContext, StageResult, WorkItem
+from scirgen_scale import ray_engine
+from scirgen_scale.ray_engine import RayEngine, Worker, _share
 
 
 def test_actors_share_the_limits_and_keep_no_budget_of_their_own() -> None:
@@ -39,3 +44,32 @@ async def test_an_address_without_a_cluster_is_one_error_at_once(monkeypatch: py
     with pytest.raises(ConfigError, match=f"no Ray cluster at {at}") as caught:
         await engine.start(ctx, ctx, ctx)
     assert time.monotonic() - began < 30 and "--ray-address" in caught.value.hint
+
+
+class _Reads(Stage):
+    """Keeps the prompt and the taxonomy that each item uses."""
+
+    name = "tag"
+
+    def __init__(self) -> None:
+        self.read: list[object] = []
+
+    def items(self, scope: object, ctx: StageContext) -> list[WorkItem]:
+        return []
+
+    async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
+        self.read += [ctx.prompt("bloom"), ctx.taxonomies.bloom]
+        return StageResult()
+
+
+async def test_an_actor_reads_prompts_and_taxonomies_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    async def no_models(*given: object, **named: object) -> SimpleNamespace:
+        return SimpleNamespace(chat=None, score=None, judge=None, entailment=None)
+
+    stage = _Reads()
+    monkeypatch.setattr(ray_engine, "open_sessions", no_models)
+    monkeypatch.setattr(ray_engine, "made_stage", lambda registry, name: stage)
+    worker = Worker(Config(), load_registry(), Resources(), tmp_path)
+    for key in "abc":
+        assert await worker.execute("tag", WorkItem(key), "f") == (StageResult(), ())
+    assert len(stage.read) == 6 and len({id(each) for each in stage.read}) == 2

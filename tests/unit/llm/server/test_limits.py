@@ -10,12 +10,14 @@ from scirgen.core.errors import ModelAccessError, RateLimitedError, RunStoppingE
 from scirgen.llm.server.endpoints import (
     FAILURES_IN_A_ROW,
     GIVE_UP_S,
+    SLOW_ALONE,
     START_RETRIES,
     EndpointPool,
     ServerGoneError,
     ask_each,
 )
 from scirgen.llm.server.limits import AdaptiveLimit, MinuteCap, backoff_s
+from scirgen.llm.server.server_errors import SlowServerError
 
 
 class Time:
@@ -318,6 +320,92 @@ async def test_a_run_stops_after_a_minute_of_refused_calls(
     with pytest.raises(ServerGoneError, match="every call has been refused for load") as caught:
         await pool(time, ["a"], retries=2).run(call)
     assert caught.value.fatal and GIVE_UP_S + (asked or 0) <= time.now < GIVE_UP_S + 40 + 3 * (asked or 0)
+
+
+class Slow:
+    """A server whose replies all take longer than the time limit of ten minutes while ``most`` or more are asked."""
+
+    def __init__(self, time: Time, most: int) -> None:
+        self.time, self.most, self.in_flight, self.peaks = time, most, 0, list[int]()
+
+    async def __call__(self, client: str) -> str:
+        self.in_flight += 1
+        for _ in range(20):
+            await asyncio.sleep(0)
+        most = self.in_flight
+        self.peaks.append(most)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        self.in_flight -= 1
+        if most >= self.most:
+            self.time.now = max(self.time.now, 600.0 * (1 + len(set(self.peaks))))
+            raise SlowServerError("m: no answer in time: waited 600 s for /chat/completions (limits.timeout_s)")
+        self.time.now += 1
+        return "reply"
+
+
+async def test_a_slow_server_gets_fewer_calls_and_no_item_fails() -> None:
+    time, told = Time(), list[str]()
+    call, servers = Slow(time, most=4), pool(time, ["http://a"], concurrency=16, retries=0)
+    servers.tell(told.append)
+    assert await asyncio.gather(*(servers.run(call) for _ in range(40))) == ["reply"] * 40
+    assert "4 instead of 16 calls in flight (limits.concurrency)" in told[0] and "limits.timeout_s" in told[0]
+    assert "1 instead of 4" in told[1]
+
+
+async def test_a_server_without_a_reply_to_single_calls_ends_the_run() -> None:
+    time = Time()
+    call, servers = Slow(time, most=1), pool(time, ["a"], concurrency=16)
+    with pytest.raises(ServerGoneError, match=r"/chat/completions \(limits.timeout_s\), also with one call") as caught:
+        await asyncio.gather(*(servers.run(call) for _ in range(40)))
+    assert caught.value.fatal and "limits.concurrency" in caught.value.hint
+    assert call.peaks.count(16) == 16 and call.peaks.count(4) == 4 and call.peaks.count(1) == SLOW_ALONE
+
+
+async def test_one_slow_call_among_others_fails_after_its_retries() -> None:
+    attempts = 0
+
+    async def lucky(client: str) -> str:
+        return "reply"
+
+    async def unlucky(client: str) -> str:
+        nonlocal attempts
+        attempts, time.now = attempts + 1, time.now + 600
+        await servers.run(lucky)
+        raise SlowServerError("no answer in time")
+
+    time = Time()
+    servers = pool(time, ["a"], retries=2)
+    with pytest.raises(SlowServerError):
+        await servers.run(unlucky)
+    assert attempts == 3
+
+
+@pytest.mark.parametrize("concurrency", [1, 16])
+async def test_last_call_of_a_run_that_is_never_answered_fails_alone(concurrency: int) -> None:
+    time, attempts = Time(), 0
+
+    async def endless(client: str) -> str:
+        nonlocal attempts
+        attempts, time.now = attempts + 1, time.now + 600
+        raise SlowServerError("no answer in time")
+
+    with pytest.raises(SlowServerError) as caught:
+        await pool(time, ["a"], concurrency=concurrency, retries=3).run(endless)
+    assert attempts == 4 and not caught.value.fatal
+
+
+async def test_before_work_a_slow_server_is_asked_once() -> None:
+    asked = 0
+
+    async def ask(client: str) -> str:
+        nonlocal asked
+        asked += 1
+        raise SlowServerError("no answer in time")
+
+    with pytest.raises(SlowServerError):
+        await ask_each(pool(Time(), ["a"]), LimitsConfig(), ask)
+    assert asked == 1
 
 
 async def test_one_refused_call_fails_after_its_retries() -> None:

@@ -1,6 +1,6 @@
 """Made-up replies: a valid instance of any JSON schema, its texts taken from the prompt's fenced data;
-log-probabilities from counting words. Used by the fake server (`replies`) and by the fake models in this process
-(`models`).
+log-probabilities from counting words. Used by the fake server of `scirgen.testing` and by the trial of `scirgen
+estimate`.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class Plausible:
                 self.turn += 1
                 self.task = _block(self.prompt, made[key])
                 self.stems = _stems(self.task)
-            elif self.numbered and part.get("type") == "integer" and not {"minimum", "maximum"} & part.keys():
+            elif self.numbered and part.get("type") == "integer" and not {"minimum", "maximum", "enum"} & part.keys():
                 made[key] = self.rng.choice(sorted(self.numbered))
                 about = self.numbered[made[key]] or about
             elif self.numbered and part.get("type") == "array" and part.get("items", {}).get("type") == "integer":
