@@ -145,7 +145,8 @@ def load(kind: str, name: str) -> Any:
     transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     folder = Path(name).expanduser()
     try:
-        return getattr(sentence_transformers, kind)(str(folder) if folder.is_dir() else name)
+        # Never code from a model's folder; sentence-transformers before 6.0 ran that of local ones regardless.
+        return getattr(sentence_transformers, kind)(str(folder) if folder.is_dir() else name, trust_remote_code=False)
     except (OSError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ModelAccessError(

@@ -143,6 +143,7 @@ def _load(
         source, where = str(converted), {}
     if revision:
         where["revision"] = revision
+    where["trust_remote_code"] = False
     extra: dict[str, Any] = {"attn_implementation": attention} if attention else {}
     if "gguf_file" in where:
         extra |= _dequantised()
@@ -156,7 +157,7 @@ def _load(
             hint="Give a Hugging Face id, a folder with config.json and weights, or a .gguf file of a causal language "
             "model; without a network only what is on this machine can be loaded.",
         ) from error
-    if converted is not None and where and dtype == torch.float32:
+    if converted is not None and "gguf_file" in where and dtype == torch.float32:
         keep_converted(converted, model, tokenizer)
     model = model.to(device).eval()
     if tokenizer.pad_token_id is None:

@@ -32,6 +32,8 @@ _FACTCG: Final = (
 _HHEM: Final = (
     "<pad> Determine if the hypothesis is true given the premise?\n\nPremise: {premise}\n\nHypothesis: {hypothesis}"
 )
+_FOUNDATION: Final = "google/flan-t5-base"
+"""The model under HHEM-2.1-open. Its own file names it too, but a model's file may not name another model to load."""
 _NO_SUPPORT, _SUPPORT = 3, 209
 """MiniCheck's Flan-T5 replies with one of these two token ids."""
 _ENTAILS = re.compile(r"(?:entail|support|consistent|grounded|faithful)", re.I)
@@ -78,7 +80,7 @@ def load_verifier(name: str, options: Mapping[str, object]) -> Verifier:
             return _granite_guardian(name)
         config = json.loads(_file_of(name, "config.json").read_text(encoding="utf-8"))
         if config.get("model_type") == "HHEMv2Config":
-            return _hhem(name, str(config.get("foundation", "google/flan-t5-base")))
+            return _hhem(name)
         if "minicheck" in known and config.get("model_type") == "t5":
             return _minicheck_t5(name)
         if "minicheck" in known:
@@ -124,7 +126,8 @@ def _opened(name: str, kind: str) -> tuple[Any, Any]:
     """The tokenizer, and the model as a class of transformers'."""
     import transformers
 
-    return transformers.AutoTokenizer.from_pretrained(name), getattr(transformers, kind).from_pretrained(name).eval()
+    tokenizer: Any = transformers.AutoTokenizer.from_pretrained(name, trust_remote_code=False)
+    return tokenizer, getattr(transformers, kind).from_pretrained(name, trust_remote_code=False).eval()
 
 
 def _by_labels(name: str) -> Verifier:
@@ -185,13 +188,15 @@ def _minicheck_t5(name: str) -> Verifier:
     )
 
 
-def _hhem(name: str, foundation: str) -> Verifier:
+def _hhem(name: str) -> Verifier:
     """HHEM-2.1-open without its own code: a T5 that labels tokens, whose first token's class 1 means consistent."""
     from safetensors.torch import load_file
     from transformers import AutoConfig, AutoTokenizer, T5ForTokenClassification
 
-    tokenizer: Any = AutoTokenizer.from_pretrained(foundation)
-    model: Any = T5ForTokenClassification(AutoConfig.from_pretrained(foundation, num_labels=2))
+    tokenizer: Any = AutoTokenizer.from_pretrained(_FOUNDATION, trust_remote_code=False)
+    model: Any = T5ForTokenClassification(
+        AutoConfig.from_pretrained(_FOUNDATION, num_labels=2, trust_remote_code=False)
+    )
     model.eval()
     weights = load_file(_file_of(name, "model.safetensors"))
     missing, unknown = model.load_state_dict({k.removeprefix("t5."): v for k, v in weights.items()}, strict=False)

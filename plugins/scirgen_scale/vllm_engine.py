@@ -153,6 +153,7 @@ class VLLMEngine:
                 dtype=self._dtype(),
                 enforce_eager=bool(self._options.get("enforce_eager", cpu)),
                 enable_prefix_caching=True,
+                trust_remote_code=False,
                 disable_log_stats=True,
                 **options,
             )
@@ -179,7 +180,7 @@ def _model_config(name: str, options: Mapping[str, object]) -> Any:
     from transformers import AutoConfig
 
     try:
-        config: Any = AutoConfig.from_pretrained(name, revision=str(options.get("model_revision") or "main"))
+        config: Any = AutoConfig.from_pretrained(name, **_where(options))
         return config.get_text_config()
     except (OSError, ValueError, KeyError) as error:
         raise _unknown(name, error) from error
@@ -189,9 +190,13 @@ def _tokenizer(name: str, options: Mapping[str, object]) -> Any:
     from transformers import AutoTokenizer
 
     try:
-        return AutoTokenizer.from_pretrained(name, revision=str(options.get("model_revision") or "main"))
+        return AutoTokenizer.from_pretrained(name, **_where(options))
     except (OSError, ValueError, KeyError) as error:
         raise _unknown(name, error) from error
+
+
+def _where(options: Mapping[str, object]) -> dict[str, Any]:
+    return {"revision": str(options.get("model_revision") or "main"), "trust_remote_code": False}
 
 
 def _unknown(name: str, error: Exception) -> ModelAccessError:

@@ -11,7 +11,7 @@ from pathlib import Path
 from scirgen.core.errors import InputError, require
 from scirgen.core.files.yamlfile import validate
 from scirgen.core.records import Dataset, Frozen, Paper
-from scirgen.core.safety.files import is_below
+from scirgen.core.safety.files import is_below, named_files
 from scirgen.core.text.doi import find_doi
 from scirgen.stages.collect.files.paperfolder import PAPER_TYPES, PaperFile, PaperFolder
 from scirgen.stages.collect.source import Candidate, Fetched, SourceSetup
@@ -43,9 +43,9 @@ class BibliographyService:
 
     def __init__(self, setup: SourceSetup) -> None:
         self._options = validate(dict(setup.options), BibliographyOptions, "options of bibliography")
-        path = Path(self._options.file).expanduser()
-        if not path.is_file():
-            raise InputError(f"the bibliography {path} does not exist", hint="Check the path.", code="missing_input")
+        path, files = named_files(self._options.file, "the bibliography")
+        if files != [path]:
+            raise InputError(f"the bibliography {path} is a folder", hint="Check the path.", code="missing_input")
         root = Path(self._options.files_root).expanduser() if self._options.files_root else path.parent
         read = _read_ris if path.suffix.lower() == ".ris" else _read_bibtex
         self._entries = [_entry(fields, path.parent, root, self._options.datasets_field) for fields in read(path)]

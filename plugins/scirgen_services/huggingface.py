@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping
 from pydantic import Field
 
 from scirgen.core.errors import InputError
+from scirgen.core.licences import normalise_licence
 from scirgen.core.records import Dataset, Paper, Rejection
 from scirgen.core.secrets import secret_from_environment
 from scirgen.stages.collect.files.envelopes import as_dict, as_list, as_text
-from scirgen.stages.collect.licences import normalise_licence
 from scirgen.stages.collect.source import Candidate, Cursor
 from scirgen_services.web.http import is_json
 from scirgen_services.web.json_api import ServiceOptions, WebService
@@ -108,6 +108,6 @@ class HuggingFaceSource(WebService[HuggingFaceOptions]):
                 if (text := "; ".join(value for k, _, value in tagged if k == key))
             ),
             related=tuple(t for t in tags if t.startswith("arxiv:")),
-            licence=normalise_licence(licences[0] if licences else ""),
+            licence=normalise_licence(licences),
             language=(languages[0] if languages else "en")[:2],
         )

@@ -220,7 +220,8 @@ def test_a_target_counts_over_all_parts(parts: Path, tmp_path: Path) -> None:
     small(records, tmp_path / "whole", generate__quota=quota)
     for number, file in enumerate(split_file(records, slice(0, 9, 2), slice(1, 9, 2))):
         small(file, tmp_path / f"p{number}", generate__quota=quota)
-    merged = scirgen.merge(tmp_path / "m", [tmp_path / "p0", tmp_path / "p1"])
+    settings = {f"generate.quota.{key}": value for key, value in quota.items()}
+    merged = scirgen.merge(tmp_path / "m", [tmp_path / "p0", tmp_path / "p1"], settings=settings)
     assert release_bytes(tmp_path / "m") == release_bytes(tmp_path / "whole")
     assert 0 < sum(merged.released().values()) < sum(Run(parts / "whole").released().values())
 
@@ -331,20 +332,22 @@ def test_parts_of_different_models_need_mixed_and_the_card_says_so(parts: Path, 
     assert "generator" not in manifest["stages"] and "stages" in manifest["merged"]["parts"][0]
 
 
-def test_a_seed_or_setting_of_the_release_that_differs_must_be_said(parts: Path, tmp_path: Path) -> None:
+def test_a_seed_or_setting_of_the_release_is_the_mergers_and_the_parts_is_shown(parts: Path, tmp_path: Path) -> None:
     file = split_file(parts / "records.jsonl", slice(1, 9, 2))[0]
     small(file, tmp_path / "seeded", seed=7)
     given = (parts / "p0", tmp_path / "seeded", "--out", tmp_path / "m")
     assert "seed: 0 (p0), 7 (seeded)" in refused(*given).message
-    error = refused(*given, "--mixed")
-    assert "settings of the release differ" in error.message and "--set" in error.hint
-    assert command("merge", *given, "--mixed", "--set", "seed=3").exit_code == 0
+    shown = command("merge", *given, "--mixed").output
+    assert "does not use: seed: 0 (this merge, p0), 7 (seeded); change it with --set" in shown
+    assert Release(tmp_path / "m").info.seed == 0
+    assert "does not use" not in command("merge", *given, "--mixed", "--set", "seed=3").output
     assert Release(tmp_path / "m").info.seed == 3
     small(file, tmp_path / "formats", release__formats=["jsonl", "beir"])
     given = (parts / "p0", tmp_path / "formats", "--out", tmp_path / "f")
-    assert 'release.formats: ["jsonl"] (p0), ["jsonl", "beir"] (formats)' in refused(*given).message
-    assert command("merge", *given, "--set", "release.formats=[jsonl]").exit_code == 0
+    assert 'release.formats: ["jsonl"] (this merge, p0), ["jsonl", "beir"] (formats)' in command("merge", *given).output
     assert release_bytes(tmp_path / "f") == release_bytes(parts / "whole")
+    of_part = json.loads((tmp_path / "f" / "manifest.json").read_text())["merged"]["parts"][1]
+    assert of_part["settings"]["release"] == {"formats": ["jsonl", "beir"]}
 
 
 def test_a_setting_that_an_older_part_did_not_know_is_that_of_the_others(copied: Path, tmp_path: Path) -> None:

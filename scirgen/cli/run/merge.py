@@ -47,7 +47,8 @@ def merge(
     """Make one release from several finished RUNS, as if they had been one run.
 
     Near-duplicates, splits, targets and decontamination are computed over all of them. The command calls no model, only
-    reads the runs, and copies their results: OUT is an ordinary run, which `scirgen generate` resumes.
+    reads the runs, and copies their results; their own settings of the release are shown and not used. OUT is
+    an ordinary run, which `scirgen generate` resumes.
     """
     with _stopped_at_once():
         run = merge_runs(

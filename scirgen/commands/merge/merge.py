@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import platform
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,7 @@ from scirgen.commands.merge.parts import (
     settle_overlap,
     unfinished,
 )
-from scirgen.core.config import Config, load_config
+from scirgen.core.config import NOT_FINGERPRINTED, Config, load_config, section_model
 from scirgen.core.errors import ConfigError, StoreError
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.registry import Registry, load_registry
@@ -33,7 +33,7 @@ from scirgen.core.version import __version__
 from scirgen.pipeline.engine import Engine
 from scirgen.pipeline.manifest import write_manifest
 from scirgen.pipeline.observer import Observer
-from scirgen.pipeline.plan import PLAN, plan
+from scirgen.pipeline.plan import plan
 from scirgen.pipeline.run import build_stages
 from scirgen.pipeline.runner import Outcome, Runner, stage_fingerprint
 from scirgen.pipeline.store import Store
@@ -41,7 +41,8 @@ from scirgen.pipeline.views.view import MERGED, StoreView
 from scirgen.stages.base import StageContext
 
 _OWN = ("release", "generate.quota", "generate.types", "seed")
-"""Settings that decide the result of a merge. All others belong to the parts."""
+"""Settings that decide the result of a merge, beside those of plugins that only a release reads. They are those of the
+person who merges, never of a part, which may come from someone else. All others belong to the parts."""
 
 _TOTAL = "generate.quota.total"
 
@@ -83,7 +84,9 @@ def merge_runs(
     with ExitStack() as closing:
         parts = open_parts(folders, closing)
         notes = check_parts(parts, mixed=permitted.mixed, partial=permitted.partial)
-        config = merged_config(parts, config_file, settings, registry)
+        config, unused = merged_config(parts, config_file, settings, registry)
+        for line in unused:
+            observer.note(f"settings of the parts that this merge does not use: {line}; change it with --set")
         taken = settle_overlap(parts, first_wins=permitted.first_wins)
         if all(next(part.view.pairs(), None) is None for part in parts):
             raise ConfigError(
@@ -181,8 +184,13 @@ def check_parts(parts: Sequence[Part], *, mixed: bool, partial: bool) -> list[st
     return notes
 
 
-def merged_config(parts: Sequence[Part], file: Path | None, flags: Mapping[str, object], registry: Registry) -> Config:
-    """The settings of the merged release: the parts' own, then the file's, then the flags'.
+def merged_config(
+    parts: Sequence[Part], file: Path | None, flags: Mapping[str, object], registry: Registry
+) -> tuple[Config, list[str]]:
+    """Return the settings of the merged release, and a line for each setting of a part that it does not use.
+
+    The settings are the defaults, the domain's, the file's and the flags'. A part's settings are only compared: they
+    could name files and models of this machine, and facts about the publisher.
 
     Args:
         parts: checked ones.
@@ -192,62 +200,56 @@ def merged_config(parts: Sequence[Part], file: Path | None, flags: Mapping[str, 
         registry: knows the plugins' steps.
 
     Raises:
-        ConfigError: a flag does not concern a release, or parts disagree on a setting that is not given.
+        ConfigError: a flag does not concern a release.
     """
+    steps = {stage for part in parts for stage in part.view.stages()} & set(registry.names("step"))
+    own = (*_OWN, *(key for name in sorted(steps) for key in _of_release(name, registry)))
     given: dict[str, object] = {}
     if file is not None:
         loaded = load_config(file=file)
-        given = {key: value for key, value, origin in loaded.rows() if origin != "default" and _concerns(key)}
+        given = {key: value for key, value, origin in loaded.rows() if origin != "default" and _concerns(key, own)}
     for key, value in flags.items():
-        if not _concerns(key):
+        if not _concerns(key, own):
             raise ConfigError(
                 f"{key} cannot be set in a merge, because its parts already exist",
-                hint=f"A merge accepts overrides, {', '.join(_OWN)}, and settings below them.",
+                hint=f"A merge accepts overrides, {', '.join(own)}, and settings below them.",
             )
         given |= leaves({key: value})
-    theirs = {p.name: _own_settings(p.view.manifest()) for p in parts}
-    if not any(row.get(_TOTAL) for row in [given, *theirs.values()]):
-        # Without a target, its other settings do not matter.
-        theirs = {n: {k: v for k, v in row.items() if not k.startswith("generate.")} for n, row in theirs.items()}
-    open_ = {
-        name: {k: v for k, v in row.items() if not any(_covers(g, k) for g in given)} for name, row in theirs.items()
-    }
-    # If a part's version of scirgen does not know a setting, the other parts decide it.
-    known = {key: value for row in reversed(open_.values()) for key, value in row.items()}
-    if lines := differing({name: {**known, **row} for name, row in open_.items()}):
-        raise ConfigError(
-            f"the parts' settings of the release differ, {'; '.join(lines)}",
-            hint="Choose a value with --set KEY=VALUE.",
-        )
     manifest = parts[0].view.manifest()
-    basic = {key: manifest[key] for key in ("domain", "language")}
-    return load_config(flags={**basic, **_of_plugins(parts, registry), **known, **given}).config
+    pack = find_domain(str(manifest["domain"]), registry)
+    loaded = load_config(
+        domain_file=(pack.name, pack.config_file) if pack.config_file else None,
+        flags={"domain": pack.name, "language": manifest["language"], "steps": sorted(steps), **given},
+    )
+    mine = {key: value for key, value, _ in loaded.rows() if _concerns(key, own)}
+    theirs = {p.name: {k: v for k, v in _settings(p.view.manifest()).items() if k in mine} for p in parts}
+    if not any(row.get(_TOTAL) for row in [mine, *theirs.values()]):
+        # Without a target, its other settings do not matter.
+        mine = {key: value for key, value in mine.items() if not key.startswith("generate.")}
+    open_ = {key: value for key, value in mine.items() if not any(_covers(g, key) for g in given)}
+    # A part whose version of scirgen does not know a setting does not differ in it.
+    rows = {name: open_ | {k: v for k, v in row.items() if k in open_} for name, row in theirs.items()}
+    return loaded.config, differing({"this merge": open_, **rows})
 
 
-def _of_plugins(parts: Sequence[Part], registry: Registry) -> dict[str, object]:
-    """The settings by which the parts' release has what plugins add to it: their steps, and the steps' sections."""
-    own = {step.stage for step in PLAN}
-    steps = {stage for part in parts for stage in part.view.stages()} - own
-    found: dict[str, object] = {"steps": sorted(steps & set(registry.names("step")))}
-    for part in parts:
-        settings = mapped(part.view.manifest(), "settings")
-        for name in sorted(steps & settings.keys()):
-            found = {f"{name}.{key}": value for key, value in leaves(mapped(settings, name)).items()} | found
-    return found
+def _of_release(step: str, registry: Registry) -> Iterator[str]:
+    """Yield the settings of a step that its results do not depend on, so they act in the release."""
+    if step in registry.names("settings"):
+        for name, field in section_model(step).model_fields.items():
+            if field.json_schema_extra == NOT_FINGERPRINTED:
+                yield f"{step}.{name}"
 
 
-def _concerns(key: str) -> bool:
-    return key == "overrides" or any(_covers(own, key) for own in _OWN)
+def _concerns(key: str, own: Sequence[str]) -> bool:
+    return key == "overrides" or any(_covers(one, key) for one in own)
 
 
 def _covers(key: str, other: str) -> bool:
     return other == key or other.startswith(key + ".")
 
 
-def _own_settings(manifest: Mapping[str, object]) -> dict[str, object]:
-    settings = manifest.get("settings")
-    known = leaves(settings) if isinstance(settings, Mapping) else {}
-    return {k: v for k, v in {**known, "seed": manifest.get("seed")}.items() if _concerns(k)}
+def _settings(manifest: Mapping[str, object]) -> dict[str, object]:
+    return {**leaves(mapped(manifest, "settings")), "seed": manifest.get("seed")}
 
 
 # -- the manifest ------------------------------------------------------------------------------------------------------
@@ -267,13 +269,13 @@ def merged_manifest(
     config = ctx.config.model_dump(mode="json")
     settings = {**mapped(shared, "settings"), "release": config["release"]}
     settings["generate"] = {**mapped(settings, "generate"), "quota": config["generate"]["quota"]}
+    shared = {**shared, "settings": settings}
     return {
         **shared,
         "scirgen": __version__,
         "python": platform.python_version(),
         "seed": ctx.config.seed,
         "models": _models(list(manifests.values())),
-        "settings": settings,
         "stages": {**mapped(shared, "stages"), "release": release_fingerprint},
         "usage": _summed([m.get("usage") for m in manifests.values()]),
         "merged": {
@@ -305,14 +307,14 @@ def common(values: Sequence[Mapping[str, object]]) -> dict[str, object]:
 
 
 def without(value: Mapping[str, object], shared: Mapping[str, object]) -> dict[str, object]:
-    """The entries of a mapping that are not in ``shared``."""
+    """Return the entries of a mapping that ``shared`` lacks or has with another value."""
     found: dict[str, object] = {}
     for key, inner in value.items():
         other = shared.get(key)
         if isinstance(inner, Mapping) and isinstance(other, Mapping):
             if rest := without(inner, other):
                 found[key] = rest
-        elif key not in shared:
+        elif inner != other:
             found[key] = inner
     return found
 

@@ -18,6 +18,7 @@ from scirgen.pipeline.store import COLUMNS, Store, StoredResult
 from scirgen.pipeline.views.view import StoreView
 
 _SHOWN = 5
+_LONGEST = 300
 
 
 @dataclass(frozen=True)
@@ -168,8 +169,10 @@ def differing(facts: Mapping[str, Mapping[str, object]]) -> list[str]:
 
 
 def _said(value: object) -> str:
-    """A setting's value as one would write it."""
-    return "not set" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    """Write a value of a part for a message: short, and without control characters."""
+    text = "not set" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+    return text if text.isprintable() else json.dumps(text)
 
 
 def _facts(manifest: Mapping[str, object], stages: Sequence[str]) -> dict[str, object]:

@@ -7,11 +7,17 @@ import ctypes
 import errno
 import os
 import secrets
+import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Final
 
+from scirgen.core.errors import InputError
+
+MOST_NAMED_BYTES: Final = 4 * 2**30
+"""Largest size of a file or folder that a setting names."""
+_MOST_NAMED_FILES: Final = 10_000
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
 
@@ -22,6 +28,42 @@ def is_below(path: Path, root: Path) -> bool:
         return path.resolve(strict=True).is_relative_to(root.resolve(strict=True))
     except (OSError, RuntimeError, ValueError):  # a broken link, a circle of links, or a name with a null byte
         return False
+
+
+def named_files(name: str, setting: str) -> tuple[Path, list[Path]]:
+    """Check a file or folder that a setting names, before anything reads it.
+
+    Args:
+        name: the setting's value; ``~`` stands for the user's folder.
+        setting: its dotted name, for the message.
+
+    Returns:
+        The path, and the files that it stands for, sorted: itself, or those in the folder and its subfolders.
+
+    Raises:
+        InputError: it does not exist or is empty, is not an ordinary file or a folder of such (a device or a pipe may
+            never end), or is too large.
+    """
+    path, found, size = Path(name).expanduser(), [], 0
+    try:
+        for one in path.rglob("*") if path.is_dir() else [path]:
+            status = one.stat()
+            if stat.S_ISDIR(status.st_mode):
+                continue
+            if not stat.S_ISREG(status.st_mode):
+                raise InputError(f"{setting}: {one} is not an ordinary file", hint="Give a file or a folder of files.")
+            found.append(one)
+            size += status.st_size
+            if size > MOST_NAMED_BYTES or len(found) > _MOST_NAMED_FILES:
+                raise InputError(
+                    f"{setting}: {path} has more than {MOST_NAMED_BYTES / 2**30:g} GB or {_MOST_NAMED_FILES:,} files",
+                    hint="Check the path, or give only the files that are needed.",
+                )
+    except OSError as error:
+        raise InputError(f"{setting}: {error.filename or path}: {error.strerror}", hint="Check the path.") from error
+    if not size:
+        raise InputError(f"{setting}: {path} is empty", hint="Check the path.")
+    return path, sorted(found)
 
 
 def private_folder(folder: Path) -> None:

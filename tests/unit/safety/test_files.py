@@ -13,7 +13,7 @@ import pytest
 
 from scirgen.core.errors import InputError
 from scirgen.core.records import Dataset, Rejection
-from scirgen.core.safety.files import exchange, is_below, private_file, replacing, write_new
+from scirgen.core.safety.files import exchange, is_below, named_files, private_file, replacing, write_new
 from scirgen.stages.collect.files.folder import FolderSource
 from scirgen.stages.collect.files.paperfolder import PaperFolder
 from scirgen.stages.collect.files.recordfiles import read_records
@@ -209,3 +209,45 @@ def test_the_process_that_reads_strangers_files_leaves_no_descriptor_open(papers
     before = len(os.listdir("/proc/self/fd"))
     PaperFolder(papers).candidates(DATASET)
     assert len(os.listdir("/proc/self/fd")) <= before + 1
+
+
+# -- files that settings name ------------------------------------------------------------------------------------------
+
+
+def _pipe(folder: Path) -> Path:
+    os.mkfifo(folder / "pipe")
+    return folder
+
+
+def _large(folder: Path) -> Path:
+    with (folder / "a.jsonl").open("wb") as file:
+        file.truncate(5 * 2**30)  # sparse
+    return folder / "a.jsonl"
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda _: Path("/dev/zero"), "not an ordinary file"),
+        (_pipe, "not an ordinary file"),
+        (lambda f: _pipe(f) / "pipe", "not an ordinary file"),
+        (_large, "more than 4 GB"),
+        (lambda _: Path("/proc/kmsg"), "is empty"),
+        (lambda f: f / "none", "No such file"),
+        (lambda f: f, "is empty"),
+    ],
+)
+def test_a_file_that_a_setting_names_is_ordinary_and_bounded(make, said: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=said) as caught:
+        named_files(str(make(tmp_path)), "release.decontaminate")
+    assert caught.value.message.startswith("release.decontaminate: ")
+
+
+def test_a_folder_that_a_setting_names_stands_for_its_files(tmp_path: Path) -> None:
+    for name in ("b.jsonl", "below/a.jsonl"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("{}")
+    (tmp_path / "link.jsonl").symlink_to(tmp_path / "b.jsonl")
+    path, files = named_files(str(tmp_path), "release.labels")
+    assert path == tmp_path
+    assert [f.relative_to(tmp_path).as_posix() for f in files] == ["b.jsonl", "below/a.jsonl", "link.jsonl"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sqlite3
 import stat
@@ -12,17 +13,19 @@ from pathlib import Path
 
 import pytest
 
+from scirgen.api import merge, resolve_config, run_pipeline
 from scirgen.commands.doctor import diagnose, repair
-from scirgen.core.errors import ScirgenError, StoreError
+from scirgen.core.errors import InputError, ScirgenError, StoreError
 from scirgen.core.files.inflate import TooLargeError, deflate, inflate, open_maybe_gzipped
 from scirgen.llm.cache import ReplyCache
+from scirgen.pipeline.observer import Observer
 from scirgen.pipeline.record_codec import unpack
 from scirgen.pipeline.store import Store
 from scirgen.release_files.qafiles import open_qa
 from scirgen.report import write_report
 from scirgen.testing.server import FakeServer
 from tests.support.counting_runs import World
-from tests.support.small_runs import run_small, write_records
+from tests.support.small_runs import release_bytes, run_small, write_records
 
 
 @pytest.fixture
@@ -188,8 +191,6 @@ def test_a_report_on_a_foreign_run_follows_no_planted_link(run: Path, tmp_path: 
 
 
 async def test_a_merge_writes_through_no_link_of_a_part(tmp_path: Path) -> None:
-    from scirgen.api import merge
-
     async with FakeServer() as server:
         await run_small(server, write_records(tmp_path / "records.jsonl", 1), tmp_path / "part")
     victim = tmp_path / "victim"
@@ -204,6 +205,68 @@ async def test_a_merge_writes_through_no_link_of_a_part(tmp_path: Path) -> None:
     assert {n: t for n, t in after.items() if n in before and not n.startswith("run.db-")} == {
         n: t for n, t in before.items() if not n.startswith("run.db-")
     }
+
+
+# -- settings in a foreign run -----------------------------------------------------------------------------------------
+
+
+FOREIGN = {
+    "duplicates_model": "st:attacker/any", "decontaminate": ["/dev/zero", "/etc/passwd"], "labels": ["/etc"],
+    "ratios": [0, 0, 1], "formats": ["jsonl", "beir"], "name": "theirs",
+    "about": {"creator": "Mallory\u009b31m", "licence": "cc-by-4.0", "contact": "mallory@example.org"},
+}  # fmt: skip
+
+
+def forge(run: Path, **sections: dict[str, object]) -> None:
+    """Change the settings in a run's manifest, as the person who made it could."""
+    with Store(run / "run.db") as store:
+        manifest = json.loads(store.meta("manifest") or "")
+        for name, given in sections.items():
+            manifest["settings"][name] = {**manifest["settings"].get(name, {}), **given}
+        store.set_meta("manifest", json.dumps({**manifest, "seed": 99}))
+
+
+@pytest.mark.timeout(120)
+async def test_settings_of_a_foreign_run_are_shown_and_do_not_act(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with FakeServer() as server:
+        await run_small(server, write_records(tmp_path / "records.jsonl", 3), tmp_path / "part")
+    own = release_bytes(tmp_path / "part")
+    forge(tmp_path / "part", release=FOREIGN, generate={"quota": {"total": 1, "max_rounds": 0}})
+    opened: list[str] = []
+    monkeypatch.setattr("scirgen.stages.release.stage.embedder_of", lambda uri, _: opened.append(uri))
+    notes: list[str] = []
+
+    class Notes(Observer):
+        def note(self, message: str) -> None:
+            notes.append(message)
+
+    merge(tmp_path / "merged", [tmp_path / "part"], observer=Notes())
+    assert release_bytes(tmp_path / "merged") == own and not opened
+    shown = [n.partition("does not use: ")[2].partition(":")[0] for n in notes if "does not use" in n]
+    flat = {f"release.about.{k}" for k in FOREIGN["about"]} | {f"release.{k}" for k in FOREIGN} - {"release.about"}
+    assert set(shown) == {*flat, "generate.quota.total", "generate.quota.max_rounds", "seed"}
+    assert all(n.isprintable() for n in notes) and any("st:attacker/any (part)" in n for n in notes)
+    kept = json.loads((tmp_path / "merged" / "manifest.json").read_text())["merged"]["parts"][0]["settings"]
+    assert kept["release"]["duplicates_model"] == "st:attacker/any"
+
+
+async def test_a_plugins_settings_in_a_foreign_run_do_not_act(tmp_path: Path) -> None:
+    async with FakeServer() as server:
+        flags = {
+            "input": str(Path(__file__).parents[2] / "material" / "invented"), "collect.limit": 2,
+            "models.generator": f"openai:fake@{server.url}", "generate.types": ["definition"],
+            "query.recipes": ["recommend"],
+        }  # fmt: skip
+        loaded, domain = resolve_config(domain="geo", flags=flags)
+        await run_pipeline(tmp_path / "part", loaded.config, domain, observer=Observer())
+    own = release_bytes(tmp_path / "part")
+    forge(tmp_path / "part", query={"judgements": ["/dev/zero"], "abstracts": "all"})
+    merge(tmp_path / "merged", [tmp_path / "part"])
+    assert release_bytes(tmp_path / "merged") == own and any(n.startswith("tasks/") for n in own)
+    with pytest.raises(InputError, match=r"query\.judgements: /dev/zero is not an ordinary file"):
+        merge(tmp_path / "mine", [tmp_path / "part"], settings={"query.judgements": ["/dev/zero"]})
 
 
 # -- modes -------------------------------------------------------------------------------------------------------------

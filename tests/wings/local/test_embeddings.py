@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from scirgen_local.embeddings import Embedder, identity, open_embedder
+from scirgen.core.errors import ModelAccessError
+from scirgen_local.embeddings import CROSS, SENTENCE, Embedder, identity, load, open_embedder
+from scirgen_local.loading import load_causal_lm
+from scirgen_local.verifiers import load_verifier
 
 DOCUMENTS = ["the depth of snow in a valley", "rain on a mountain", "the flow of a river", "ice on a lake"]
 
@@ -61,3 +66,39 @@ def test_a_model_is_known_by_its_files_not_by_its_place(minilm, tmp_path):
     link = tmp_path / "elsewhere"
     link.symlink_to(minilm)
     assert identity(str(link)) == identity(minilm) != identity("some/hub-model")
+
+
+RUNS = "from pathlib import Path\nPath(__file__).with_name('ran').touch()\nPath('{mark}').touch()\nclass Own: ...\n"
+
+
+def with_code(minilm: str, folder: Path, mark: Path) -> str:
+    """A copy of a model whose configuration names code in its folder, which leaves a mark when it runs."""
+    shutil.copytree(minilm, folder)
+    (folder / "own.py").write_text(RUNS.format(mark=mark))
+    config = json.loads((folder / "config.json").read_text())
+    kinds = ("AutoConfig", "AutoModel", "AutoModelForCausalLM", "AutoModelForSequenceClassification")
+    config |= {"model_type": "own", "auto_map": dict.fromkeys(kinds, "own.Own")}
+    (folder / "config.json").write_text(json.dumps(config))
+    return str(folder)
+
+
+@pytest.mark.parametrize("loader", ["sentence", "module", "cross", "causal", "verifier"])
+def test_code_in_a_models_folder_never_runs(loader: str, minilm: str, tmp_path: Path) -> None:
+    mark = tmp_path / "ran"
+    if loader == "module":
+        folder = tmp_path / "model"
+        shutil.copytree(minilm, folder)
+        (folder / "own.py").write_text(RUNS.format(mark=mark))
+        modules = json.loads((folder / "modules.json").read_text())
+        (folder / "modules.json").write_text(json.dumps([{**modules[0], "type": "own.Own"}, *modules[1:]]))
+        name = str(folder)
+    else:
+        name = with_code(minilm, tmp_path / "model", mark)
+    opened = {
+        "sentence": lambda: load(SENTENCE, name), "module": lambda: load(SENTENCE, name),
+        "cross": lambda: load(CROSS, name), "causal": lambda: load_causal_lm(name),
+        "verifier": lambda: load_verifier(name, {}),
+    }  # fmt: skip
+    with pytest.raises(ModelAccessError):
+        opened[loader]()
+    assert not mark.exists()

@@ -112,8 +112,9 @@ async def test_minichecks_t5_replies_with_its_two_tokens(tmp_path: Path) -> None
     assert await entailed(folder) == pytest.approx(wanted, abs=1e-5)
 
 
-async def test_hhem_is_read_without_its_own_code(tmp_path: Path) -> None:
+async def test_hhem_is_read_without_its_own_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     base, folder = tmp_path / "flan-t5-base", tmp_path / "hhem"
+    monkeypatch.setattr("scirgen_local.verifiers._FOUNDATION", str(base))
     torch.manual_seed(3)
     made = tokenizer(base)
     config = t5(len(made), num_labels=2)
@@ -122,7 +123,7 @@ async def test_hhem_is_read_without_its_own_code(tmp_path: Path) -> None:
     folder.mkdir()
     weights = {f"t5.{k}": v.clone() for k, v in model.state_dict().items() if "embed_tokens" not in k}
     save_file(weights, folder / "model.safetensors")
-    (folder / "config.json").write_text(json.dumps({"model_type": "HHEMv2Config", "foundation": str(base)}))
+    (folder / "config.json").write_text(json.dumps({"model_type": "HHEMv2Config", "foundation": "attacker/any"}))
     wanted = []
     for p, h in PAIRS:
         text = f"<pad> Determine if the hypothesis is true given the premise?\n\nPremise: {p}\n\nHypothesis: {h}"
