@@ -11,6 +11,7 @@ from scirgen.core.errors import InputError, SourceError, require
 from scirgen.core.fingerprint import file_sha256
 from scirgen.core.safety.files import is_below
 from scirgen.core.text.shown import shown
+from scirgen.release_files.publishing import FILE, Publishing, lines_of
 from scirgen.release_files.release import Release
 
 _REPO = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
@@ -74,17 +75,10 @@ def plan_upload(release: Release, leave_out: Sequence[str] = ()) -> list[Upload]
 
 
 def terms(release: Release, repo: str, *, public: bool) -> list[str]:
-    """The visibility of the repository and the licences of the texts that would be sent, one line each."""
+    """The visibility of the repository, and the table of what may be published, as lines of text."""
     who = "anyone can read it" if public else "only its owners can read it; --public opens it"
     lines = [f"visibility  {'public' if public else 'private'}: {who} ({repo} keeps its own, if it exists)"]
-    for licence, passages in sorted(release.info.licences.items(), key=lambda e: (-e[1], e[0])):
-        problem = ""
-        if licence == "unknown":
-            problem = ": states no licence; ask its owner before publishing"
-        elif "-nd" in licence or "all rights" in licence:
-            problem = ": may not allow publishing parts"
-        lines.append(f"licence     {licence}, {passages} passages{problem}")
-    return lines
+    return [*lines, *Publishing(lines_of(release)).as_text(), f"row by row: {FILE}"]
 
 
 def push(release: Release, repo: str, uploads: Sequence[Upload], *, private: bool, message: str) -> str:

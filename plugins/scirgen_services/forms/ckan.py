@@ -6,11 +6,11 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 
+from scirgen.core.licences import normalise_licence
 from scirgen.core.records import Dataset, Rejection
 from scirgen.core.text.doi import find_doi, find_dois
-from scirgen.core.text.language import stated_language
+from scirgen.core.text.language import by_language, stated_language
 from scirgen.stages.collect.files.envelopes import as_dict, as_list, as_text
-from scirgen.stages.collect.licences import UNKNOWN, normalise_licence
 
 
 def recognised(record: Mapping[str, object]) -> Dataset | Rejection | None:
@@ -25,7 +25,11 @@ def dataset_of(item: Mapping[str, object], portal: str = "") -> Dataset | Reject
     extras = {as_text(as_dict(e).get("key")): as_dict(e).get("value") for e in as_list(item.get("extras"))}
     said = {key: "; ".join(_values(value)) for key, value in extras.items() if key}
     identity = as_text(item.get("id")) or as_text(item.get("name"))
-    title, notes = as_text(item.get("title")) or as_text(item.get("name")), as_text(item.get("notes"))
+    titles, described = (
+        {**by_language(item.get(k)), **by_language(item.get(f"{k}_translated"))} for k in ("title", "notes")
+    )
+    title = as_text(item.get("title")) or _one_of(titles) or as_text(item.get("name"))
+    notes = as_text(item.get("notes")) or _one_of(described)
     if not title or not identity:
         lacks = "title" if identity else "id"
         reason = f"CKAN package {identity or title!r} has no {lacks}"
@@ -34,7 +38,9 @@ def dataset_of(item: Mapping[str, object], portal: str = "") -> Dataset | Reject
     own = (as_text(item.get("doi")), said.get("doi"), said.get("DOI"), said.get("identifier"))
     doi = next(filter(None, map(find_doi, own)), None)
     creators = (item.get("author"), said.get("creator_name"), said.get("author_name"), item.get("maintainer"))
+    language = next(iter(_values(extras.get("language") or item.get("language"))), "")
     cited = (notes, *said.values(), *(as_text(r.get("url")) for r in resources))
+    named = (d for text in cited for d in find_dois(text))
     return Dataset(
         id=identity,
         title=title,
@@ -49,12 +55,34 @@ def dataset_of(item: Mapping[str, object], portal: str = "") -> Dataset | Reject
             if (t := as_text(as_dict(e).get("display_name") or as_dict(e).get("name")))
         ),
         fields=tuple((label, text) for label, text in _fields(item, said, resources) if text and len(text) <= 2000),
-        related=tuple(dict.fromkeys(d for text in cited for d in find_dois(text) if d != doi)),
+        related=tuple(dict.fromkeys(r for r in (*named, *_references(item, extras)) if r != doi)),
         licence=_licence(item, resources),
-        language=stated_language(
-            next(iter(_values(extras.get("language") or item.get("language"))), ""), title, notes
+        language=stated_language(language, title, notes),
+        language_guessed=not language,
+        translations=tuple(
+            (code, name, text)
+            for name, own, parts in (("title", title, titles), ("description", notes, described))
+            for code, part in parts.items()
+            if (text := as_text(part)) and text != own
         ),
     )  # fmt: skip
+
+
+_REFERENCES = ("references", "reference", "publications", "related_publications", "literature", "citations")
+
+
+def _one_of(parts: Mapping[str, object]) -> str:
+    """The English text of a value in several languages, or its first."""
+    return as_text(parts.get("en")) or next(filter(None, map(as_text, parts.values())), "")
+
+
+def _references(item: Mapping[str, object], extras: Mapping[str, object]) -> Iterator[str]:
+    """The DOIs of the papers that a package refers to; the titles of those without one."""
+    for value in (where.get(key) for key in _REFERENCES for where in (item, extras)):
+        objects = ([as_text(as_dict(v).get(k)) for k in ("doi", "url", "title")] for v in as_list(value))
+        for texts in (*([text] for text in _values(value)), *objects):
+            if found := next((d for t in texts if (d := find_doi(t))), texts[-1]):
+                yield found
 
 
 _READ_ELSEWHERE = frozenset({"doi", "identifier", "language", "spatial", "creator_name", "author_name"})
@@ -100,11 +128,11 @@ def _extent(geojson: str) -> str:
 
 
 def _licence(item: Mapping[str, object], resources: list[Mapping[str, object]]) -> str:
-    """The package's licence, or that of its first resource that states one."""
+    """The licence on which the package and its resources agree, or all of their texts."""
     places = (
         item.get("license_url"),
         item.get("license_id"),
         item.get("license_title"),
         *(r.get("license") for r in resources),
     )
-    return next((n for n in map(normalise_licence, map(as_text, places)) if n != UNKNOWN), UNKNOWN)
+    return normalise_licence(map(as_text, places))

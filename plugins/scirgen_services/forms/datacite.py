@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from scirgen.core.licences import normalise_licence
 from scirgen.core.records import Dataset, Rejection
 from scirgen.core.text.doi import find_doi
 from scirgen.core.text.language import stated_language
 from scirgen.stages.collect.files.envelopes import as_dict, as_list, as_text
-from scirgen.stages.collect.licences import normalise_licence
 
 _PAPER_RELATIONS = frozenset({
     "IsCitedBy", "IsReferencedBy", "IsSupplementTo", "IsSupplementedBy", "IsDocumentedBy", "IsDescribedBy",
@@ -56,6 +56,7 @@ def dataset_of(item: Mapping[str, object]) -> Dataset | Rejection:
         related=tuple(dict.fromkeys(_related(record))),
         licence=_licence(record),
         language=stated_language(as_text(record.get("language")), title, description),
+        language_guessed=not as_text(record.get("language")),
         translations=tuple(
             (as_text(t.get("lang"))[:2].lower(), "title", _title(t))
             for t in titles
@@ -151,7 +152,7 @@ def _related(record: Mapping[str, object]) -> Iterator[str]:
 def _doi(identifier: object, kind: object) -> Iterator[str]:
     """The DOI of an identifier, if it has one; arXiv registers one for each of its numbers."""
     text = as_text(identifier)
-    number = re.fullmatch(r"(?:arxiv:)?(\d{4}\.\d{4,5}|[a-z-]+/\d{7})(?:v\d+)?", text.strip().lower())
+    number = re.fullmatch(r"(?:arxiv:)?(\d{4}\.\d{4,5}|[a-z-]{2,20}/\d{7})(?:v\d+)?", text.strip().lower())
     if doi := find_doi(text):
         yield doi
     elif number and as_text(kind).lower() == "arxiv":
@@ -159,8 +160,5 @@ def _doi(identifier: object, kind: object) -> Iterator[str]:
 
 
 def _licence(record: Mapping[str, object]) -> str:
-    for entry in map(as_dict, as_list(record.get("rightsList"))):
-        for key in ("rightsIdentifier", "rightsUri", "rights"):
-            if text := as_text(entry.get(key)):
-                return normalise_licence(text)
-    return normalise_licence("")
+    entries = map(as_dict, as_list(record.get("rightsList")))
+    return normalise_licence(as_text(e.get(k)) for e in entries for k in ("rightsIdentifier", "rightsUri", "rights"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shlex
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ import click
 
 from scirgen.api import Run, resolve_config, run_pipeline
 from scirgen.cli.options import counted, echo_json, run_options, settings_of
-from scirgen.commands.estimate.preview import Preview, fields_of, preview
+from scirgen.commands.estimate.preview import Preview, fields_of, preview, write_list
 from scirgen.core.registry import load_registry
+from scirgen.core.text.shown import shown
+from scirgen.pipeline.plan import WRITERS
 from scirgen.pipeline.progress import make_observer
 from scirgen.release_files.release import Release
 
@@ -21,11 +24,19 @@ from scirgen.release_files.release import Release
 @click.command()
 @run_options
 @click.option("--dry-run", is_flag=True, help="Show what would be read, and stop.")
+@click.option("--list", "listed", is_flag=True, help="With --dry-run: every record and paper as CSV.")
 @click.option("--full", is_flag=True, help="With --dry-run: all fields, all keys that are not read, whole texts.")
 @click.option("--json", "as_json", is_flag=True, help="With --dry-run: machine-readable.")
 @click.option("--quiet", is_flag=True, help="Print only the final summary.")
 def generate(
-    out: Path, config_file: Path | None, quiet: bool, dry_run: bool, full: bool, as_json: bool, **given: Any
+    out: Path,
+    config_file: Path | None,
+    quiet: bool,
+    dry_run: bool,
+    listed: bool,
+    full: bool,
+    as_json: bool,
+    **given: Any,
 ) -> None:
     """Make a dataset from records and papers.
 
@@ -33,12 +44,17 @@ def generate(
     domain's sample is used, if it has one (--domain geo has).
     Run the command again with the same --out to resume; it redoes only what changed.
     """
+    if listed and not dry_run:
+        raise click.UsageError("--list needs --dry-run")
     loaded, domain = resolve_config(domain=given["domain"], config_file=config_file, flags=settings_of(given))
     if dry_run:
-        found = asyncio.run(preview(loaded.config, load_registry(), domain, out))
-        if as_json:
-            records = [d.model_dump(mode="json", exclude_defaults=True) for d in found.first]
-            echo_json({**vars(found), "first": records})
+        found = asyncio.run(preview(loaded.config, load_registry(), domain, out, whole=listed))
+        if listed:
+            for warning in found.warnings:
+                click.echo(f"warning   {warning}", err=True)
+            write_list(found, sys.stdout)
+        elif as_json:
+            echo_json(as_plain(found))
         else:
             show_preview(found, full=full)
         return
@@ -63,16 +79,18 @@ def show_preview(found: Preview, *, full: bool = False) -> None:
     holds = "" if found.total is None else f", which holds {counted(found.total, 'record')}"
     click.echo(f"source    {found.source}{holds}")
     click.echo(f"datasets  {found.wanted}")
-    tables = (
-        ("rejected", found.rejected), ("licences", found.licences), ("filled", found.filled),
-        ("not read", found.unread),
-    )  # fmt: skip
-    for name, numbers in tables:
+    for name, numbers in (("rejected", found.rejected), ("languages", found.languages), ("filled", found.filled)):
         if numbers:
             more = f", and {len(numbers) - most} more (--full)" if most and len(numbers) > most else ""
-            click.echo(f"{name:9} " + ", ".join(f"{k} {n}" for k, n in numbers.most_common(most)) + more)
-    of = f"of the first {counted(found.papers_of, 'dataset')}, before any is fetched"
+            guessed = f" ({found.guessed} guessed from the text)" if name == "languages" and found.guessed else ""
+            click.echo(f"{name:9} " + ", ".join(f"{k} {n}" for k, n in numbers.most_common(most)) + guessed + more)
+    for line in _unread(found, most):
+        click.echo(f"not read  {line}")
+    papers = f"{found.papers_read} of {counted(len(found.papers), 'paper')} read"
+    of = f"of the first {counted(found.papers_of, 'dataset')}; {papers}"
     click.echo(f"papers    {', '.join(f'{k} {n}' for k, n in found.found_by.most_common()) or 'none'} ({of})")
+    for line in found.publishing.as_text():
+        click.echo(f"          {line}")
     for reason in found.reasons:
         click.echo(f"  rejected: {_cropped(reason)}")
     for warning in found.warnings:
@@ -81,6 +99,30 @@ def show_preview(found: Preview, *, full: bool = False) -> None:
         click.echo(f"record    {dataset.id}")
         for name, value in fields_of(dataset)[: None if full else _SHOWN]:
             click.echo(f"  {name:12} {' '.join(value.split()) if full else _cropped(value or '(empty)')}")
+
+
+def _unread(found: Preview, most: int | None) -> Iterator[str]:
+    """Keys whose values nothing reads: those of all records in a line, each other one with the records that have it."""
+    unread = sorted((found.unread or {}).items(), key=lambda e: -len(e[1]))
+    whole = [key for key, ids in unread if len(ids) >= found.wanted]
+    if whole:
+        yield f"of each record: {shown(whole, most or len(whole))}"
+    some = unread[len(whole) :]
+    for key, ids in some[:most]:
+        yield f"{key} of {counted(len(ids), 'record')}: {shown(ids, 3 if most else len(ids))}"
+    if most and len(unread) > most:
+        yield f"{len(unread)} keys in all (--full)"
+
+
+def as_plain(found: Preview) -> dict[str, object]:
+    """A preview's counts and first records as JSON values."""
+    left_out = ("publishing", "records", "papers", "whole")
+    plain = {name: value for name, value in vars(found).items() if name not in left_out}
+    return {
+        **plain,
+        "licences": [row._asdict() for row in found.publishing.rows],
+        "first": [d.model_dump(mode="json", exclude_defaults=True) for d in found.first],
+    }
 
 
 def _cropped(text: str, most: int = 100) -> str:
@@ -93,7 +135,7 @@ def summarise(run: Run) -> int:
     assert run.outcome is not None
     funnel = run.funnel()
     accepted = funnel["tag"]["outputs"]
-    candidates = funnel["generate"]["outputs"]
+    candidates = sum(funnel[name]["outputs"] for name in WRITERS if name in funnel)
     queries = queries_made(run)
     pairs = f"{accepted} accepted of {counted(candidates, 'candidate')}" if candidates or not queries else ""
     made = " and ".join(filter(None, (pairs, queries)))
@@ -105,6 +147,8 @@ def summarise(run: Run) -> int:
         if reasons:
             more = f", and {len(reasons) - 6} more" if len(reasons) > 6 else ""
             click.echo(f"  {stage:9} rejected " + ", ".join(f"{code} {n}" for code, n in reasons[:6]) + more)
+    if asked := run.asked():
+        click.echo("  people   " + ", ".join(f"{name} {count}" for name, count in asked.items()))
     if run.outcome.message:
         click.echo(f"  stopped: {run.outcome.message.removeprefix('stopped ')}")
     if left := run.left():

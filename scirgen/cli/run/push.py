@@ -24,6 +24,7 @@ def push(
     """Send RELEASE (a release, or a run's folder) to the dataset repository REPO (OWNER/NAME)."""
     from scirgen.commands.push import check_repo, plan_upload, terms
     from scirgen.commands.push import push as send
+    from scirgen.release_files.publishing import Publishing, lines_of
     from scirgen.release_files.release import Release
 
     check_repo(repo)
@@ -34,7 +35,7 @@ def push(
         planned = {
             "repo": repo,
             "public": public,
-            "licences": opened.info.licences,
+            "licences": [row._asdict() for row in Publishing(lines_of(opened)).rows],
             "files": list(map(asdict, uploads)),
         }
         echo_json(planned)

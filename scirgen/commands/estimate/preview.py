@@ -1,89 +1,141 @@
-"""Counts what a run would read, without downloading papers or calling models: ``scirgen generate --dry-run``."""
+"""Counts and lists what a run would read, without downloading papers or calling models: ``scirgen generate
+--dry-run``."""
 
 from __future__ import annotations
 
+import asyncio
+import csv
+import shutil
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
+from typing import TextIO
 
-from scirgen.core.config import CollectConfig, Config
-from scirgen.core.errors import InputError
-from scirgen.core.records import Dataset, Rejection
+from scirgen.core.config import Config
+from scirgen.core.errors import InputError, ScirgenError
+from scirgen.core.licences import licence_allowed, not_wanted
+from scirgen.core.printed import as_printed, differences
+from scirgen.core.records import OWN, Dataset, Document, Paper, Rejection
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Domain
 from scirgen.core.text.shown import shown
 from scirgen.pipeline.intake import open_input
 from scirgen.pipeline.run import check_settings
+from scirgen.release_files.publishing import Line, Publishing, cell
 from scirgen.stages.collect.pages import NO_ID, absent, iterate, no_record, other_language, setting_aside
 from scirgen.stages.collect.source import Cursor, Source
+from scirgen.stages.parse.assemble import assemble
+from scirgen.stages.parse.process.pool import ParserPool
+from scirgen.stages.parse.stage import read_paper
 
 SHOWN = 3
 """Number of records and rejections that are shown."""
 
 PAPERS_OF = 20
-"""Number of datasets whose papers are looked up and counted."""
+"""Number of datasets whose papers are looked up, and of papers that are read, unless all are to be listed."""
+
+
+@dataclass
+class ListedPaper:
+    """A paper with the datasets of which it is a candidate, and what reading its file gave."""
+
+    paper: Paper
+    found_by: str
+    datasets: list[str] = field(default_factory=list)
+    document: Document | None = None
+    note: str = ""
+
+    @property
+    def was_read(self) -> bool:
+        """True if its file was read, here or by the source."""
+        return self.document is not None or self.found_by == OWN
+
+    @property
+    def printed(self) -> Paper:
+        """The paper with what it prints."""
+        return as_printed(self.paper, self.document)
 
 
 @dataclass
 class Preview:
     """Counts; ``total`` is the catalogue's stated size, or None.
 
-    ``filled`` counts the datasets by field that has a value, ``unread`` the records by key whose value no field has
-    (None if the source cannot tell).
+    With ``whole``, all records are kept, else the first ones, so that a large catalogue takes little memory. ``filled``
+    counts the datasets by field that has a value; ``unread`` has the ids of records by key whose value no
+    field has (None if the source cannot tell).
     """
 
     source: str
     total: int | None
+    whole: bool = False
     wanted: int = 0
     rejected: Counter[str] = field(default_factory=Counter)
-    licences: Counter[str] = field(default_factory=Counter)
+    languages: Counter[str] = field(default_factory=Counter)
+    guessed: int = 0
+    publishing: Publishing = field(default_factory=Publishing)
     filled: Counter[str] = field(default_factory=Counter)
-    unread: Counter[str] | None = None
+    unread: dict[str, list[str]] | None = None
     papers_of: int = 0
+    papers_read: int = 0
     found_by: Counter[str] = field(default_factory=Counter)
     titles: list[str] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     first: list[Dataset] = field(default_factory=list)
+    records: list[Dataset | Rejection] = field(default_factory=list)
+    papers: list[ListedPaper] = field(default_factory=list)
 
-    def note(self, rejection: Rejection) -> None:
+    def aside(self, rejection: Rejection) -> None:
+        """Count a record that is not read."""
+        self.rejected[rejection.code] += 1
+        if self.whole:
+            self.records.append(rejection)
         if len(self.reasons) < SHOWN:
             self.reasons.append(rejection.reason)
 
+    def take(self, dataset: Dataset) -> None:
+        """Count a record that is read."""
+        self.wanted += 1
+        self.languages[dataset.language] += 1
+        self.guessed += dataset.language_guessed
+        self.publishing.add(Line("record", dataset.id, (dataset.licence,)))
+        self.filled.update(name for name, value in fields_of(dataset) if value)
+        if self.whole or self.wanted <= PAPERS_OF:
+            self.records.append(dataset)
 
-async def preview(config: Config, registry: Registry, domain: Domain | None, folder: Path) -> Preview:
+
+async def preview(config: Config, registry: Registry, domain: Domain | None, folder: Path, *, whole: bool) -> Preview:
     """Read the catalogue up to the limit.
+
+    Args:
+        config: the run's settings.
+        registry: the plugins.
+        domain: the domain.
+        folder: the run's folder, for what sources keep.
+        whole: look up and read the papers of all datasets.
 
     Raises:
         InputError: no dataset would be read.
-        ScirgenError: the same errors as in a run.
+        ScirgenError: the same errors as in a run, except those about a model that cannot write.
     """
-    check_settings(config, registry)
+    check_settings(config, registry, writes=False)
     source = open_input(config, registry, domain, folder)
-    found = Preview(source.name, source.count(), warnings=source.warnings())
-    first: list[Dataset] = []
+    found = Preview(source.name, source.count(), whole, warnings=source.warnings())
     seen: set[int] = set()
-    missing, languages = config.collect.ids, Counter[str]()
+    missing = config.collect.ids
     async for entry in iterate(source.datasets, None):
         if missing and not isinstance(entry, Cursor):
             missing = absent(missing, entry)
         if isinstance(entry, Rejection):
-            found.rejected[entry.code] += 1
-            found.note(entry)
+            found.aside(entry)
         if not isinstance(entry, Dataset):
             continue
         aside = setting_aside(entry, config.collect, seen)
-        if aside is not None:
-            if aside.code != "not_asked_for":
-                found.rejected[aside.code] += 1
-                found.note(aside)
-            continue
-        found.wanted += 1
-        languages[entry.language] += 1
-        found.licences[entry.licence] += 1
-        found.filled.update(name for name, value in fields_of(entry) if value)
-        first += [entry] if len(first) < PAPERS_OF else []
+        if aside is None:
+            found.take(entry)
+        elif aside.code != "not_asked_for":
+            found.aside(aside)
         if found.wanted == config.collect.limit:
             break
     if missing and missing == config.collect.ids and not found.wanted:
@@ -94,19 +146,37 @@ async def preview(config: Config, registry: Registry, domain: Domain | None, fol
         why = f" ({shown(f'{k} {n}' for k, n in found.rejected.most_common())})" if found.rejected else ""
         raise InputError(
             f"no dataset would be read{why}" + (f"; the first: {found.reasons[0]}" if found.reasons else ""),
-            hint=_why_nothing(set(found.rejected), source.name),
+            hint=_why_nothing(set(found.rejected), source.name, config),
             code="nothing_read",
         )
-    found.warnings += filter(None, [other_language(languages, config)])
-    found.first, found.unread = first[:SHOWN], source.unread()
-    await _papers(source, config.collect, first, found)
+    found.warnings += filter(None, [other_language(found.languages, config, dry=True), *_lacking(config)])
+    datasets = [d for d in found.records if isinstance(d, Dataset)]
+    found.first, found.unread = datasets[:SHOWN], source.unread()
+    await _papers(source, config, datasets, found)
+    await _read(config, registry, found.papers if whole else found.papers[:PAPERS_OF])
+    for listed in found.papers:
+        licence, wanted = listed.printed.licence, config.collect.licences
+        found.papers_read += listed.was_read
+        if wanted and listed.was_read and not licence_allowed(licence, wanted):
+            listed.note = f"not read: licence: {not_wanted(licence, wanted)}"
+        elif listed.was_read:
+            found.publishing.add(Line("paper", listed.paper.id, (licence,)))
     return found
 
 
-def _why_nothing(codes: set[str], source: str) -> str:
+def _lacking(config: Config) -> Iterator[str]:
+    """Lines about what a run needs and does not have."""
+    if config.models.generator.startswith("bundled:") and not config.language.lower().startswith("en"):
+        yield f"the embedded model writes English, not {config.language!r}: a run needs --model"
+    if config.parse.ocr and not shutil.which("tesseract"):
+        yield "parse.ocr is on, but Tesseract is not installed: scans are not read. Install it and its language data"
+
+
+def _why_nothing(codes: set[str], source: str, config: Config) -> str:
     """Say what to change where no dataset would be read."""
     if codes == {"no_text"}:
-        return "All files are scans. Install Tesseract, then add --set parse.ocr=true."
+        install = "All files are scans. Install Tesseract"
+        return f"{install} and its language data." if config.parse.ocr else f"{install}, then add --set parse.ocr=true."
     if source == "papers" and codes:
         return "No file can be read. scirgen parse FOLDER gives the reason for each."
     if codes == {"licence"}:
@@ -116,16 +186,77 @@ def _why_nothing(codes: set[str], source: str) -> str:
     return "collect.records and collect.options.columns say where records and fields are."
 
 
-async def _papers(source: Source, config: CollectConfig, datasets: list[Dataset], found: Preview) -> None:
-    for dataset in islice(datasets, PAPERS_OF):
+async def _papers(source: Source, config: Config, datasets: list[Dataset], found: Preview) -> None:
+    """Look up the candidates of datasets."""
+    known: dict[str, ListedPaper] = {}
+    for dataset in datasets:
         found.papers_of += 1
         found.titles.append(dataset.title)
-        left = config.papers_per_dataset
+        left = config.collect.papers_per_dataset
         async for candidate in iterate(source.papers, dataset):
             if left == 0:
                 break
             left -= 1
             found.found_by[candidate.found_by] += 1
+            paper = candidate.paper
+            listed = known.setdefault(paper.file or paper.id, ListedPaper(paper, candidate.found_by))
+            listed.datasets.append(dataset.id)
+            if not (paper.file or paper.doi or paper.url):
+                listed.note = "not found: the record names it, and no such file is there"
+    found.papers = list(known.values())
+
+
+async def _read(config: Config, registry: Registry, papers: list[ListedPaper]) -> None:
+    """Read the files of papers for what they print; one that cannot be read gets a note."""
+    pool = ParserPool(config.parse.workers, config.parse.memory_mb)
+
+    async def read(listed: ListedPaper) -> None:
+        try:
+            parsed = await read_paper(Path(listed.paper.file or ""), config.parse, registry, pool)
+        except ScirgenError as error:  # a parser's server is down, or its extra is missing
+            listed.note = f"{error.error_code}: {error.in_full}"
+            return
+        listed.document = assemble(listed.paper, parsed)
+        listed.note = "; ".join(differences(listed.paper, listed.document))
+
+    try:
+        await asyncio.gather(*(read(p) for p in papers if p.paper.file and p.found_by != OWN))
+    finally:
+        pool.close()
+
+
+def write_list(found: Preview, out: TextIO) -> None:
+    """Write a line for each record, read or not, and for each paper, as CSV."""
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow((
+        "kind", "id", "licence", "may be published", "title", "language", "year", "doi", "authors", "file", "found by",
+        "datasets", "note",
+    ))  # fmt: skip
+    for entry in found.records:
+        writer.writerow(map(cell, _of_record(entry)))
+    for listed in found.papers:
+        writer.writerow(map(cell, _of_paper(listed)))
+
+
+def _of_record(entry: Dataset | Rejection) -> tuple[str, ...]:
+    if isinstance(entry, Rejection):
+        return ("record", entry.record_id, *[""] * 10, f"not read: {entry.code}: {entry.reason}")
+    language = f"{entry.language} (guessed)" if entry.language_guessed else entry.language
+    terms = Line("record", entry.id, (entry.licence,)).terms
+    return (
+        "record", entry.id, entry.licence, terms, entry.title, language, str(entry.year or ""), entry.doi or "",
+        "; ".join(entry.authors), "", "", "", "",
+    )  # fmt: skip
+
+
+def _of_paper(listed: ListedPaper) -> tuple[str, ...]:
+    paper, document = listed.printed, listed.document
+    return (
+        "paper", paper.id, paper.licence, Line("paper", paper.id, (paper.licence,)).terms, paper.title,
+        f"{document.language} (guessed)" if document else "", str(paper.year or ""), paper.doi or "",
+        "; ".join(paper.authors), Path(paper.file).name if paper.file else "", listed.found_by,
+        "; ".join(listed.datasets), listed.note,
+    )  # fmt: skip
 
 
 def fields_of(dataset: Dataset) -> list[tuple[str, str]]:
@@ -138,6 +269,6 @@ def fields_of(dataset: Dataset) -> list[tuple[str, str]]:
         "keywords": "; ".join(dataset.keywords),
         "licence": dataset.licence if dataset.licence != "unknown" else "",
         "related": "; ".join(dataset.related),
-        "language": dataset.language,
+        "language": f"{dataset.language} (guessed)" if dataset.language_guessed else dataset.language,
     }
     return [*plain.items(), *dataset.fields]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from itertools import islice
 from urllib.parse import unquote
 
 # A DOI of the nineties may hold a SICI: 10.1002/(SICI)1099-1255(199705)12:3<313::AID-JAE440>3.0.CO;2-G
 _DOI = re.compile(r"10\.\d{4,9}/(?:[^\s\"'<>\\^`{|}]|<[^\s<>]{1,20}::[^\s<>]{1,30}>)+", re.I)
 _IN_NAME = re.compile(r"10\.\d{4,9}[_/%-]\S+", re.I)
+_PLACEHOLDER = re.compile(r"(?<![a-z])(?:x{3,}|n{3,}|y{3,}|z{3,}|#{3,}|\?{3,})(?![a-z])|^10\.0", re.I)
+"""Signs of a template where a number will stand ("10.21105/joss.0XXXX"); no registrant's number begins with 0."""
 _TRAILING = ".,;:!?'\"]}>"
 _TAIL = 120
 _MOST_TAILS = 5_000  # a paper cites about a hundred DOIs
@@ -16,13 +19,17 @@ _MOST_TAILS = 5_000  # a paper cites about a hundred DOIs
 
 def find_doi(text: str | None) -> str | None:
     """The first DOI in a text, lower-cased, without a resolver or trailing punctuation; None if there is no DOI."""
-    found = _DOI.search(text or "")
-    return _trimmed(found.group()) if found else None
+    return next(_dois(text or ""), None)
 
 
 def find_dois(text: str) -> list[str]:
     """All DOIs in a text, each once, in order."""
-    return list(dict.fromkeys(_trimmed(m.group()) for m in _DOI.finditer(text)))
+    return list(dict.fromkeys(_dois(text)))
+
+
+def _dois(text: str) -> Iterator[str]:
+    found = (_trimmed(m.group()) for m in _DOI.finditer(text))
+    return (doi for doi in found if not _PLACEHOLDER.search(doi))
 
 
 def doi_in_file_name(stem: str) -> str | None:
@@ -32,7 +39,7 @@ def doi_in_file_name(stem: str) -> str | None:
     if not found:
         return None
     prefix, _, suffix = re.sub(r"^(10\.\d{4,9})[_/-]", r"\1/", found.group()).partition("/")
-    return _trimmed(f"{prefix}/{suffix}")
+    return find_doi(f"{prefix}/{suffix}")
 
 
 def doi_tails(text: str) -> list[str]:

@@ -61,6 +61,7 @@ def open_source(
         if config.collect.refresh
         else config.collect.http,
         parse=config.parse,
+        language=config.language,
         datasets_from_papers=config.collect.datasets_from_papers,
         reader=reader,
     )

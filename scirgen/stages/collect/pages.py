@@ -28,9 +28,9 @@ from typing import TypeVar
 from scirgen.core.config import CollectConfig, Config
 from scirgen.core.errors import ConfigError, PaperError, ScirgenError, SourceError
 from scirgen.core.fingerprint import digest, file_sha256
+from scirgen.core.licences import UNKNOWN, licence_allowed, not_wanted
 from scirgen.core.records import Dataset, Failure, Link, Paper, Rejection
-from scirgen.core.text.language import TELLABLE, language_name
-from scirgen.stages.collect.licences import licence_allowed
+from scirgen.core.text.language import in_other_languages, language_name
 from scirgen.stages.collect.source import MOST_BAD, Candidate, Cursor, Fetched, Source
 
 T = TypeVar("T")
@@ -192,35 +192,33 @@ def setting_aside(dataset: Dataset, config: CollectConfig, known: set[int]) -> R
     if (short := _short(dataset.id)) in known:
         return rejected(dataset, "duplicate_id", f"an earlier record has the id {dataset.id!r}")
     if config.licences and not licence_allowed(dataset.licence, config.licences):
-        return rejected(dataset, "licence", f"licence {dataset.licence!r} is not among {', '.join(config.licences)}")
+        return rejected(dataset, "licence", not_wanted(dataset.licence, config.licences))
     known.add(short)
     return None
 
 
-def other_language(languages: Counter[str], config: Config) -> str:
-    """A line if most records are in another language than the questions, and nobody chose that; otherwise empty.
+def other_language(languages: Counter[str], config: Config, *, of: str = "records", dry: bool = False) -> str:
+    """Return a line about records in another language than the questions; empty if there is none.
 
     Args:
         languages: number of records by language.
         config: ``language`` and ``models.generator`` are read.
+        of: what was counted.
+        dry: nothing will be written now, so no model is needed.
 
     Raises:
-        ConfigError: all records are in a language that the embedded model cannot read.
+        ConfigError: all records are in a language that the embedded model cannot read, and nobody chose that.
     """
+    found = in_other_languages(languages, config.language, of)
     (most, number), *_ = languages.most_common(1) or [("", 0)]
-    if "language" in config.model_fields_set or number * 2 <= languages.total():
-        return ""
-    asked = config.language.lower()
-    if most == asked.partition("-")[0] or most not in TELLABLE:
-        return ""
-    found = f"{number} of {languages.total()} records are in {language_name(most)} ({most})"
-    if not config.models.generator.startswith("bundled:"):
-        return f"{found}; questions will be in {language_name(asked)}: --language {most} changes that"
-    if number == languages.total():
-        raise ConfigError(
-            f"{found}; the embedded model reads and writes English", hint="Pass --model with a model that reads it."
-        )
-    return f"{found}; the embedded model reads and writes English"
+    other, chosen = most != config.language.lower().partition("-")[0], "language" in config.model_fields_set
+    if found and config.models.generator.startswith("bundled:"):
+        found = f"{found}; the embedded model reads and writes English"
+        if other and number == languages.total() and not (chosen or dry):
+            raise ConfigError(found, hint="Pass --model with a model that reads it.")
+        return found + (": a run needs --model" if dry and other else "")
+    change = f": --language {most} changes that" if other and number * 2 > languages.total() else ""
+    return found if chosen or not found else f"{found}; questions will be in {language_name(config.language)}{change}"
 
 
 NO_ID = "scirgen generate --dry-run without --ids shows the ids of the first records."
@@ -279,10 +277,9 @@ async def _with_file(
     failures: list[Failure],
 ) -> Paper | None:
     paper = candidate.paper
-    if config.licences and not licence_allowed(paper.licence, config.licences):
-        aside.append(
-            rejected(paper, "licence", f"licence {paper.licence!r} is not among the requested ones", dataset.id)
-        )
+    # A paper whose licence the catalogue does not state may print one: stage parse decides.
+    if config.licences and paper.licence != UNKNOWN and not licence_allowed(paper.licence, config.licences):
+        aside.append(rejected(paper, "licence", not_wanted(paper.licence, config.licences), dataset.id))
         return None
     try:
         fetched = await value_of(source.fetch, paper)

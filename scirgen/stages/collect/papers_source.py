@@ -12,9 +12,10 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Protocol, cast
 
-from scirgen.core.errors import InputError, PaperError, PluginError, SourceError
+from scirgen.core.errors import InputError, PaperError, ParserKilledError, PluginError, SourceError
 from scirgen.core.files.yamlfile import validate
 from scirgen.core.fingerprint import digest, file_sha256
+from scirgen.core.printed import as_printed
 from scirgen.core.records import OWN, Dataset, Frozen, Paper, Rejection
 from scirgen.core.registry import load_registry
 from scirgen.core.text.doi import find_dois
@@ -22,7 +23,6 @@ from scirgen.core.text.language import detect_language
 from scirgen.core.text.sentences import sentence_spans
 from scirgen.stages.base import FrontMatter, PaperReader
 from scirgen.stages.collect.files.paperfolder import PaperFile, PaperFolder
-from scirgen.stages.collect.licences import normalise_licence
 from scirgen.stages.collect.source import NO_INPUT, Candidate, Cursor, Fetched, SourceSetup
 
 _PAGE = 25
@@ -114,6 +114,10 @@ class PapersSource:
     def count(self) -> int:
         return len(self._files)
 
+    def warnings(self) -> list[str]:
+        """Lines about documents of the folder that are not read."""
+        return self._folder.warnings(self._setup.language)
+
     async def datasets(self, cursor: str | None = None) -> AsyncIterator[Dataset | Cursor | Rejection]:
         """A record for each paper, and for each dataset that a paper cites, if they are asked for."""
         start = int(cursor) if cursor and cursor.isdecimal() else 0
@@ -141,7 +145,7 @@ class PapersSource:
         try:
             return _Read(file, await self._reader.read(file.path))
         except PaperError as error:
-            if error.retryable:
+            if error.retryable and not isinstance(error, ParserKilledError):
                 raise
             return _Read(file, None, error)
 
@@ -154,13 +158,9 @@ class PapersSource:
                 "collect", read.error.error_code, f"{file.name}: {read.error.in_full}", ("Paper", file.name)
             )
         front = read.paper
-        doi = file.doi or front.doi
-        title = file.title or front.title or file.path.stem
-        licence = file.licence if file.licence != "unknown" else normalise_licence(front.licence)
-        paper = file.paper().model_copy(
-            update={"id": doi or f"file:{file.name}", "doi": doi, "title": title, "authors": front.authors,
-                    "year": file.year or front.year, "licence": licence}
-        )  # fmt: skip
+        paper = as_printed(file.paper(), front)
+        doi, title = paper.doi, file.title or front.title or file.path.stem
+        paper = paper.model_copy(update={"id": doi or f"file:{file.name}", "title": title})
         identity = doi or f"paper-{file_sha256(file.path)[:16]}"
         self._of[identity] = [Candidate(paper, OWN)]
         return Dataset(
@@ -169,10 +169,11 @@ class PapersSource:
             description=front.abstract,
             doi=doi,
             url=f"https://doi.org/{doi}" if doi else None,
-            authors=front.authors,
+            authors=paper.authors,
             keywords=front.keywords,
-            licence=licence,
+            licence=paper.licence,
             language=front.language or detect_language(front.abstract or title),
+            language_guessed=front.language_guessed,
             year=paper.year,
         )
 

@@ -52,6 +52,7 @@ class SourceSetup:
         options: ``collect.options`` of the configuration (``collect.paper_options.NAME`` for a paper service).
         http: settings of HTTP requests, which `open_http` uses.
         parse: settings of parsing, for sources that read papers.
+        language: the language of the questions.
         datasets_from_papers: make records of the datasets that papers cite.
         reader: reads papers; None outside of a run.
     """
@@ -63,6 +64,7 @@ class SourceSetup:
     options: Mapping[str, object] = field(default_factory=dict)
     http: HttpConfig = field(default_factory=HttpConfig)
     parse: ParseConfig = field(default_factory=ParseConfig)
+    language: str = "en"
     datasets_from_papers: bool = False
     reader: PaperReader | None = None
 

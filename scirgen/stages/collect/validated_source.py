@@ -9,7 +9,6 @@ import asyncio
 import inspect
 import re
 import traceback
-from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,6 +19,7 @@ from pydantic import ValidationError
 
 from scirgen.core.errors import PluginError, ScirgenError, SourceError
 from scirgen.core.fingerprint import digest
+from scirgen.core.licences import normalise_licence
 from scirgen.core.plugincode import plugin_code
 from scirgen.core.records import Dataset, Paper, Rejection
 from scirgen.core.secrets import without_passwords
@@ -106,11 +106,11 @@ class CheckedSource:
             counted = getattr(self._source, "count", lambda: None)()
         return counted if isinstance(counted, int) else None
 
-    def unread(self) -> Counter[str] | None:
-        """Dotted key -> number of records with a value there that is not read; None if the source cannot tell."""
+    def unread(self) -> dict[str, list[str]] | None:
+        """Dotted key -> ids of the records with a value there that is not read; None if the source cannot tell."""
         with blamed(self._source, "unread()"):
-            counted = getattr(self._source, "unread", lambda: None)()
-        return counted if isinstance(counted, Counter) else None
+            found = getattr(self._source, "unread", lambda: None)()
+        return {str(k): list(map(str, ids)) for k, ids in found.items()} if isinstance(found, dict) else None
 
     def warnings(self) -> list[str]:
         """Lines for the user about the options of the source; empty if it has none."""
@@ -194,9 +194,9 @@ async def _candidates(finder: PaperService, dataset: Dataset) -> AsyncGenerator[
             if not isinstance(candidate, Candidate):
                 raise _wrong(finder, f"papers() yielded a {type(candidate).__name__}, not a Candidate")
             paper = _without_passwords(candidate.paper)
-            title = one_line(paper.title)
-            if title != paper.title:
-                paper = paper.model_copy(update={"title": title})
+            title, licence = one_line(paper.title), normalise_licence(paper.licence)
+            if (title, licence) != (paper.title, paper.licence):
+                paper = paper.model_copy(update={"title": title, "licence": licence})
             yield candidate if paper is candidate.paper else replace(candidate, paper=paper)
 
 
@@ -264,6 +264,7 @@ def _presentable(dataset: Dataset) -> tuple[Dataset | Rejection, list[str]]:
         ),
         "related": tuple(tame(visible(r), _LONGEST_TITLE) for r in dataset.related[:_MOST_ENTRIES]),
         "year": dataset.year if dataset.year is not None else _stated_year(dataset),
+        "licence": normalise_licence(dataset.licence),
         "url": visible(dataset.url)[:_LONGEST_TITLE] if dataset.url else dataset.url,
     }
     changed = {name: value for name, value in changes.items() if value != getattr(dataset, name)}

@@ -12,6 +12,7 @@ from scirgen.core.records import Block, BlockKind, Document, Paper, Provenance
 from scirgen.core.text.doi import find_doi
 from scirgen.core.text.language import detect_language
 from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
+from scirgen.stages.parse.frontmatter import front_matter
 from scirgen.stages.parse.terms import kind_of_heading
 
 _BROKEN_DOI = re.compile(r"\b(10\.(?=\s\d{4,9}/)|10\.\d{4,9}/(?=\s\S)|10\.\d{4,9}(?=\s/\S))\s")
@@ -38,6 +39,7 @@ def assemble(paper: Paper, parsed: ParsedPaper, provenance: Provenance | None = 
         offset += len(block.text) + len(_SEPARATOR)
     text = _SEPARATOR.join(parts)
     body = " ".join(b.text for b in parsed.blocks if b.kind is BlockKind.PARAGRAPH)
+    front = front_matter(parsed)
     return Document(
         id=content_id("doc", paper.id, text, parsed.parser),
         paper_id=paper.id,
@@ -48,6 +50,10 @@ def assemble(paper: Paper, parsed: ParsedPaper, provenance: Provenance | None = 
         pages=parsed.pages,
         language=parsed.language or detect_language(body or text),
         parser=parsed.parser,
+        authors=front.authors,
+        doi=front.doi,
+        year=front.year,
+        licence=front.licence,
         provenance=provenance,
     )
 

@@ -11,6 +11,8 @@ from scirgen.core.records import BlockKind, PlacedLine
 
 LAYOUT_VERSION: Final = 13
 """The version of the layout analysis. Raise it when a PDF gives another document: stage parse then reads it again."""
+CRASHED: Final = "the parser crashed on it"
+"""The beginning of a rejection's reason that the next run does not trust: it tries the file again."""
 FileKind = Literal["pdf", "jats", "tei", "html", "latex", "text"]
 """The kind of a file, according to its content; see `sniff`."""
 

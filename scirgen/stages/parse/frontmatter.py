@@ -6,19 +6,17 @@ Nothing is guessed: a DOI has a DOI's form and stands in the paper's own head, a
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from collections.abc import Iterable
 from typing import Final
 
-from scirgen.core.config import ParseConfig
+from scirgen.core.licences import normalise_licence
 from scirgen.core.records import BlockKind
-from scirgen.core.registry import Registry
 from scirgen.core.text.doi import find_doi
+from scirgen.core.text.sentences import sentence_spans
 from scirgen.stages.base import FrontMatter
-from scirgen.stages.parse.base import LAYOUT_VERSION, ParsedBlock, ParsedPaper
-from scirgen.stages.parse.process.pool import ParserPool
-from scirgen.stages.parse.stage import read_paper
+from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
 
-FRONT_VERSION: Final = 2
+FRONT_VERSION: Final = 3
 """Raise it when a paper gives another front matter: records made from papers are then made again."""
 _HEAD = 14  # blocks before which a paper's own DOI, date and licence are printed
 _TAIL = 12
@@ -27,38 +25,18 @@ _DATED = re.compile(rf"(?i)(?:published|accepted|©|\(c\)|copyright)[^\d]{{0,40}
 _BRACKETED = re.compile(rf"\({_YEAR}\)")
 _ANY_YEAR = re.compile(rf"(?<![\w/.-]){_YEAR}\b")
 _DATE_LINE = 80  # longest block that is a date, or a volume and year
-_LICENCE = re.compile(
-    r"(?i)creativecommons\.org/(?:licenses/[a-z-]+/\d\.\d|publicdomain/\w+/\d\.\d)"
-    r"|\bCC[ -](?:BY(?:-(?:NC|SA|ND))*(?:[ -]\d\.\d)?|0)\b"
-    r"|creative commons attribution(?:[- ](?:non-?commercial|share-?alike|no-?deriv\w+))*(?:\s*\d\.\d)?"
+_LICENSED = re.compile(
+    r"creative ?commons|\bcc[- ]?(?:by|0|zero)\b|(?:licen[sc]|distribut|publish)ed under(?! licen[sc]e to\b)", re.I
 )
+_GENERAL = re.compile(r"creative commons licen[sc]es?\b(?! *[-:(])", re.I)
+"""Publishers speak of "the article's Creative Commons licence" after they have named it."""
+_LIMITED = re.compile(r"commercial|derivative", re.I)
+_OF_PAPER = re.compile(r"\b(?:article|paper|publication|manuscript|work|author)s?\b", re.I)
+_OF_DATA = re.compile(r"\b(?:data|datasets?|databases?|code|software|package|maps?|images?|metadata)\b", re.I)
+_WAIVER = re.compile(r"\bappl(?:y|ies) to (?:the |all )?(?:meta)?data\b", re.I)
+_NOTICE = re.compile(r"^(?:(?!licen[sc]|commons).){0,300}?(?=\bthis (?:is an open|article|work|paper)\b)", re.I | re.S)
 _BROKEN_DOI = re.compile(r"(\b10\.\d{4,9}/(?:\S{0,80}[/_-](?=\s+\S*\d)|\S{0,80}\.(?=\s+\d{5})|(?=\s)))\s+")
 _KEYWORDS = re.compile(r"(?is)^\s*(?:key\s?words?|palavras-chave|palabras clave)\b\s*[:.—-]?\s*(.*)")
-
-
-class FrontReader:
-    """A `PaperReader` over the run's parsers."""
-
-    versions: Final = (LAYOUT_VERSION, FRONT_VERSION)
-
-    def __init__(self, config: ParseConfig, registry: Registry) -> None:
-        self._config, self._registry = config, registry
-        self._pool: ParserPool | None = None
-
-    async def read(self, path: Path) -> FrontMatter:
-        """Read one file.
-
-        Raises:
-            PaperError: it cannot be read.
-        """
-        self._pool = self._pool or ParserPool(self._config.workers, self._config.memory_mb)
-        return front_matter(await read_paper(path, self._config, self._registry, self._pool))
-
-    def close(self) -> None:
-        """End the parser's processes; another file starts new ones."""
-        if self._pool is not None:
-            self._pool.close()
-            self._pool = None
 
 
 def front_matter(parsed: ParsedPaper) -> FrontMatter:
@@ -66,8 +44,11 @@ def front_matter(parsed: ParsedPaper) -> FrontMatter:
     head = parsed.blocks[:_HEAD]
     own = [b.text for b in head if b.kind in (BlockKind.OTHER, BlockKind.FOOTNOTE)]
     printed = "\n".join(own)
-    tail = "\n".join(b.text for b in parsed.blocks[-_TAIL:] if b.kind is not BlockKind.REFERENCE)
-    licence = _LICENCE.search(printed) or _LICENCE.search("\n".join(b.text for b in head)) or _LICENCE.search(tail)
+    ends = (
+        *head,
+        *filter(_on_first_page, parsed.blocks[_HEAD:]),
+        *parsed.blocks[max(_HEAD, len(parsed.blocks) - _TAIL) :],
+    )
     return FrontMatter(
         title=" ".join((parsed.title or _first_heading(head)).split()),
         abstract=parsed.abstract or _first_paragraphs(parsed.blocks),
@@ -75,16 +56,37 @@ def front_matter(parsed: ParsedPaper) -> FrontMatter:
         keywords=_keywords(head),
         doi=parsed.doi or _printed_doi(printed),
         year=parsed.year or _year(own),
-        licence=parsed.licence or (licence.group() if licence else ""),
+        licence=_licence(parsed.licence.split("\n") if parsed.licence else [b.text for b in ends if _is_prose(b)]),
         language=parsed.language,
+        language_guessed=not (parsed.language and parsed.kind in ("jats", "tei", "html")),
         passages=tuple(b.text for b in parsed.blocks if b.kind is not BlockKind.REFERENCE),
     )
 
 
+def _on_first_page(block: ParsedBlock) -> bool:
+    return block.kind in (BlockKind.OTHER, BlockKind.FOOTNOTE) and bool(block.lines) and block.lines[0].page == 1
+
+
+def _is_prose(block: ParsedBlock) -> bool:
+    return block.kind not in (BlockKind.REFERENCE, BlockKind.TITLE, BlockKind.HEADING, BlockKind.EQUATION)
+
+
+def _licence(texts: Iterable[str]) -> str:
+    """The licence on which all sentences about the paper's own agree, else their texts; "unknown" if there is none."""
+    found: list[str] = []
+    for text in texts:
+        sentences = [text[start:end] for start, end in sentence_spans(text)] if _LICENSED.search(text) else []
+        for sentence in sentences:
+            named = _LICENSED.search(_GENERAL.sub("", sentence))
+            own = not _WAIVER.search(sentence) and (_OF_PAPER.search(sentence) or not _OF_DATA.search(sentence))
+            if own and (named or _LIMITED.search(sentence)):
+                found.append(_NOTICE.sub("", sentence))
+    return normalise_licence(found)
+
+
 def _printed_doi(text: str) -> str | None:
-    """The first DOI in a text, whose parts on two lines are joined; None for a template's ("10.21105/joss.0XXXX")."""
-    doi = find_doi(_BROKEN_DOI.sub(r"\1", text))
-    return None if doi and "xxx" in doi else doi
+    """The first DOI in a text, whose parts on two lines are joined."""
+    return find_doi(_BROKEN_DOI.sub(r"\1", text))
 
 
 def _first_heading(head: tuple[ParsedBlock, ...]) -> str:

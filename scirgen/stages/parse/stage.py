@@ -10,7 +10,9 @@ from typing import get_args
 
 from scirgen.core.config import Config, ParseConfig
 from scirgen.core.errors import PaperError, PluginError
+from scirgen.core.licences import licence_allowed, not_wanted
 from scirgen.core.plugincode import provided_code
+from scirgen.core.printed import as_printed, differences
 from scirgen.core.records import BlockKind, Paper, PlacedLine, Rejection
 from scirgen.core.registry import Provided, Registry, load_registry, suggest
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
@@ -77,7 +79,7 @@ class ParseStage(Stage):
     """One item for each paper with a file. An error that no retry can fix rejects the paper, and the run continues."""
 
     name = "parse"
-    version = 4
+    version = 5
 
     def __init__(self) -> None:
         self._pool: ParserPool | None = None
@@ -92,10 +94,10 @@ class ParseStage(Stage):
         for paper in scope.outputs("collect", Paper):
             if paper.file and paper.id not in seen:
                 seen.add(paper.id)
-                yield WorkItem(key=paper.id, inputs=(paper,))
+                yield WorkItem(key=paper.id, inputs=(paper,), salt=" ".join(ctx.config.collect.licences))
 
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
-        """Parse the paper.
+        """Parse the paper. One whose licence, as stated and printed, is not among ``collect.licences`` is rejected.
 
         Raises:
             ScirgenError: errors that a retry may fix (a GROBID server that is down), or a missing extra.
@@ -107,9 +109,15 @@ class ParseStage(Stage):
         except PaperError as error:
             if error.retryable:
                 raise
-            return StageResult(rejections=(_rejection(paper, error, ctx),))
-        aside = (_orders(paper, parsed.orders, ctx),) if parsed.orders else ()
-        return StageResult(outputs=(assemble(paper, parsed, ctx.provenance()),), rejections=aside)
+            return StageResult(rejections=(_rejection(paper, error.error_code, error.in_full, ctx),))
+        document = assemble(paper, parsed, ctx.provenance())
+        licence, wanted = as_printed(paper, document).licence, ctx.config.collect.licences
+        if wanted and not licence_allowed(licence, wanted):
+            return StageResult(rejections=(_rejection(paper, "licence", not_wanted(licence, wanted), ctx),))
+        aside = [_orders(paper, parsed.orders, ctx)] if parsed.orders else []
+        if differ := differences(paper, document):
+            aside.append(ctx.reject("print_differs", "; ".join(differ), ("Paper", paper.id)))
+        return StageResult(outputs=(document,), rejections=tuple(aside))
 
     def _workers(self, size: int, memory_mb: int) -> ParserPool:
         if self._pool is None:
@@ -178,9 +186,8 @@ def _orders(paper: Paper, sentences: Sequence[str], ctx: StageContext) -> Reject
     return ctx.reject("instructions", reason, ("Sentence", paper.id), record="\n".join(sentences)[:20_000])
 
 
-def _rejection(paper: Paper, error: PaperError, ctx: StageContext) -> Rejection:
-    record = paper.model_dump_json(exclude={"file", "provenance"})
-    return ctx.reject(error.error_code, error.in_full, paper, record=record)
+def _rejection(paper: Paper, code: str, reason: str, ctx: StageContext) -> Rejection:
+    return ctx.reject(code, reason, paper, record=paper.model_dump_json(exclude={"file", "provenance"}))
 
 
 def _version(distribution: str) -> str:

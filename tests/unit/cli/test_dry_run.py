@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
+from collections import Counter
 from pathlib import Path
 
 import pymupdf
@@ -10,6 +13,9 @@ import pytest
 from click.testing import CliRunner
 
 from scirgen.cli.main import cli
+from scirgen.core.config import Config
+from scirgen.core.errors import ConfigError
+from scirgen.stages.collect.pages import other_language
 
 
 def dry_run(records: Path, *more: str) -> tuple[int, str]:
@@ -79,15 +85,16 @@ def test_keys_that_are_not_read_are_counted_over_all_records(tmp_path: Path) -> 
     ]
     (tmp_path / "r.json").write_text(json.dumps([*rows, {"title": "Snow", "description": "Depth."}]))
     code, said = dry_run(tmp_path / "r.json")
-    assert code == 0 and "not read  how.tool 30\n" in said
+    assert code == 0 and "not read  how.tool of 30 records: 10.5555/0, 10.5555/1, 10.5555/2, ...\n" in said
     assert "filled    title 31, language 31, doi 30, description 1\n" in said
+    assert "10.5555/29\n" in dry_run(tmp_path / "r.json", "--full")[1]
 
 
 def test_full_shows_whole_texts_and_every_key(tmp_path: Path) -> None:
     row = {"title": "Ice", "description": "word " * 40, **{f"k{n}": {"v": f"lost {n}"} for n in range(12)}}
     (tmp_path / "r.json").write_text(json.dumps([row]))
     short, full = dry_run(tmp_path / "r.json")[1], dry_run(tmp_path / "r.json", "--full")[1]
-    assert "and 4 more (--full)" in short and "k11.v" in full and "word " * 39 in full
+    assert "not read  12 keys in all (--full)" in short and "k11.v" in full and "word " * 39 in full
 
 
 def test_column_that_no_record_has_is_named_with_those_that_are_there(tmp_path: Path) -> None:
@@ -126,13 +133,96 @@ def test_records_in_another_language_than_the_questions_are_named(tmp_path: Path
         assert "questions will be" not in dry_run(tmp_path / "r.json", *served, "--language", chosen)[1]
 
 
-def test_embedded_model_refuses_records_in_another_language(tmp_path: Path) -> None:
-    german = "Die Messungen der Schneehöhe an der Station dauern seit vielen Jahren an."
-    rows = [{"id": f"d{n}", "title": "Die Schneehöhe", "description": german} for n in range(3)]
+@pytest.mark.parametrize(
+    ("german", "portuguese", "line"),
+    [
+        (3, 0, "3 of 3 records are in German (de); the embedded model reads and writes English: a run needs --model"),
+        (1, 0, "1 of 4 records is in German (de); the embedded model reads and writes English\n"),
+        (2, 1, "3 of 6 records are in other languages: German (de) 2, Portuguese (pt) 1; the embedded model"),
+    ],
+)
+def test_every_record_in_another_language_is_counted_before_a_model_is_needed(
+    german: int, portuguese: int, line: str, tmp_path: Path
+) -> None:
+    texts = [("de", "Die Messungen der Schneehöhe an der Station dauern seit vielen Jahren an.")] * german
+    texts += [("pt", "A espessura do gelo do lago foi medida todas as semanas durante muitos anos.")] * portuguese
+    texts += [("en", "The depth of snow was measured for many years.")] * (0 if german == 3 else 3)
+    rows = [{"id": f"{code}{n}", "title": "Neve", "description": text} for n, (code, text) in enumerate(texts)]
     (tmp_path / "r.json").write_text(json.dumps(rows))
     code, said = dry_run(tmp_path / "r.json")
-    assert code != 0 and "3 of 3 records are in German (de); the embedded model reads and writes English" in said
-    assert dry_run(tmp_path / "r.json", "--language", "en")[0] == 0
+    assert code == 0 and line in said and f"({len(rows)} guessed from the text)" in said
+    assert dry_run(tmp_path / "r.json", "--language", "de")[0] == 0  # nothing is written yet
+
+
+def test_a_run_with_the_embedded_model_refuses_records_in_another_language() -> None:
+    with pytest.raises(ConfigError, match=r"2 of 2 records are in German \(de\); the embedded model reads and writes"):
+        other_language(Counter(de=2), Config())
+    assert "the embedded model" in other_language(Counter(de=2, en=1), Config())
+
+
+def test_only_a_language_that_is_not_stated_counts_as_guessed(tmp_path: Path) -> None:
+    rows = [{"id": "a", "title": "Ice", "language": "en"}, {"id": "b", "title": "Snow"}]
+    (tmp_path / "r.json").write_text(json.dumps(rows))
+    said = dry_run(tmp_path / "r.json")[1]
+    assert "languages en 2 (1 guessed from the text)" in said
+    assert "language     en\n" in said and "language     en (guessed)\n" in said
+
+
+def test_list_has_every_record_and_paper_as_csv(tmp_path: Path) -> None:
+    rows: list[dict[str, str]] = [
+        {"id": f"d{n}", "title": f"Ice {n}", "licence": "CC BY 4.0", "papers": "a.md"} for n in range(30)
+    ]
+    (tmp_path / "r.json").write_text(json.dumps([*rows, {"id": "=x", "title": "Snow"}, {"id": "y"}]))
+    (tmp_path / "papers").mkdir()
+    licence = "This article is licensed under a Creative Commons Attribution-NonCommercial 4.0 International License."
+    (tmp_path / "papers" / "a.md").write_text(f"# Lake ice\n\n{licence}\n\n## Abstract\n\nIce became thinner. " * 3)
+    (tmp_path / "papers" / "b.pdf").write_text("%PDF-1.4")
+    code, said = dry_run(tmp_path / "r.json", "--list")
+    assert code == 0
+    listed = list(csv.DictReader(io.StringIO(said[said.index("kind,") :])))
+    assert [r["id"] for r in listed if r["kind"] == "record"] == [*(f"d{n}" for n in range(30)), "'=x", "y"]
+    assert listed[31]["note"].startswith("not read: no_title")
+    a, b = (r for r in listed if r["kind"] == "paper")
+    assert (a["licence"], a["may be published"], a["file"]) == ("cc-by-nc-4.0", "not for commercial use", "a.md")
+    assert a["datasets"].split("; ") == [f"d{n}" for n in range(30)]
+    assert b["file"] == "b.pdf" and b["note"].startswith("damaged")
+
+
+def test_list_without_a_dry_run_starts_nothing(tmp_path: Path) -> None:
+    found = CliRunner().invoke(cli, ["generate", str(tmp_path), "--list"])
+    assert found.exit_code == 2 and "--list needs --dry-run" in found.output
+
+
+def test_documents_that_nothing_reads_are_named(tmp_path: Path) -> None:
+    (tmp_path / "papers").mkdir()
+    (tmp_path / "papers" / "a.md").write_text("# Ice\n\n## Abstract\n\nIce became thinner in the north.")
+    for name in ("b.docx", "~$b.docx"):
+        (tmp_path / "papers" / name).write_text("x")
+    assert "not read: b.docx. Save them as PDF" in dry_run(tmp_path / "papers")[1]
+    (tmp_path / "r.json").write_text(json.dumps([{"id": "a", "title": "Ice"}]))
+    said = dry_run(tmp_path / "r.json")[1]
+    assert "not read: b.docx. Save them as PDF" in said and "~$" not in said
+
+
+def test_papers_in_another_language_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "papers").mkdir()
+    texts = {"a.md": "The ice of the lake was measured every week. ", "b.md": "O gelo do lago foi medido toda semana. "}
+    for name, text in texts.items():
+        (tmp_path / "papers" / name).write_text(f"# {name}\n\n{text * 9}")
+    (tmp_path / "r.json").write_text(json.dumps([{"id": "a", "title": "Ice"}]))
+    assert "warning   1 of 2 papers is in Portuguese (pt)\n" in dry_run(tmp_path / "r.json")[1]
+
+
+def test_ocr_without_tesseract_says_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    (tmp_path / "scans").mkdir()
+    with pymupdf.open() as scan:
+        scan.new_page()
+        scan.save(tmp_path / "scans" / "a.pdf")
+    said = dry_run(tmp_path / "scans", "--set", "parse.ocr=true")[1]
+    assert "Install Tesseract and its language data" in said and "add --set parse.ocr" not in said
+    (tmp_path / "r.json").write_text(json.dumps([{"id": "a", "title": "Ice"}]))
+    assert "Tesseract is not installed" in dry_run(tmp_path / "r.json", "--set", "parse.ocr=true")[1]
 
 
 @pytest.mark.parametrize(
@@ -141,7 +231,6 @@ def test_embedded_model_refuses_records_in_another_language(tmp_path: Path) -> N
         ("filter.gates=[nope]", "unknown gate 'nope'"),
         ("filter.gate_options={vage: {enabled: true}}", "unknown gate 'vage'"),
         ("filter.faithfulness=[nope]", "unknown faithfulness 'nope'"),
-        ("language=de", "the embedded model writes English, not 'de'"),
     ],
 )
 def test_settings_that_a_start_refuses_are_refused(tmp_path: Path, setting: str, message: str) -> None:

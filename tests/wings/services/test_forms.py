@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+
+import pytest
 
 from scirgen import Dataset
+from scirgen.stages.collect.files.paperfolder import PaperFolder
 from scirgen_services.forms import ckan, datacite
 
 
@@ -75,3 +79,38 @@ def test_datacite_gives_all_that_a_record_describes() -> None:
         "Methods": "Ice was drilled weekly.",
         "Technical information": "NetCDF with one file a year.",
     }
+
+
+def _package(**more: object) -> Dataset:
+    found = ckan.recognised({"id": "a", "title": "Ice", "notes": "Ice.", "extras": [], "resources": [], **more})
+    assert isinstance(found, Dataset)
+    return found
+
+
+def test_ckan_keeps_titles_in_other_languages() -> None:
+    texts = {"title": {"de": "Eis", "en": "Ice"}, "notes": "", "notes_translated": {"de": "Das Eis.", "en": "The ice."}}
+    found = _package(**texts)
+    assert (found.title, found.description) == ("Ice", "The ice.")
+    assert set(found.translations) == {("de", "title", "Eis"), ("de", "description", "Das Eis.")}
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        {"references": [{"title": "Forty winters of lake ice in the north of the land"}]},
+        {"references": "Forty winters of lake ice in the north of the land"},
+        {"extras": [{"key": "references", "value": '["Forty winters of lake ice in the north of the land"]'}]},
+        {"extras": [{"key": "publications", "value": "Forty winters of lake ice in the north of the land"}]},
+    ],
+)
+def test_a_title_among_ckans_references_links_the_paper(stated: dict[str, object], tmp_path: Path) -> None:
+    found = _package(**stated)
+    assert found.related == ("Forty winters of lake ice in the north of the land",)
+    (tmp_path / "p.md").write_text("# Forty Winters of Lake Ice in the North of the Land\n\nIce became thinner.")
+    (tmp_path / "q.md").write_text("# Snow\n\nSnow became thinner.")
+    linked = [(c.found_by, c.paper.file) for c in PaperFolder(tmp_path, everyone_up_to=0).candidates(found)]
+    assert linked == [("cites_related", str(tmp_path / "p.md"))]
+
+
+def test_a_reference_with_a_doi_is_its_doi() -> None:
+    assert _package(references=[{"title": "Ice", "doi": "https://doi.org/10.5555/ICE"}]).related == ("10.5555/ice",)

@@ -36,7 +36,10 @@ def printed_lines(job: str, files: list[Path], quiet_s: float) -> Iterator[bytes
     """
     command = [sys.executable, "-I", str(Path(probe.__file__)), job, *(str(f.resolve()) for f in files)]
     with (
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0) as process,
+        # In a group of its own, so that the terminal's Ctrl-C does not reach it.
+        subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0, process_group=0
+        ) as process,
         selectors.DefaultSelector() as poll,
     ):
         assert process.stdout is not None

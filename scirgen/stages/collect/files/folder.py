@@ -4,8 +4,12 @@
 from __future__ import annotations
 
 import json
+import os
+import pickle
+import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -89,7 +93,7 @@ class FolderSource:
         if unknown := sorted(set(self._options.columns) - set(COLUMNS)):
             raise ConfigError(f"collect.options.columns: {unknown[0]!r} is not a field; known: {', '.join(COLUMNS)}")
         self._mapping = RecordMapping(self._options.columns)
-        self._named: dict[str, tuple[str, ...]] = {}
+        self._met: dict[str, _Entry] = {}
         self._papers = self._paper_folder(setup)
         if not self._files:
             raise InputError(
@@ -126,52 +130,46 @@ class FolderSource:
     def datasets(self, cursor: str | None = None) -> Iterator[Dataset | Cursor | Rejection]:
         """All records, with a cursor every 200."""
         first_phase, name, skip = _parse(cursor) if cursor else (0, "", 0)
-        phases = (0, 1) if self._papers is not None and self._options.order == "papers_first" else (1,)
         given = 0
-        for phase in phases:
-            if phase < first_phase:
-                continue
-            resumed = bool(cursor) and phase == first_phase
-            for file, label in self._files:
-                if resumed and label < name:
-                    continue
-                at = skip if resumed and label == name else 0
-                for entry in read_records(file, label, at, self._options.records):
-                    at += 1
-                    if (found := self._in_phase(entry, phase, alone=len(phases) == 1)) is None:
-                        continue
-                    yield found
-                    given += 1
-                    if given % _PAGE == 0:
-                        yield Cursor(f"{phase}|{label}|{at}")
-                        self._named.clear()
+        for phase in range(first_phase if self._papers else 1, 2):
+            after = (name, skip) if cursor and phase == first_phase else ("", 0)
+            for entry in self._entries(after) if self._papers is None else self._survey.entries(phase, after):
+                if isinstance(entry.found, Dataset):
+                    self._met[entry.found.id] = entry
+                yield entry.found
+                given += 1
+                if given % _PAGE == 0:
+                    yield Cursor(f"{phase}|{entry.label}|{entry.at}")
+                    self._met.clear()
 
     def papers(self, dataset: Dataset) -> list[Candidate]:
         """Papers of the folder, the most certain first."""
         if self._papers is None:
             return []
-        claimed, _ = self._survey
-        named = self._named.get(dataset.id, ())
-        found = self._papers.candidates(dataset, named)
-        kept = [c for c in found if c.found_by != "folder" or c.paper.file not in claimed]
-        return kept + self._papers.missing(dataset, named)
+        met = self._met.get(dataset.id)
+        places = self._papers.places(dataset) if met is None else met.papers
+        claimed, named = self._survey.claimed, met.named if met else ()
+        kept = [(self._papers.files[n], by) for n, by in places if by != "folder" or n not in claimed]
+        return [Candidate(file.paper(), by) for file, by in kept] + self._papers.missing(dataset, named)
 
     def fetch(self, paper: Paper) -> Fetched:
         """The file at its place; it is not copied."""
         return self._papers.fetch(paper) if self._papers else Fetched(code="not_found", reason="there are no papers")
 
-    def unread(self) -> Counter[str]:
-        """Dotted key -> number of records that have a value there which is not read."""
-        found: Counter[str] = Counter()
+    def unread(self) -> dict[str, list[str]]:
+        """Dotted key -> ids of the records that have a value there which is not read."""
+        found: dict[str, list[str]] = {}
         for file, label in self._files:
             for entry in read_records(file, label, records=self._options.records):
                 if isinstance(entry, RawRecord) and isinstance(dataset := self._read(entry), Dataset):
-                    found.update(unread(entry.value, dataset))
+                    for key in unread(entry.value, dataset):
+                        found.setdefault(key, []).append(dataset.id)
         return found
 
     def warnings(self) -> list[str]:
-        """A line for each column of the user's that no record has."""
-        return list(self._missing.values())
+        """Lines about columns of the user's that no record has, papers in other languages, and files that nothing
+        reads."""
+        return [*self._missing.values(), *(self._papers.warnings(self._setup.language) if self._papers else ())]
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
@@ -190,19 +188,21 @@ class FolderSource:
             problem = f"{type(error).__name__}{place(self, error)}: {said(error)}{named}"
             return malformed(entry.where, entry.where, problem, json.dumps(entry.value, default=str))
 
-    def _in_phase(self, entry: RawRecord | Rejection, phase: int, *, alone: bool) -> Dataset | Rejection | None:
-        """The entry, if it belongs into this pass: datasets with papers come in the first pass, the others in the last
-        one."""
-        if isinstance(entry, RawRecord):
-            found = self._read(entry)
-            named = self.named_papers(entry.value) if isinstance(found, Dataset) else ()
-        else:
-            found, named = entry, ()
-        if not alone and (isinstance(found, Dataset) and found.id in self._survey[1]) != (phase == 0):
-            return None
-        if named and isinstance(found, Dataset):
-            self._named[found.id] = named
-        return found
+    def _entries(self, after: tuple[str, int] = ("", 0)) -> Iterator[_Entry]:
+        """The entries of all files behind a place (label, number of entries)."""
+        for file, label in self._files:
+            if label < after[0]:
+                continue
+            at = after[1] if label == after[0] else 0
+            for entry in read_records(file, label, at, self._options.records):
+                at += 1
+                found = self._read(entry) if isinstance(entry, RawRecord) else entry
+                if isinstance(entry, RawRecord) and isinstance(found, Dataset):
+                    named = self.named_papers(entry.value)
+                    papers = self._papers.places(found, named) if self._papers else []
+                    yield _Entry(label, at, found, named, papers)
+                else:
+                    yield _Entry(label, at, found, (), [])
 
     @cached_property
     def _forms(self) -> tuple[RecordForm, ...]:
@@ -228,24 +228,12 @@ class FolderSource:
         }
 
     @cached_property
-    def _survey(self) -> tuple[frozenset[str], frozenset[str]]:
-        """Reads all records once before the passes: the files that belong to certain datasets, and the ids of datasets
-        with a paper."""
-        claimed: set[str] = set()
-        matched: set[str] = set()
-        if self._papers is None:
-            return frozenset(), frozenset()
-        for file, label in self._files:
-            for entry in read_records(file, label, records=self._options.records):
-                found = self._read(entry) if isinstance(entry, RawRecord) else None
-                if not isinstance(entry, RawRecord) or not isinstance(found, Dataset):
-                    continue
-                for candidate in self._papers.candidates(found, self.named_papers(entry.value)):
-                    if candidate.found_by not in ("folder", "title_in_text"):
-                        claimed.add(candidate.paper.file or "")
-                    if candidate.found_by != "folder":
-                        matched.add(found.id)
-        return frozenset(claimed), frozenset(matched)
+    def _survey(self) -> _Survey:
+        """Read the files once: which papers belong to certain datasets is known only when all records are read."""
+        survey = _Survey()
+        for entry in self._entries():
+            survey.add(entry, first=self._options.order == "papers_first")
+        return survey
 
     @cached_property
     def _files(self) -> list[tuple[Path, str]]:
@@ -293,6 +281,43 @@ class FolderSource:
                     return entry.value
                 break
         return None
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A record of a file, read; ``at`` counts the file's entries so far, ``papers`` are `PaperFolder.places`."""
+
+    label: str
+    at: int
+    found: Dataset | Rejection
+    named: tuple[str, ...]
+    papers: list[tuple[int, str]]
+
+
+class _Survey:
+    """All entries in their order, those with a paper apart; they lie in temporary files, so that a large catalogue
+    takes little memory. ``claimed``: places of the papers that belong to certain datasets."""
+
+    def __init__(self) -> None:
+        self.claimed: set[int] = set()
+        self._files = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115 (they live as long as this)
+
+    def add(self, entry: _Entry, *, first: bool) -> None:
+        """Keep an entry; ``first``: one with a paper comes before all others."""
+        self.claimed.update(n for n, by in entry.papers if by not in ("folder", "title_in_text"))
+        matched = first and any(by != "folder" for _, by in entry.papers)
+        pickle.dump(entry, self._files[not matched])
+
+    def entries(self, phase: int, after: tuple[str, int]) -> Iterator[_Entry]:
+        """The entries with a paper (phase 0) or the others, behind a place (label, number of entries)."""
+        file, position = self._files[phase], 0
+        end = file.seek(0, os.SEEK_END)
+        while position < end:
+            file.seek(position)
+            entry: _Entry = pickle.load(file)  # noqa: S301 (this process wrote it)
+            position = file.tell()
+            if (entry.label, entry.at) > after:
+                yield entry
 
 
 def record_files(root: Path) -> list[tuple[Path, str]]:

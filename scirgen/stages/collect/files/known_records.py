@@ -49,7 +49,6 @@ def _kept(found: Mapping[str, object]) -> dict[str, object]:
 def _zenodo(record: Mapping[str, object], metadata: Mapping[str, object]) -> dict[str, object]:
     """Zenodo's own shape and that of InvenioRDM."""
     related = [as_dict(r) for r in as_list(metadata.get("related_identifiers"))]
-    licence = as_dict(metadata.get("license")).get("id") or at_path(metadata, "rights.id") or metadata.get("license")
     return _kept({
         "id": as_text(record.get("doi")) or as_text(at_path(record, "pids.doi.identifier"))
         or as_text(record.get("id")),
@@ -64,7 +63,7 @@ def _zenodo(record: Mapping[str, object], metadata: Mapping[str, object]) -> dic
         "keywords": metadata.get("keywords")
         or [t for s in as_list(metadata.get("subjects")) for t in texts(s) or texts(as_dict(s).get("subject"))],
         "related": [as_text(r.get("identifier")) for r in related],
-        "licence": licence if isinstance(licence, str) else texts(licence),
+        "licence": metadata.get("license") or metadata.get("rights"),
         "language": metadata.get("language") or at_path(metadata, "languages.id"),
         "Published": metadata.get("publication_date"),
         "Version": metadata.get("version"),
@@ -91,8 +90,7 @@ def _dataverse(
             *_inner(fields, "publication", "publicationIDNumber"),
             *_inner(fields, "publication", "publicationCitation"),
         ],
-        "licence": as_dict(version.get("license")).get("uri") or as_dict(version.get("license")).get("name")
-        or version.get("license"),
+        "licence": [v for v in (version.get("license"), version.get("termsOfUse")) if v],
         "Kind of data": "; ".join(texts(fields.get("kindOfData"))),
         "Time range": "; ".join(" to ".join(p) for p in zip(
             _inner(fields, "timePeriodCovered", "timePeriodCoveredStart"),

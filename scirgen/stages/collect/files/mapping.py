@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from scirgen.core.fingerprint import content_id
+from scirgen.core.licences import normalise_licence
 from scirgen.core.records import Dataset, Rejection
 from scirgen.core.text.doi import find_doi
-from scirgen.core.text.language import language_code, stated_language
+from scirgen.core.text.language import by_language, language_code, stated_language
+from scirgen.core.text.words import letters
 from scirgen.stages.collect.files.envelopes import at_path
-from scirgen.stages.collect.licences import normalise_licence
 
 COLUMNS: dict[str, tuple[str, ...]] = {
     "id": ("id", "identifier", "dataset_id", "uuid", "guid", "key", "@id"),
@@ -33,8 +33,8 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         "is_referenced_by",
     ),
     "licence": (
-        "licence", "license", "license_id", "licence_id", "rights", "access_rights", "lizenz", "licencia", "licença",
-        "许可",
+        "licence", "license", "licences", "licenses", "license_id", "licence_id", "license_url", "rights",
+        "access_rights", "lizenz", "licencia", "licença", "许可",
     ),
     "language": ("language", "lang", "sprache", "langue", "idioma", "语言"),
     "papers": ("papers", "paper", "paper_files", "paper_dois"),
@@ -42,6 +42,10 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 """Field of `Dataset` -> keys from which it is read; the first that is present counts. ``papers`` names papers of this
 dataset."""
 
+_STATING = frozenset(
+    {"name", "title", "value", "label", "@value", "id", "@id", "url", "uri", "path", "identifier", "en", "props"}
+)
+_ENGLISH = ("titleen",)
 _UNSEEN = {"@context", "@type", "@graph", "type"}
 _LONGEST_FIELD = 4000
 _DEEPEST = 8
@@ -56,12 +60,9 @@ def squeezed(key: str) -> str:
 
 
 def in_english(value: object) -> object:
-    """The English ones of values with a language (``@language``); without English, those of the first language."""
-    if not isinstance(value, list) or not any(isinstance(v, dict) and "@language" in v for v in value):
-        return value
-    said = [str(v.get("@language", "")).lower()[:2] if isinstance(v, dict) else "" for v in value]
-    wanted = "en" if "en" in said else next(s for s in said if s)
-    return [v for v, s in zip(value, said, strict=True) if s == wanted]
+    """The English part of a value in several languages; without English, the first part with a language."""
+    parts = by_language(value)
+    return parts.get("en") or next((part for code, part in parts.items() if code), value)
 
 
 def texts(value: object) -> list[str]:
@@ -107,9 +108,13 @@ def text(value: object) -> str:
     return value.strip() if isinstance(value, str) else "; ".join(texts(value))
 
 
-def letters(written: str) -> str:
-    """Only letters and digits, in lower case, so that the same title compares equal in any typesetting."""
-    return "".join(c for c in unicodedata.normalize("NFKC", written).casefold() if c.isalnum())
+def statements(value: object) -> list[str]:
+    """All texts that state a licence: a text as it is, the names and addresses of objects."""
+    if isinstance(value, Mapping):
+        return [said for key, inner in value.items() if key.lower() in _STATING for said in statements(inner)]
+    if isinstance(value, list):
+        return [said for inner in value for said in statements(inner)]
+    return [value] if isinstance(value, str) else []
 
 
 class RecordMapping:
@@ -157,8 +162,10 @@ class RecordMapping:
             keywords=tuple(keywords(self._value(by_key, "keywords"))),
             fields=tuple((k, v) for k, v in extra if v),
             related=tuple(_cited(self._value(by_key, "related"))),
-            licence=normalise_licence(self._text(by_key, "licence")),
+            licence=normalise_licence(self._licences(by_key)),
             language=stated_language(self._text(by_key, "language"), title, description),
+            language_guessed=not self._text(by_key, "language"),
+            translations=tuple(self._translations(by_key, (("title", title), ("description", description)))),
         )
 
     def applies(self, record: Mapping[str, object]) -> bool:
@@ -186,6 +193,24 @@ class RecordMapping:
     def _text(self, by_key: Mapping[str, object], field: str) -> str:
         return text(self._value(by_key, field))
 
+    def _translations(
+        self, by_key: Mapping[str, object], taken: Iterable[tuple[str, str]]
+    ) -> Iterator[tuple[str, str, str]]:
+        """(language, field, text) of titles and descriptions in other languages than the one that was taken."""
+        for name, own in taken:
+            if (said := self._text({k: by_key.get(k) for k in _ENGLISH}, name)) not in ("", own):
+                yield "en", name, said
+            for key in self._keys[name]:
+                for code, part in (by_language(by_key.get(key)) or by_language(by_key.get(f"{key}translated"))).items():
+                    if code and (said := text(part)) and said != own:
+                        yield code, name, said
+
+    def _licences(self, by_key: Mapping[str, object]) -> list[str]:
+        """All that the record says of its licence and rights: in the user's own column, else under all keys of the
+        table."""
+        keys = self._keys["licence"][: len(self.own["licence"])] if "licence" in self.own else self._keys["licence"]
+        return [said for key in keys for said in statements(in_english(by_key.get(key)))]
+
     @staticmethod
     def _field(value: object) -> str:
         if isinstance(value, Mapping) or (isinstance(value, list) and any(isinstance(v, (dict, list)) for v in value)):
@@ -200,6 +225,7 @@ def unread(record: Mapping[str, object], dataset: Dataset) -> list[str]:
     """
     has = letters(dataset.model_dump_json(exclude={"source", "provenance"}))
     names = {dataset.licence, dataset.language}
+    record = {key: value for key, value in record.items() if squeezed(key) not in map(squeezed, COLUMNS["papers"])}
 
     def lost(value: str) -> bool:
         plain = letters(value)

@@ -6,19 +6,23 @@ If few files match no dataset, each of them is a candidate for every dataset; st
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from scirgen.core.fingerprint import digest
+from scirgen.core.licences import normalise_licence
 from scirgen.core.records import Dataset, Paper
 from scirgen.core.safety.files import is_below
 from scirgen.core.text.doi import doi_in_file_name, doi_tails, find_doi, mentions_doi
+from scirgen.core.text.language import detect_language, in_other_languages
+from scirgen.core.text.shown import shown
+from scirgen.core.text.words import letters
 from scirgen.stages.collect.files.child import ChildError, printed_lines
-from scirgen.stages.collect.files.mapping import letters, text, texts
+from scirgen.stages.collect.files.mapping import statements, text, texts
 from scirgen.stages.collect.files.recordfiles import RawRecord, files_below, kind_of, read_records, readable_name
-from scirgen.stages.collect.licences import normalise_licence
 from scirgen.stages.collect.source import Candidate, Fetched
 
 PAPER_TYPES = {
@@ -26,6 +30,9 @@ PAPER_TYPES = {
     ".markdown": "text/markdown", ".txt": "text/plain", ".html": "text/html", ".htm": "text/html", ".tex": "text/x-tex",
 }  # fmt: skip
 """Suffixes of files that count as papers. Stage `parse` checks whether a file has the format that its name says."""
+
+_DOCUMENTS = frozenset({".docx", ".doc", ".odt", ".rtf", ".pages", ".epub", ".djvu", ".ps", ".pptx", ".ppt", ".docm"})
+"""Suffixes of documents in which papers come too, and which nothing here reads."""
 
 _OUTSIDE = "outside:"
 
@@ -63,11 +70,12 @@ class PaperFile:
 @dataclass(frozen=True)
 class _Text:
     """The parts of a paper's text that are searched: the DOI tails of the whole text and of its beginning, and its
-    letters and digits."""
+    letters and digits; and its language."""
 
     tails: list[str]
     head_tails: list[str]
     letters: str
+    language: str
 
 
 @dataclass(frozen=True)
@@ -139,6 +147,16 @@ class PaperFolder:
         )
         return tuple(self._file(p, table.get(_relative(p, self.root)) or table.get(p.name) or {}) for p in found)
 
+    def warnings(self, language: str) -> list[str]:
+        """Lines about papers in another language than the questions, by their texts, and about documents that are not
+        read."""
+        others = in_other_languages(Counter(t.language for t in self._texts.values()), language, "papers")
+        plain = (p.name for p in files_below(self.root) if not p.name.startswith((".", "~")))
+        unread = [name for name in plain if Path(name).suffix.lower() in _DOCUMENTS]
+        kinds = ", ".join(PAPER_TYPES)
+        documents = f"not read: {shown(unread, 4)}. Save them as PDF; papers are {kinds}" if unread else ""
+        return [line for line in (others, documents) if line]
+
     @cached_property
     def outside(self) -> frozenset[str]:
         """Names of links in the folder that lead out of it. They are reported and never opened."""
@@ -159,10 +177,14 @@ class PaperFolder:
             dataset: the record.
             named: file names and DOIs of the dataset's papers, according to its record.
         """
+        return [Candidate(self.files[n].paper(), by) for n, by in self.places(dataset, named)]
+
+    def places(self, dataset: Dataset, named: Sequence[str] = ()) -> list[tuple[int, str]]:
+        """The `candidates` as (place in ``files``, how it was found)."""
         keys = _Keys.of(dataset, named)
-        found = [(self._found_by(f, keys), f) for f in self.files]
-        ordered = sorted((_ORDER.index(by), f.name, by, f) for by, f in found if by)
-        return [Candidate(f.paper(), by) for _, _, by, f in ordered]
+        found = [(self._found_by(f, keys), n) for n, f in enumerate(self.files)]
+        ordered = sorted((_ORDER.index(by), self.files[n].name, by, n) for by, n in found if by)
+        return [(n, by) for _, _, by, n in ordered]
 
     def missing(self, dataset: Dataset, named: Sequence[str]) -> list[Candidate]:
         """Files that the record or the folder's table names for a dataset, but that are not in the folder.
@@ -234,7 +256,10 @@ class PaperFolder:
         if len(self.files) > self._scan_up_to:
             return {}
         texts_of = paper_texts([f.path for f in self.files])
-        return {p: _Text(doi_tails(whole), doi_tails(head), letters(whole)) for p, (head, whole) in texts_of.items()}
+        return {
+            p: _Text(doi_tails(whole), doi_tails(head), letters(whole), detect_language(whole))
+            for p, (head, whole) in texts_of.items()
+        }
 
     def _file(self, path: Path, row: Mapping[str, object]) -> PaperFile:
         year = text(row.get("year"))
@@ -243,7 +268,7 @@ class PaperFolder:
             name=_relative(path, self.root),
             doi=find_doi(text(row.get("doi"))) or doi_in_file_name(path.stem),
             title=text(row.get("title")),
-            licence=normalise_licence(text(row.get("licence") or row.get("license"))),
+            licence=normalise_licence(statements(row.get("licence") or row.get("license"))),
             year=int(year) if year.isdecimal() else None,
             dataset_ids=tuple(find_doi(d) or d for d in texts(row.get("datasets") or row.get("dataset"))),
         )

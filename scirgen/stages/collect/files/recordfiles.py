@@ -26,7 +26,6 @@ from scirgen.core.text.doi import find_doi
 from scirgen.core.text.tame import tame_blanks, tame_values
 from scirgen.stages.collect.files.child import ChildError, printed_lines
 from scirgen.stages.collect.files.envelopes import records_in, unwrapped
-from scirgen.stages.collect.licences import normalise_licence
 from scirgen.stages.collect.source import MOST_BAD
 
 Kind = Literal["json", "jsonl", "csv", "tsv", "parquet", "oai"]
@@ -40,7 +39,6 @@ _HEAD = 2048
 _LONGEST_LINE = 64 * 1024 * 1024
 _PARQUET_S = 60.0
 OAI = "{http://www.openarchives.org/OAI/2.0/}"
-_OPEN = ("cc", "public-domain", "odc", "odbl")
 
 
 @dataclass(frozen=True)
@@ -244,7 +242,6 @@ def plain_record(found: Mapping[str, list[str]]) -> dict[str, object]:
     """The fields that `dublin_core` read, by the keys that `mapping` knows."""
     identifiers = found.get("identifier", [])
     doi = next((d for i in identifiers[1:] if (d := find_doi(i))), "")
-    known = [licence for r in found.get("rights", []) if (licence := normalise_licence(r)).startswith(_OPEN)]
     kept: dict[str, object] = {
         "id": next(iter(identifiers), ""),  # the header's id comes first
         "doi": doi,
@@ -254,7 +251,7 @@ def plain_record(found: Mapping[str, list[str]]) -> dict[str, object]:
         "authors": found.get("creatorName") or found.get("creator", []),
         "keywords": found.get("subject", []),
         "related": [*found.get("relation", []), *found.get("relatedIdentifier", [])],
-        "licence": next(iter(known or found.get("rights", [])), ""),
+        "licence": found.get("rights", []),
         "language": next(iter(found.get("language", [])), ""),
         "Publisher": "; ".join(found.get("publisher", [])),
         "Published": "; ".join(found.get("date") or found.get("publicationYear", [])),

@@ -9,33 +9,44 @@ import json
 import os
 import queue
 import selectors
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any
 
 from scirgen.core import errors
-from scirgen.core.errors import PaperError, ScirgenError
+from scirgen.core.errors import PaperError, ParserKilledError, ScirgenError
 from scirgen.core.registry import Provided
 from scirgen.core.runtime import is_stopping, stopped
-from scirgen.stages.parse.base import FileKind, ParsedPaper, ParserOptions
+from scirgen.stages.parse.base import CRASHED, FileKind, ParsedPaper, ParserOptions
 
 _START_S = 60.0
 _SLICE_S = 0.5
 _LONGEST_REPLY = 512 * 2**20
 _MEMORY_SIGNS = (b"bad_alloc", b"malloc", b"MemoryError", b"out of memory", b"Cannot allocate memory")
+_OWN_FAULTS = (
+    signal.SIGSEGV,
+    signal.SIGABRT,
+    signal.SIGBUS,
+    signal.SIGILL,
+    signal.SIGFPE,
+    signal.SIGSYS,
+    signal.SIGTRAP,
+)
+"""Signals of a process's own fault; another signal comes from a user, a service manager or a memory watchdog."""
 
 
 class _Crashed(Exception):
     """The worker died; the error holds the end of what it printed."""
 
-    def __init__(self, status: int | None, said: bytes) -> None:
+    def __init__(self, status: int, said: bytes) -> None:
         super().__init__(status)
         self.status = status
         self.said = said
@@ -57,6 +68,7 @@ class _Worker:
             stdout=subprocess.PIPE,
             stderr=self._log,
             env=environment,
+            process_group=0,  # the terminal sends Ctrl-C to scirgen's own group
         )
         self._buffer = b""
         self.used = False
@@ -95,7 +107,7 @@ class _Worker:
                     raise self._crashed()
                 self._buffer += chunk
                 if len(self._buffer) > _LONGEST_REPLY:
-                    raise _Crashed(None, b"MemoryError: the parsed paper is too large")
+                    raise _out_of_memory()
         line, _, self._buffer = self._buffer.partition(b"\n")
         return line
 
@@ -122,7 +134,7 @@ class ParserPool:
     """
 
     def __init__(self, size: int, memory_mb: int, files_per_worker: int = 200) -> None:
-        self._slots = threading.BoundedSemaphore(size)
+        self._size, self._slots, self._exclusive = size, threading.BoundedSemaphore(size), threading.Lock()
         self._memory_mb = memory_mb
         self._files = files_per_worker
         self._idle: queue.SimpleQueue[tuple[_Worker, int]] = queue.SimpleQueue()
@@ -136,9 +148,13 @@ class ParserPool:
     ) -> ParsedPaper:
         """Parse a file in a worker, by a parser plugin, or by the one for the kind that the worker finds it to be.
 
+        A file whose worker dies is tried once more, in a new worker and while no other file is parsed.
+
         Raises:
             MissingExtraError: the parser's package is not installed.
-            PaperError: what the parser raised, or ``timeout``, ``memory``, ``damaged`` (the worker crashed).
+            PaperError: what the parser raised, or ``timeout``, ``memory``, ``damaged`` (the worker crashed twice).
+            ParserKilledError: the worker was killed from outside.
+            RunStoppingError: the run ends.
         """
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._runners, self.parse_blocking, plugin, path, options)
@@ -147,37 +163,55 @@ class ParserPool:
         self, plugin: Provided | Mapping[FileKind, Provided], path: Path, options: ParserOptions
     ) -> ParsedPaper:
         """Like `parse`, on the calling thread."""
-        with self._slots:
-            worker, served = self._take()
+        request = {
+            "parsers": (
+                {"": _named(plugin)} if isinstance(plugin, Provided) else {k: _named(p) for k, p in plugin.items()}
+            ),
+            "path": str(path),
+            "options": options.model_dump(mode="json"),
+        }
+        try:
+            with self._slots:
+                reply = self._reply(request, options.timeout_s, *self._take())
+        except _Crashed:
             try:
-                request = {
-                    "parsers": (
-                        {"": _named(plugin)}
-                        if isinstance(plugin, Provided)
-                        else {k: _named(p) for k, p in plugin.items()}
-                    ),
-                    "path": str(path),
-                    "options": options.model_dump(mode="json"),
-                }
-                reply = worker.ask(request, options.timeout_s)
-            except _TimedOut:
-                self._drop(worker)
-                raise PaperError(
-                    f"parsing took longer than {options.timeout_s:g} s", code="timeout", hint="Raise parse.timeout_s."
-                ) from None
+                with self._alone():
+                    reply = self._reply(request, options.timeout_s, *self._started())
             except _Crashed as crash:
-                self._drop(worker)
                 raise _crash_error(crash) from None
-            except BaseException:
-                self._drop(worker)
-                raise
-            if served + 1 >= self._files or _is(reply, "memory") or reply.get("used_up"):
-                self._drop(worker)
-            else:
-                self._idle.put((worker, served + 1))
         if "error" in reply:
             raise _rebuilt(reply["error"])
         return ParsedPaper.model_validate(reply["parsed"])
+
+    def _reply(self, request: Mapping[str, object], timeout_s: float, worker: _Worker, served: int) -> dict[str, Any]:
+        try:
+            reply = worker.ask(request, timeout_s)
+        except _TimedOut:
+            self._drop(worker)
+            raise _too_slow(timeout_s) from None
+        except _Crashed as crash:
+            self._drop(worker)
+            if is_stopping():
+                raise stopped() from None
+            if crash.status == -signal.SIGALRM:  # the worker's own clock
+                raise _too_slow(timeout_s) from None
+            raise
+        except BaseException:
+            self._drop(worker)
+            raise
+        if served + 1 >= self._files or _is(reply, "memory") or reply.get("used_up"):
+            self._drop(worker)
+        else:
+            self._idle.put((worker, served + 1))
+        return reply
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Wait until no other file is parsed, and let none begin."""
+        with self._exclusive, contextlib.ExitStack() as slots:
+            for _ in range(self._size):
+                slots.enter_context(self._slots)
+            yield
 
     def close(self) -> None:
         """Kill all workers. The pool cannot be used again."""
@@ -191,9 +225,12 @@ class ParserPool:
         try:
             return self._idle.get_nowait()
         except queue.Empty:
-            worker = self._starter.submit(_Worker, self._memory_mb).result()
-            self._all.add(worker)
-            return worker, 0
+            return self._started()
+
+    def _started(self) -> tuple[_Worker, int]:
+        worker = self._starter.submit(_Worker, self._memory_mb).result()
+        self._all.add(worker)
+        return worker, 0
 
     def _drop(self, worker: _Worker) -> None:
         self._all.discard(worker)
@@ -216,11 +253,24 @@ def _is(reply: dict[str, Any], code: str) -> bool:
     return bool(reply.get("error", {}).get("code") == code)
 
 
+def _too_slow(timeout_s: float) -> PaperError:
+    return PaperError(f"parsing took longer than {timeout_s:g} s", code="timeout", hint="Raise parse.timeout_s.")
+
+
+def _out_of_memory() -> PaperError:
+    return PaperError("parsing needs more memory than allowed", code="memory", hint="Raise parse.memory_mb.")
+
+
 def _crash_error(crash: _Crashed) -> PaperError:
     if any(sign in crash.said for sign in _MEMORY_SIGNS):
-        return PaperError("parsing needs more memory than allowed", code="memory", hint="Raise parse.memory_mb.")
+        return _out_of_memory()
+    if crash.status < 0 and -crash.status not in _OWN_FAULTS:
+        return ParserKilledError(
+            f"the process that parses it was killed from outside twice (signal {-crash.status})",
+            hint="Lower parse.workers if memory is short; the next run tries the file again.",
+        )
     return PaperError(
-        f"the parser crashed on it (status {crash.status})",
+        f"{CRASHED} (status {crash.status})",
         code="damaged",
         hint="The file crashes the parser; fetch it again or convert it.",
     )

@@ -3,7 +3,7 @@ by `pool`.
 
 It reads one JSON request per line from standard input and writes one JSON reply per line. Output of libraries goes to
 standard error. It never outlives its parent: it ends when its input closes, and the kernel ends it when the parent dies
-or a request takes too long, even if it is stuck in native code.
+or a request takes too long, even if it is stuck in native code. It ignores signals to stop; its parent obeys them.
 """
 
 from __future__ import annotations
@@ -95,6 +95,8 @@ def main() -> None:
     parent = int(sys.argv[1])
     memory_mb = int(sys.argv[2])
     _die_with(parent)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     parsers: dict[str, Parser | ScirgenError] = {}

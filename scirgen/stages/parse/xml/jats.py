@@ -62,7 +62,7 @@ def _stated(article: Element) -> dict[str, Any]:
     years = [text_of(y) for d in meta.iter("pub-date") if (y := d.find("year")) is not None]
     licence = meta.find(".//license")
     href = "{http://www.w3.org/1999/xlink}href"
-    stated = [licence.get(href) or "", text_of(licence)] if licence is not None else []
+    stated = [licence.get(href) or "", *map(text_of, licence)] if licence is not None else []
     return {
         "authors": tuple(
             " ".join(filter(None, (text_of(n.find("given-names")), text_of(n.find("surname")))))
@@ -71,7 +71,7 @@ def _stated(article: Element) -> dict[str, Any]:
         ),
         "doi": find_doi(next((text_of(i) for i in meta.iter("article-id") if i.get("pub-id-type") == "doi"), "")),
         "year": next((int(y) for y in sorted(years) if y.isdecimal() and len(y) == 4), None),
-        "licence": next(filter(None, stated), ""),
+        "licence": "\n".join(filter(None, stated)) or text_of(licence),
     }
 
 

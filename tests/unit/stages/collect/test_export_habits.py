@@ -12,7 +12,6 @@ from scirgen.core.records import Dataset, Rejection
 from scirgen.core.text.language import language_code
 from scirgen.stages.collect.files.folder import FolderSource
 from scirgen.stages.collect.files.mapping import RecordMapping
-from scirgen.stages.collect.licences import normalise_licence
 from scirgen.stages.collect.source import SourceSetup
 
 
@@ -46,20 +45,6 @@ def test_a_record_that_states_no_language_has_that_of_its_text() -> None:
     assert isinstance(found, Dataset) and found.language == "de"
 
 
-@pytest.mark.parametrize(
-    ("said", "name"),
-    [
-        ("Datenlizenz Deutschland – Namensnennung – Version 2.0", "dl-de-by-2.0"),
-        ("Datenlizenz Deutschland - Zero - Version 2.0", "dl-de-zero-2.0"),
-        ("https://www.govdata.de/dl-de/zero-2-0", "dl-de-zero-2.0"),
-        ("http://dcat-ap.de/def/licenses/dl-zero-de/2.0", "dl-de-zero-2.0"),
-        ("http://dcat-ap.de/def/licenses/cc-by/4.0", "cc-by-4.0"),
-    ],
-)
-def test_licences_of_govdata_have_short_names(said: str, name: str) -> None:
-    assert normalise_licence(said) == name
-
-
 def test_columns_hold_only_for_records_that_have_them(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("heading,about,title\nLake ice,Thickness,row 1\n")
     (tmp_path / "b.json").write_text(json.dumps({"title": "Snow", "meta": {"text": "Depth"}}))
@@ -82,3 +67,23 @@ def test_columns_hold_only_for_records_that_have_them(tmp_path: Path) -> None:
 )
 def test_languages_of_catalogues_become_two_letters(said: str, code: str) -> None:
     assert language_code(said) == code
+
+
+@pytest.mark.parametrize(
+    ("record", "title", "translations"),
+    [
+        ({"title": [{"@language": "de", "@value": "Eis"}, {"@language": "en", "@value": "Ice"}]}, "Ice",
+         {("de", "title", "Eis")}),
+        ({"title": {"de": "Eis", "fr": "Glace", "en": ""}, "description": {"en-GB": "Ice.", "de": "Das Eis."}}, "Eis",
+         {("fr", "title", "Glace"), ("de", "description", "Das Eis.")}),
+        ({"title": "Ice", "title_translated": {"de": "Eis", "en": "Ice"}}, "Ice", {("de", "title", "Eis")}),
+        ({"title": "Eis", "title_en": "Ice"}, "Eis", {("en", "title", "Ice")}),
+        ({"title": "Ice"}, "Ice", set()),
+    ],
+)  # fmt: skip
+def test_titles_in_other_languages_are_kept(
+    record: dict[str, object], title: str, translations: set[tuple[str, str, str]]
+) -> None:
+    found = RecordMapping().dataset(record, "a")
+    assert isinstance(found, Dataset)
+    assert (found.title, set(found.translations)) == (title, translations)

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -278,3 +279,28 @@ def test_runs_and_releases_inside_the_input_are_not_read(catalogue: Path, local:
     assert {f.path.suffix for f in papers._papers.files} == {".md"}
     (catalogue / "shared" / "release.json").write_text('{"title": "Somebody else\'s"}')
     assert "A document" in {d.title for d in datasets(local(catalogue))}
+
+
+def test_each_record_is_read_once_and_a_cursor_goes_on_behind_it(tmp_path: Path) -> None:
+    class Counting(FolderSource):
+        read: ClassVar[list[str]] = []
+
+        def dataset(self, record: Mapping[str, object], where: str) -> Dataset | Rejection:
+            self.read.append(where)
+            return super().dataset(record, where)
+
+    (tmp_path / "papers").mkdir()
+    for n in range(0, 450, 2):
+        (tmp_path / "papers" / f"record-{n:03}.md").write_text("# A study\n\nText.")
+    rows = [json.dumps({"id": f"record-{n:03}", "title": f"Snow {n}"}) for n in range(450)]
+    (tmp_path / "records.jsonl").write_text("\n".join(rows))
+    source = Counting(SourceSetup(input=tmp_path))
+    whole = list(source.datasets())
+    assert [e.id for e in whole if isinstance(e, Dataset)] == [
+        f"record-{n:03}" for n in (*range(0, 450, 2), *range(1, 450, 2))
+    ]
+    assert len(source.papers(next(e for e in whole if isinstance(e, Dataset)))) == 1
+    assert len(Counting.read) == 450
+    for at, entry in enumerate(whole):
+        if isinstance(entry, Cursor):
+            assert list(Counting(SourceSetup(input=tmp_path)).datasets(entry.value)) == whole[at + 1 :]

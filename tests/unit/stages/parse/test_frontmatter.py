@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from defusedxml import ElementTree
 
+from scirgen.core.licences import Terms, terms_of
 from scirgen.core.records import BlockKind
 from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
 from scirgen.stages.parse.frontmatter import front_matter
@@ -40,10 +41,6 @@ def test_a_doi_that_is_broken_over_lines_is_joined(printed: str) -> None:
     assert front_matter(paper((BlockKind.OTHER, printed), TITLE)).doi == "10.1234/journal.ice.0115884"
 
 
-def test_a_templates_doi_is_none() -> None:
-    assert front_matter(paper((BlockKind.OTHER, "DOI: 10.21105/joss.0XXXX"), TITLE)).doi is None
-
-
 def test_a_year_in_a_title_or_text_is_not_the_year_of_the_paper() -> None:
     found = front_matter(paper((BlockKind.TITLE, "Ice until 2080"), (BlockKind.PARAGRAPH, "Since 1970 ice shrinks.")))
     assert found.year is None
@@ -52,7 +49,44 @@ def test_a_year_in_a_title_or_text_is_not_the_year_of_the_paper() -> None:
 def test_the_licence_is_the_one_that_the_paper_names() -> None:
     note = (BlockKind.FOOTNOTE, "© 2021 The Authors. Published under http://creativecommons.org/licenses/by-nc/4.0/.")
     found = front_matter(paper(TITLE, ABSTRACT, note))
-    assert (found.licence, found.year) == ("creativecommons.org/licenses/by-nc/4.0", 2021)
+    assert (found.licence, found.year) == ("cc-by-nc-4.0", 2021)
+
+
+@pytest.mark.parametrize(
+    ("printed", "licence"),
+    [
+        ("This is an open access article under the CC BY-NC-ND license "
+         "(http://creativecommons.org/licenses/by-nc-nd/4.0/).", "cc-by-nc-nd-4.0"),
+        ("Creative Commons Attribution – Non-Commercial 4.0", "cc-by-nc-4.0"),
+        ("© 2026 Zhang et al. This is an open access article distributed under the terms of the Creative Commons "
+         "Attribution License, which permits unrestricted use, distribution, and reproduction in any medium, provided "
+         "the original author and source are credited.", "cc-by"),
+        ("To view a copy of this licence, visit http://creativecommons.org/ licenses/by/4.0/.", "cc-by-4.0"),
+        ("This article is licensed under a Creative Commons Attribution 4.0 International License. The images in this "
+         "article are included in the article’s Creative Commons licence, unless indicated otherwise. The Creative "
+         "Commons Public Domain Dedication waiver (http://creativecommons.org/publicdomain/zero/1.0/) applies to the "
+         "data made available in this article.", "cc-by-4.0"),
+        ("The data are available under CC0.", "unknown"), ("The package is licensed under the MIT License.", "unknown"),
+        ("Open access", "unknown"), ("Map data © contributors, licensed under ODbL", "unknown"),
+    ],
+)  # fmt: skip
+def test_the_papers_licence_is_read_and_not_that_of_its_data(printed: str, licence: str) -> None:
+    assert front_matter(paper(TITLE, ABSTRACT, (BlockKind.FOOTNOTE, printed))).licence == licence
+
+
+@pytest.mark.parametrize(
+    "printed",
+    [
+        "This article is available under the Creative Commons Attribution License. "
+        "Commercial reuse needs the publisher's permission.",
+        "This is an open access article published under an ACS AuthorChoice License, which permits copying of the "
+        "article for non-commercial purposes.",
+        "This article is not licensed under CC BY.",
+    ],
+)
+def test_what_is_printed_beside_an_open_licence_keeps_it_from_being_open(printed: str) -> None:
+    found = front_matter(paper(TITLE, ABSTRACT, (BlockKind.FOOTNOTE, printed))).licence
+    assert terms_of(found) is Terms.OTHER
 
 
 def test_a_paper_without_abstract_begins_with_its_first_paragraphs() -> None:
@@ -77,4 +111,4 @@ JATS = """<article><front><article-meta>
 def test_jats_states_its_front_matter() -> None:
     found = front_matter(parse_jats(ElementTree.fromstring(JATS)))
     assert (found.title, found.authors, found.doi, found.year) == ("Lake ice", ("Ida Berg",), "10.1234/ice.5", 2021)
-    assert found.licence == "https://creativecommons.org/licenses/by/4.0/"
+    assert found.licence == "cc-by-4.0"

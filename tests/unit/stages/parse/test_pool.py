@@ -8,12 +8,19 @@ import subprocess
 import sys
 import textwrap
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
 import pytest
 
-from scirgen.core.errors import MissingExtraError, PaperError, PluginError, ServerUnavailableError
+from scirgen.core.errors import (
+    MissingExtraError,
+    PaperError,
+    ParserKilledError,
+    PluginError,
+    ServerUnavailableError,
+)
 from scirgen.core.registry import Provided
 from scirgen.stages.parse.base import ParserOptions
 from scirgen.stages.parse.process.pool import ParserPool
@@ -44,6 +51,21 @@ text="x"),))
         def parse(self, path, options):
             os.kill(os.getpid(), 11)
 
+    class DiesOnce:
+        # of the signal that the file's name says; the file says who did before
+        def parse(self, path, options):
+            first = not path.exists()
+            with path.open("a") as by:
+                by.write(f"{os.getpid()} ")
+            if first or path.name.startswith("always"):
+                os.kill(os.getpid(), int(path.suffix[1:]))
+                time.sleep(30)
+            with (path.parent / "log").open("a") as log:
+                print("again", path.name, file=log, flush=True)
+                time.sleep(0.05)
+                print("ended", path.name, file=log)
+            return Good().parse(path, options)
+
     class Down:
         def parse(self, path, options):
             raise ServerUnavailableError("no answer", hint="start it")
@@ -60,9 +82,9 @@ def pool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     made.close()
 
 
-def ask(pool: ParserPool, name: str, timeout_s: float = 30.0):
+def ask(pool: ParserPool, name: str, timeout_s: float = 30.0, path: Path = Path("x")):
     plugin = Provided("parser", name.lower(), f"odd_parsers:{name}", extra="pdf")
-    return pool.parse_blocking(plugin, Path("x"), ParserOptions(timeout_s=timeout_s))
+    return pool.parse_blocking(plugin, path, ParserOptions(timeout_s=timeout_s))
 
 
 def test_worker_when_it_parsed_a_file_then_it_is_used_again(pool: ParserPool) -> None:
@@ -92,6 +114,49 @@ def test_worker_when_native_code_crashes_then_damaged(pool: ParserPool) -> None:
         ask(pool, "Crashes")
     assert raised.value.error_code == "damaged"
     assert ask(pool, "Good").parser == "good"
+
+
+@pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGKILL, signal.SIGQUIT])
+def test_a_file_whose_worker_dies_is_tried_once_more_in_another(pool: ParserPool, tmp_path: Path, number: int) -> None:
+    assert ask(pool, "DiesOnce", path=tmp_path / f"once.{number}").parser == "good"
+    assert len(set((tmp_path / f"once.{number}").read_text().split())) == 2
+
+
+def test_file_whose_worker_is_killed_twice_is_not_judged(pool: ParserPool, tmp_path: Path) -> None:
+    with pytest.raises(ParserKilledError, match="signal 9") as raised:
+        ask(pool, "DiesOnce", path=tmp_path / "always.9")
+    assert raised.value.retryable and len((tmp_path / "always.9").read_text().split()) == 2
+
+
+def test_file_that_outlasts_the_workers_own_clock_is_a_timeout(pool: ParserPool, tmp_path: Path) -> None:
+    with pytest.raises(PaperError) as raised:
+        ask(pool, "DiesOnce", path=tmp_path / f"always.{signal.SIGALRM:d}")
+    assert raised.value.error_code == "timeout"
+
+
+def test_worker_ignores_what_asks_the_run_to_stop(pool: ParserPool) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        worker = ask(pool, "Good").title
+        os.kill(int(worker), number)
+        assert ask(pool, "Good").title == worker
+
+
+def test_worker_is_not_in_the_terminals_group(pool: ParserPool) -> None:
+    ask(pool, "Good")
+    assert os.getpgid(pool.pids()[0]) != os.getpgrp()
+
+
+def test_file_is_tried_again_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "odd_parsers.py").write_text(PARSERS)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    pool, log = ParserPool(size=2, memory_mb=256), tmp_path / "log"
+    with ThreadPoolExecutor(4) as several:
+        asked = [several.submit(ask, pool, "DiesOnce", path=tmp_path / f"{n}.{signal.SIGSEGV:d}") for n in range(4)]
+        assert {a.result().parser for a in asked} == {"good"}
+    pool.close()
+    lines = log.read_text().split("\n")[:-1]
+    second = [n for n, line in enumerate(lines) if line.startswith("again")]
+    assert len(second) == 4 and all(lines[n + 1] == lines[n].replace("again", "ended") for n in second)
 
 
 def test_error_when_it_is_retryable_then_it_keeps_its_class_and_hint(pool: ParserPool) -> None:

@@ -1,0 +1,39 @@
+"""Reads the front matter of papers for a source that makes records of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from scirgen.core.config import ParseConfig
+from scirgen.core.registry import Registry
+from scirgen.stages.base import FrontMatter
+from scirgen.stages.parse.base import LAYOUT_VERSION
+from scirgen.stages.parse.frontmatter import FRONT_VERSION, front_matter
+from scirgen.stages.parse.process.pool import ParserPool
+from scirgen.stages.parse.stage import read_paper
+
+
+class FrontReader:
+    """A `PaperReader` over the run's parsers."""
+
+    versions: Final = (LAYOUT_VERSION, FRONT_VERSION)
+
+    def __init__(self, config: ParseConfig, registry: Registry) -> None:
+        self._config, self._registry = config, registry
+        self._pool: ParserPool | None = None
+
+    async def read(self, path: Path) -> FrontMatter:
+        """Read one file.
+
+        Raises:
+            PaperError: it cannot be read.
+        """
+        self._pool = self._pool or ParserPool(self._config.workers, self._config.memory_mb)
+        return front_matter(await read_paper(path, self._config, self._registry, self._pool))
+
+    def close(self) -> None:
+        """End the parser's processes; another file starts new ones."""
+        if self._pool is not None:
+            self._pool.close()
+            self._pool = None
