@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from scirgen.core.printed import papers_of
+from scirgen.core.questions import Question
 from scirgen.core.records import (
     Aspect,
     Dataset,
-    Document,
     Link,
     Paper,
     Provenance,
@@ -77,16 +78,8 @@ def from_run(run: RunView, info: ReleaseInfo) -> ReleaseContent:
     datasets = {d.id: d for d in sorted(run.datasets(), key=lambda d: d.id)}
     uses = run.uses()
     wanted = {p for ids in uses.values() for p in ids}
-    papers = {p.id: p for p in run.records("collect", Paper) if p.id in wanted}
-    for paper_id in sorted(wanted - set(papers)):
-        papers[paper_id] = Paper(id=paper_id)
-    if untitled := {p.id for p in papers.values() if not p.title}:
-        # Files of a folder have no title; the parsed paper has one.
-        papers |= {
-            d.paper_id: papers[d.paper_id].model_copy(update={"title": d.title})
-            for d in run.records("parse", Document)
-            if d.paper_id in untitled
-        }
+    papers = {paper_id: Paper(id=paper_id) for paper_id in sorted(wanted)}
+    papers |= {k: p for k, p in papers_of(run).items() if k in wanted}
     aspects = {
         a.id: a
         for a in run.records("verify", Aspect)
@@ -141,6 +134,7 @@ def _unfaithful(run: RunView) -> list[UnfaithfulRow]:
 
 def _with_gold(pair: QAPair, users: Mapping[str, set[str]]) -> QAPair:
     """A pair about papers has all datasets that use each of them as gold: in merged runs, those of the other parts too.
+    One that somebody asked has those of any document that answers it.
 
     Args:
         pair: the pair of the run.
@@ -148,6 +142,9 @@ def _with_gold(pair: QAPair, users: Mapping[str, set[str]]) -> QAPair:
     """
     if pair.about != "paper":
         return pair
+    if pair.sought:
+        able = {d for g in pair.grades if g.grade == 2 for d in users.get(g.document_id, {g.document_id})}
+        return pair.model_copy(update={"dataset_ids": tuple(sorted(able)) or pair.gold})
     found = [users[s.document_id] for s in pair.evidence if s.document_id in users]
     gold = tuple(sorted(set.intersection(*found) | {pair.dataset_id})) if found else pair.gold
     return pair if gold == pair.dataset_ids else pair.model_copy(update={"dataset_ids": gold})
@@ -155,7 +152,7 @@ def _with_gold(pair: QAPair, users: Mapping[str, set[str]]) -> QAPair:
 
 _STAGES: tuple[tuple[str, type[Record]], ...] = (
     ("section", SectionLabel), ("match", Link), ("extract", Aspect), ("verify", Aspect), ("query", Record),
-    ("generate", QAPair),
+    ("ask", Question), ("answer", QAPair), ("generate", QAPair),
 )  # fmt: skip
 
 

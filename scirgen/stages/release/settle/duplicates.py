@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from scirgen.core.errors import InputError
 from scirgen.core.fingerprint import digest, file_sha256
 from scirgen.core.records import QAPair, Rejection
+from scirgen.core.safety.files import named_files
 from scirgen.core.taxonomy import LanguageWording
 from scirgen.core.text.words import tokens_of
 from scirgen.release_files.qafiles import open_qa
@@ -60,23 +60,15 @@ class Benchmarks:
                 yield words[start : start + self.n]
 
 
-def fingerprint(files: Sequence[Path]) -> str:
+def fingerprint(names: Sequence[str]) -> str:
     """Hash of the benchmarks' names and bytes.
 
     Raises:
-        InputError: one does not exist.
+        InputError: see `named_files`.
     """
-    parts: list[object] = []
-    for path in files:
-        found = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
-        if not found or not path.exists():
-            raise InputError(
-                f"release.decontaminate: {path} does not exist or is empty",
-                hint="Give question-answer sets: JSON Lines, a BEIR folder, ScIRGen-Geo records, or a release.",
-            )
-        # The file's name is part of the reasons; its folder is not.
-        parts += [(path.name, file_sha256(p)) for p in found]
-    return digest(*parts)
+    # The file's name is part of the reasons; its folder is not.
+    found = (named_files(name, "release.decontaminate") for name in names)
+    return digest(*((path.name, file_sha256(file)) for path, files in found for file in files))
 
 
 Choose = Callable[[frozenset[str]], tuple[frozenset[str], tuple[str, ...]]]

@@ -59,7 +59,7 @@ def test_the_fingerprint_follows_the_bytes_not_the_place(tmp_path):
     assert fingerprint([one]) == fingerprint([lines(tmp_path / "other" / "b.jsonl", {"question": "a"})])
     before = fingerprint([one])
     assert before != fingerprint([lines(one, {"question": "b"})])
-    with pytest.raises(InputError, match=r"missing\.jsonl does not exist"):
+    with pytest.raises(InputError, match=r"missing\.jsonl: No such file"):
         fingerprint([tmp_path / "missing.jsonl"])
 
 
