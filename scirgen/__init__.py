@@ -16,7 +16,7 @@ _EXPORTS = {
     "Source": "scirgen.stages.collect.source", "SourceSetup": "scirgen.stages.collect.source",
     "PaperService": "scirgen.stages.collect.source", "Http": "scirgen.stages.collect.http",
     "open_http": "scirgen.stages.collect.http", "FolderSource": "scirgen.stages.collect.files.folder",
-    "plain_text": "scirgen.core.text.markup", "normalise_licence": "scirgen.stages.collect.licences",
+    "plain_text": "scirgen.core.text.markup", "normalise_licence": "scirgen.core.licences",
     "Cursor": "scirgen.stages.collect.source", "Candidate": "scirgen.stages.collect.source",
     "Fetched": "scirgen.stages.collect.source", "Dataset": "scirgen.core.records", "Paper": "scirgen.core.records",
     "Rejection": "scirgen.core.records", "QAPair": "scirgen.core.records", "Record": "scirgen.core.records",
@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from scirgen.core.errors import PaperError as PaperError
     from scirgen.core.errors import ScirgenError as ScirgenError
     from scirgen.core.errors import SourceError as SourceError
+    from scirgen.core.licences import normalise_licence as normalise_licence
     from scirgen.core.records import BlockKind as BlockKind
     from scirgen.core.records import Dataset as Dataset
     from scirgen.core.records import Paper as Paper
@@ -100,7 +101,6 @@ if TYPE_CHECKING:
     from scirgen.stages.collect.files.folder import FolderSource as FolderSource
     from scirgen.stages.collect.http import Http as Http
     from scirgen.stages.collect.http import open_http as open_http
-    from scirgen.stages.collect.licences import normalise_licence as normalise_licence
     from scirgen.stages.collect.source import Candidate as Candidate
     from scirgen.stages.collect.source import Cursor as Cursor
     from scirgen.stages.collect.source import Fetched as Fetched

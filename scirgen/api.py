@@ -86,6 +86,11 @@ class Run:
         with open_view(self.folder) as view:
             return view.funnel()
 
+    def asked(self) -> dict[str, int]:
+        """Counts of the questions of people who asked: asked, answered, narrowed, not here; empty if nobody did."""
+        with open_view(self.folder) as view:
+            return view.asked()
+
 
 def generate(
     out: str | Path,

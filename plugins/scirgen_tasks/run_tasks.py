@@ -12,10 +12,14 @@ from typing import ClassVar
 
 from scirgen.core.config import Config
 from scirgen.core.fingerprint import digest, file_sha256
-from scirgen.core.records import Aspect, BlockKind, Dataset, Document, Paper, Rejection
+from scirgen.core.licences import Terms, terms_of
+from scirgen.core.printed import papers_of
+from scirgen.core.records import Aspect, BlockKind, Dataset, Document, Rejection
+from scirgen.core.safety.files import named_files
 from scirgen.core.text.sentences import sentence_spans
 from scirgen.core.text.textmatch import words
 from scirgen.core.text.untrusted import talks_to_machine
+from scirgen.core.text.words import letters
 from scirgen.release_files.labels import UNSURE, LabelSet
 from scirgen.release_files.release import Release, TaskInfo
 from scirgen.stages.base import RunView, StageContext
@@ -41,7 +45,7 @@ from scirgen_tasks.settings import settings
 NEEDS_DATA = ("sentence", "keyphrases")
 """Forms that ask for datasets; the paper's datasets are their gold. Other forms ask for papers."""
 
-_OPEN = re.compile(r"^(?:cc\d?-|cc0|public-domain|odc|ogl|pddl|odbl|mit$|apache)", re.I)
+_WITHHELD = (Terms.OTHER, Terms.NOT_STATED)
 _PROFILES = {"facets": "csfcube", "aspects": "doris"}
 _LONG_TITLE = 32
 
@@ -111,7 +115,7 @@ class QueryPart(ReleasePart):
         """
         chosen = settings(ctx.config)
         found = queries_of_run(run, facets_of(ctx.taxonomies), every_licence=chosen.abstracts == "all")
-        labels = [Path(f).expanduser() for f in ctx.config.release.labels]
+        labels = [named_files(f, "release.labels")[0] for f in ctx.config.release.labels]
         reviewed = reviewed_drafts([f for f in labels if LabelSet(f).sample.task == "query"])
         queries = reviewed_needs(found.queries, reviewed, drafts=True)
         if said := settled_facets(labels):
@@ -147,7 +151,7 @@ def _relabelled(row: AbstractRow, said: Mapping[str, str]) -> AbstractRow:
 
 
 def _judgements(config: Config) -> list[Path]:
-    return [Path(f).expanduser() for f in settings(config).judgements]
+    return [named_files(f, "query.judgements")[0] for f in settings(config).judgements]
 
 
 def queries_of_run(run: RunView, facets: Facets, *, every_licence: bool) -> RunQueries:
@@ -165,12 +169,12 @@ def queries_of_run(run: RunView, facets: Facets, *, every_licence: bool) -> RunQ
     for query in queries.values():
         if query.facet and query.paper_id:
             labelled[query.paper_id] |= {" ".join(span.text.split()): query.facet for span in query.spans}
-    papers = {p.id: p for p in run.records("collect", Paper)}
+    papers = papers_of(run)
     aspects: dict[str, list[Aspect]] = defaultdict(list)
     for aspect in run.records("extract", Aspect):
         aspects[aspect.paper_id].append(aspect)
     documents = {d.paper_id: d for d in run.records("parse", Document) if d.abstract}
-    allowed = {k for k in documents if every_licence or _OPEN.match(papers[k].licence if k in papers else "unknown")}
+    allowed = {k for k in documents if every_licence or (k in papers and terms_of(papers[k].licence) not in _WITHHELD)}
     titles = {k: (documents[k].title, papers[k].doi if k in papers else None) for k in allowed}
     rows = [
         AbstractRow(
@@ -300,13 +304,9 @@ def _sentences(
 def _cited(document: Document, titles: Mapping[str, tuple[str, str | None]]) -> set[str]:
     """Papers of the corpus whose DOI or long title is in the document's references."""
     entries = " ".join(document.text[b.start : b.end] for b in document.blocks if b.kind is BlockKind.REFERENCE)
-    squeezed = _letters(entries)
+    squeezed = letters(entries)
     return {
         key
         for key, (title, doi) in titles.items()
-        if (doi and _letters(doi) in squeezed) or (len(_letters(title)) >= _LONG_TITLE and _letters(title) in squeezed)
+        if (doi and letters(doi) in squeezed) or (len(letters(title)) >= _LONG_TITLE and letters(title) in squeezed)
     }
-
-
-def _letters(text: str) -> str:
-    return "".join(c for c in text.casefold() if c.isalnum())

@@ -86,9 +86,13 @@ def repair(folder: Path) -> Salvaged:
                     continue
                 _ensure(fresh.db, old, table)
                 marks = ",".join("?" * len(row))
-                fresh.db.execute(
-                    f"INSERT OR REPLACE INTO {table}({','.join(row)}) VALUES({marks})", tuple(row.values())
-                )
+                try:
+                    fresh.db.execute(
+                        f"INSERT OR REPLACE INTO {table}({','.join(row)}) VALUES({marks})", tuple(row.values())
+                    )
+                except sqlite3.IntegrityError as error:  # a damaged page can be read, and hold what no row may
+                    unread.append(str(error))
+                    continue
                 kept[table] += 1
         # Items with lost results, and their datasets, must be redone.
         fresh.db.execute("UPDATE members SET result_id=NULL WHERE result_id NOT IN (SELECT id FROM results)")
@@ -129,20 +133,21 @@ def _intact_rows(db: sqlite3.Connection, table: str, unread: list[str]) -> Itera
             return
         try:  # a table without row ids
             yield from map(dict, db.execute(f"SELECT * FROM {table}"))
-        except sqlite3.DatabaseError as damage:
+        except (sqlite3.DatabaseError, IndexError) as damage:
             unread.append(f"the rows from a damaged page on: {damage}")
         return
     except sqlite3.DatabaseError as damage:
         unread.append(f"all rows: {damage}")
         return
     for low in range(0, (last or 0) + 1, _STEP):
-        yield from map(dict, _range(db, table, low, low + _STEP, unread))
+        yield from _range(db, table, low, low + _STEP, unread)
 
 
-def _range(db: sqlite3.Connection, table: str, low: int, high: int, unread: list[str]) -> list[sqlite3.Row]:
+def _range(db: sqlite3.Connection, table: str, low: int, high: int, unread: list[str]) -> list[dict[str, object]]:
+    rows = f"SELECT * FROM {table} WHERE rowid>=? AND rowid<?"
     try:
-        return db.execute(f"SELECT * FROM {table} WHERE rowid>=? AND rowid<?", (low, high)).fetchall()
-    except sqlite3.DatabaseError:
+        return [dict(row) for row in db.execute(rows, (low, high))]
+    except (sqlite3.DatabaseError, IndexError):  # a row of a damaged page may lack columns
         if high - low == 1:
             if name := _named(db, table, low):
                 unread.append(name)

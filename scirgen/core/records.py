@@ -99,6 +99,12 @@ class Provenance(Record):
     replies: tuple[str, ...] = Field(default=(), description="keys of the cached replies used")
 
 
+SpanRole = Literal["answer", "context"]
+Origin = Literal["seeking", "narrowed", "known_item", "user"]
+"""The origin of a question: somebody asked who had not read the text; the answerer narrowed such a question to what the
+passages say; it was written from a known answer; the user gave it."""
+
+
 class Span(Record):
     """A verbatim piece of a parsed document or of a dataset's metadata."""
 
@@ -109,6 +115,7 @@ class Span(Record):
     page: int | None = Field(default=None, description="1-based page")
     bbox: Box | None = None
     section: SectionClass | None = None
+    role: SpanRole = Field(default="answer", description="context: it only says what or where the answer is about")
 
 
 def _plausible(value: object) -> object:
@@ -137,6 +144,7 @@ class Dataset(Record):
     related: tuple[str, ...] = Field(default=(), description="DOIs or titles of papers that the record names")
     licence: str = "unknown"
     language: str = "en"
+    language_guessed: bool = Field(default=False, description="the language is that of the text; none is stated")
     source: str = Field(default="", description="name of the source adapter")
     year: Year = Field(default=None, description="year of publication")
     translations: tuple[tuple[str, str, str], ...] = Field(
@@ -260,6 +268,10 @@ class Document(Record):
     pages: int = 0
     language: str = "en"
     parser: str = ""
+    authors: tuple[str, ...] = Field(default=(), description="this and what follows: as the paper prints it")
+    doi: str | None = None
+    year: Year = None
+    licence: str = "unknown"
     provenance: Provenance | None = None
 
     @cached_property
@@ -356,6 +368,16 @@ class Score(Record):
     level: str | None = Field(default=None, description="the Bloom level that a judge named in the same call")
 
 
+class Grade(Record):
+    """The grade of a passage or record that was found for a question: how much it helps to answer it."""
+
+    passage_id: Id
+    document_id: Id
+    start: int
+    end: int
+    grade: Literal[0, 1, 2] = Field(description="2: it carries the answer or its main part; 1: it adds to it; 0: no")
+
+
 class QAPair(Record):
     """A question with its answer and evidence."""
 
@@ -379,7 +401,22 @@ class QAPair(Record):
     bloom: str | None = Field(default=None, description="C1..C6, assigned by the tag stage")
     scores: tuple[Score, ...] = ()
     unsure: bool = Field(default=False, description="the scores could not decide, and no judge did")
+    asked: Origin = "known_item"
+    form: str = Field(default="question", description="question, keywords, plan or request")
+    need: str = Field(default="", description="what the one who asks is about to do")
+    question_id: Id | None = Field(default=None, description="the question of step ask that it answers")
+    grades: tuple[Grade, ...] = Field(default=(), description="of all that was read to answer it, by passage id")
     provenance: Provenance | None = None
+
+    @property
+    def sought(self) -> bool:
+        """True if the question was asked before an answer was known."""
+        return self.asked != "known_item"
+
+    @property
+    def answer_evidence(self) -> tuple[Span, ...]:
+        """The spans that carry the answer."""
+        return tuple(s for s in self.evidence if s.role == "answer")
 
     @property
     def gold(self) -> tuple[str, ...]:
@@ -388,8 +425,8 @@ class QAPair(Record):
 
     @property
     def hops(self) -> int:
-        """Number of distinct spans needed to answer."""
-        return len({(s.document_id, s.start, s.end) for s in self.evidence})
+        """Number of distinct spans that carry the answer."""
+        return len({(s.document_id, s.start, s.end) for s in self.answer_evidence})
 
     @staticmethod
     def make_id(dataset_id: str, question_type: str, question: str, answer: str) -> str:

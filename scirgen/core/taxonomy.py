@@ -113,6 +113,10 @@ class QuestionType(Frozen):
         return self.answer.kind == "yes_no"
 
 
+UNTYPED = QuestionType(id="", name="no type", definition="Keywords, a plan or a request.", answer_form="long")
+"""The type of needs that are not questions."""
+
+
 class BloomLevel(Frozen):
     """One level of revised Bloom (Anderson & Krathwohl 2001)."""
 
@@ -365,11 +369,13 @@ class Taxonomies:
         """One question type by id, with the patterns, stems and examples of a language.
 
         ``graesser.yaml`` holds those of English, ``wording.yaml`` those of the other languages. In a language without
-        them, a type has no patterns and accepts every wording.
+        them, a type has no patterns and accepts every wording. An empty id is `UNTYPED`.
 
         Raises:
             ResourceError: no entry has that id.
         """
+        if not id:
+            return UNTYPED
         if (id, language) in self._spoken:
             return self._spoken[id, language]
         found = _by_id(self.graesser.types, id, "question type")

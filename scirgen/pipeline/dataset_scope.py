@@ -14,6 +14,8 @@ from scirgen.stages.base import WorkItem
 
 R = TypeVar("R", bound=Record)
 
+_BY_CONTENT = frozenset({"collect", "ask", "search"})
+
 
 def content_fingerprint(record: Record) -> str:
     """Digest of a record's content, without a paper's local path, which the hash of its bytes replaces."""
@@ -72,9 +74,9 @@ class DatasetScope:
             self._records.setdefault(result.stage, []).extend(records)
             made = _identity(result)
             for record in records:
-                # Collected records are identified by their content, so adding a record to a folder does not redo the
-                # others.
-                self._made_by[id(record)] = content_fingerprint(record) if result.stage == "collect" else made
+                # These are identified by their content, so adding a record to a folder does not redo the others, and a
+                # new paper redoes only the answers to questions that it is found for.
+                self._made_by[id(record)] = content_fingerprint(record) if result.stage in _BY_CONTENT else made
 
     def fingerprint(self, item: WorkItem, stage_fingerprint: str) -> str:
         """The item's fingerprint: stage, key, parameters, and the fingerprints of its inputs."""

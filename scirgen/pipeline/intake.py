@@ -23,7 +23,7 @@ from scirgen.stages.collect.open import open_source
 from scirgen.stages.collect.pages import START, Collected, CollectedPage, other_language, page_key, pages
 from scirgen.stages.collect.source import Source
 from scirgen.stages.collect.validated_source import CheckedSource
-from scirgen.stages.parse.frontmatter import FrontReader
+from scirgen.stages.parse.front_reader import FrontReader
 
 R = TypeVar("R", bound=Record)
 
@@ -41,7 +41,7 @@ def intake_fingerprint(ctx: StageContext) -> str:
     """Hash of the settings that decide the content of a catalogue's page; the limit is part of the page's key
     instead."""
     config = ctx.config
-    return digest("collect", 1, config.seed, config.language, fingerprinted(config.collect), config.domain)
+    return digest("collect", 2, config.seed, config.language, fingerprinted(config.collect), config.domain)
 
 
 class Intake:
@@ -108,7 +108,8 @@ class Intake:
         """Store a page's datasets one by one, so adding a record to a folder does not redo the others on its page."""
         if page.key.partition("#")[0] == START:
             languages = Counter(c.dataset.language for c in page.items)
-            if said := other_language(languages, self._ctx.config):
+            of = "records" if page.cursor_next is None else "records of the first page"
+            if said := other_language(languages, self._ctx.config, of=of):
                 self._observer.note(said)
         ids = [self._put_collected(c) for c in page.items]
         item = f"page:{key}"

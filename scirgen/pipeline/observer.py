@@ -6,7 +6,7 @@ import io
 import logging
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from scirgen.core.errors import StoreError
@@ -30,6 +30,9 @@ class Observer:
     def note(self, message: str) -> None:
         """A line for the user."""
 
+    def models(self, waiting: Callable[[], int]) -> None:
+        """``waiting`` returns the number of requests that the models have not answered yet."""
+
 
 class Several(Observer):
     """Passes everything on to several observers."""
@@ -48,6 +51,10 @@ class Several(Observer):
     def note(self, message: str) -> None:
         for observer in self._observers:
             observer.note(message)
+
+    def models(self, waiting: Callable[[], int]) -> None:
+        for observer in self._observers:
+            observer.models(waiting)
 
 
 def _no_link(path: str, flags: int) -> int:

@@ -47,6 +47,10 @@ PLAN: tuple[Step, ...] = (
     Step("match", "dataset metadata x document", "judged Link", "(dataset, paper)", barrier=True),
     Step("extract", "labelled sections of linked papers", "Aspect", "(paper, section class)"),
     Step("verify", "aspects x dataset metadata", "kept Aspect", "(dataset, paper)"),
+    # What is searched is everything that the run has read, so every dataset is read before anything is searched.
+    Step("ask", "a dataset's record, or what a paper is about", "Question", "a dataset or paper", barrier=True),
+    Step("search", "Question x all that was read", "Pool", "a question", repeat="quota"),
+    Step("answer", "Question x Pool", "candidate QAPair, narrowed Question, Unanswered", "a question", repeat="quota"),
     Step(
         "generate",
         "metadata + kept aspects x question type",
@@ -60,6 +64,9 @@ PLAN: tuple[Step, ...] = (
 )
 """The steps. The first is the runner's intake, which reads the catalogue; the last is for the whole run; the steps
 between them run dataset by dataset, and datasets overlap."""
+
+WRITERS = ("answer", "generate")
+"""The steps that make candidates."""
 
 
 def plan(registry: Registry, config: Config) -> tuple[Step, ...]:

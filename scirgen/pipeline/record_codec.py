@@ -3,14 +3,16 @@ compressed if that saves space."""
 
 from __future__ import annotations
 
+import io
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 from pydantic import BaseModel
 
 from scirgen.core.errors import PluginError, StoreError
 from scirgen.core.files.inflate import TooLargeError, deflate, inflate
+from scirgen.core.questions import Pool, Question, Unanswered
 from scirgen.core.records import (
     Aspect,
     Dataset,
@@ -31,8 +33,8 @@ R = TypeVar("R", bound=Record)
 
 _KINDS: dict[str, type[Record]] = {
     kind.__name__: kind
-    for kind in (Dataset, Paper, Link, Document, SectionLabel, Aspect, QAPair, ReleaseFile, Rejection, Failure)
-}
+    for kind in (Dataset, Paper, Link, Document, SectionLabel, Aspect, Question, Pool, Unanswered, QAPair)
+} | {kind.__name__: kind for kind in (ReleaseFile, Rejection, Failure)}
 _COMPRESS_FROM = 512
 
 
@@ -52,27 +54,33 @@ def record_class(name: str) -> type[Record]:
 
 def pack(records: Iterable[Record]) -> bytes:
     """Serialise records; the same records give the same bytes. API keys of this process are masked."""
-    text = "\n".join(f"{type(r).__name__}\t{r.model_dump_json(exclude_defaults=True)}" for r in records)
-    raw = masked_bytes(text.encode("utf-8", "surrogatepass")) if text else b""
+    lines = io.BytesIO()  # a release's rejections are many, so there is one copy of their text
+    for number, record in enumerate(records):
+        line = f"{type(record).__name__}\t{record.model_dump_json(exclude_defaults=True)}"
+        lines.write(b"\n" * (number > 0) + line.encode("utf-8", "surrogatepass"))
+    raw = masked_bytes(lines.getvalue())
     return b"z" + deflate(raw) if len(raw) >= _COMPRESS_FROM else b"r" + raw
 
 
 def unpack(blob: bytes, kind: type[R] | None = None) -> list[R]:
-    """Deserialise records, or only those of ``kind`` (`Record`: all).
+    """All records of `unpacked`."""
+    return list(unpacked(blob, kind))
+
+
+def unpacked(blob: bytes, kind: type[R] | None = None) -> Iterator[R]:
+    """Deserialise records, or only those of ``kind`` (`Record`: all), one at a time.
 
     Raises:
         StoreError: the bytes are damaged.
     """
     if len(blob) <= 1:
-        return []
+        return
     try:
         raw = inflate(blob[1:]) if blob[:1] == b"z" else blob[1:]
-        found: list[R] = []
-        for line in raw.decode("utf-8", "surrogatepass").split("\n"):
-            name, _, body = line.partition("\t")
+        for line in io.BytesIO(raw):
+            name, _, body = line.decode("utf-8", "surrogatepass").rstrip("\n").partition("\t")
             if kind in (None, Record) or name == kind.__name__:
-                found.append(record_class(name).model_validate_json(body))  # type: ignore[arg-type]
-        return found
+                yield record_class(name).model_validate_json(body)  # type: ignore[misc]
     except (zlib.error, TooLargeError, PluginError, ValueError) as error:
         raise StoreError(f"a stored record is damaged: {error}", hint="Run: scirgen doctor RUN --repair") from error
 

@@ -72,8 +72,10 @@ async def execute(
         prompts = PromptLibrary(resources)
         replies = ReplyCache(store.writer)
         needs_scores = "scorer" in roles_in(stages.values(), config)
+        observer.models(lambda: 1)  # a server may take long to answer for the first time
         sessions = await open_sessions(config, registry, replies, prompts=prompts, needs_scores=needs_scores)
         closing.push_async_callback(sessions.aclose)
+        observer.models(sessions.waiting)
         config = _wide_enough(config, sessions)
         log = JsonLog(folder / "log.jsonl", shared=config.shared)
         closing.callback(log.close)
@@ -112,14 +114,14 @@ async def execute(
     return outcome
 
 
-def check_settings(config: Config, registry: Registry) -> None:
+def check_settings(config: Config, registry: Registry, *, writes: bool = True) -> None:
     """Refuse settings that no run can work with; it opens neither model nor input.
 
     Raises:
-        ConfigError: a plugin is broken, a gate, scorer or stage does not exist, or the embedded model cannot write the
-            language.
+        ConfigError: a plugin is broken, a gate, scorer or stage does not exist, or the embedded model, if it is to
+            write, cannot write the language.
     """
-    if config.models.generator.startswith("bundled:") and not config.language.lower().startswith("en"):
+    if writes and config.models.generator.startswith("bundled:") and not config.language.lower().startswith("en"):
         raise ConfigError(
             f"the embedded model writes English, not {config.language!r}",
             hint="Pass --model with a model that writes it. To try the plumbing without a model: "

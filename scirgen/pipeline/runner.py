@@ -13,12 +13,14 @@ import json
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal, TypeVar
 
 from scirgen.core.config import Config, fingerprinted
 from scirgen.core.errors import BudgetReachedError, RunStoppingError, ScirgenError
 from scirgen.core.fingerprint import digest, file_sha256
 from scirgen.core.plugincode import plugin_code
+from scirgen.core.questions import Question
 from scirgen.core.records import Failure, Provenance, Record, ReleaseFile
 from scirgen.core.registry import returned, returned_list
 from scirgen.core.tracing import span
@@ -28,10 +30,10 @@ from scirgen.pipeline.intake import Intake, intake_fingerprint, with_provenance
 from scirgen.pipeline.observer import Observer
 from scirgen.pipeline.plan import PLAN, Step, phases, repeated
 from scirgen.pipeline.store import RUN, Store, StoredResult
-from scirgen.pipeline.views.view import MERGED, StoreView, digest_of
+from scirgen.pipeline.views.view import MERGED, StoreView
 from scirgen.stages.base import Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.collect.source import Source
-from scirgen.stages.generate.quotas import plan_round, progress
+from scirgen.stages.generate.quotas import plan_round, progress, rest_of
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Record)
@@ -153,7 +155,7 @@ class Runner:
         if any(stage.reads_run for stage in self._stages.values()):
             view = StoreView(self._store)
             self._ctx = replace(self._ctx, run=view)
-            self._material = digest_of(row[:4] for row in view.state() if row[0] in ("collect", "parse", "match"))
+            self._material = view.content("collect", "parse", "match")
 
     def _begin(self) -> int:
         """Set to do what a changed plan or a new reading of the catalogue may change; returns the run's number."""
@@ -165,6 +167,7 @@ class Runner:
             self._store.supersede(None, keep=("collect",))
             self._store.set_meta("plan", self._plan_fingerprint)
         self._store.supersede(RUN, keep=("collect",))
+        self._store.forget_crashes()
         return number
 
     async def _each(
@@ -255,7 +258,9 @@ class Runner:
         try:
             try:
                 with span(f"scirgen.{name}", key=item.key, fingerprint=fingerprint), self._store.guarded():
-                    made = await self._engine.execute(self._stages[name], item, self._ctx.at(*identity))
+                    stage = self._stages[name]
+                    execute = stage.process if stage.on_driver else partial(self._engine.execute, stage)
+                    made = await execute(item, self._ctx.at(*identity))
                     result = returned(self._stages[name].process, made, StageResult, "a scirgen.StageResult")
             except Exception as error:
                 result = self._failure(name, item, error)
@@ -377,10 +382,14 @@ async def _together(coroutines: Sequence[Coroutine[object, object, T]]) -> list[
 
 
 def next_round(view: StoreView, ctx: StageContext, round: int) -> dict[str, list[dict[str, object]]]:
-    """Dataset id -> the cells assigned to it in ``round``; empty if the target is met or cannot be met."""
+    """Dataset id -> the cells assigned to it in ``round``; empty if the target is met or cannot be met.
+
+    Datasets with questions that the round before narrowed are in it, possibly without a cell.
+    """
     config = ctx.config.generate
+    narrowed = {q.dataset_id: list[dict[str, object]]() for q in view.records("answer", Question) if q.round == round}
     if config.quota.total is None or round > config.quota.max_rounds:
-        return {}
+        return narrowed
     kinds = ctx.taxonomies.wanted_types(config.types, ctx.pack, ctx.config.language)
     reached = progress(view, ctx.taxonomies, before=round, distinct=True)
-    return plan_round(config.quota, kinds, reached, round)
+    return narrowed | plan_round(rest_of(config, reached), kinds, reached, round)

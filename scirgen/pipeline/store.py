@@ -25,6 +25,7 @@ from scirgen.core.records import Failure, QAPair, Record, Rejection
 from scirgen.core.safety.files import private_file, private_folder
 from scirgen.pipeline.record_codec import pack, record_id, unpack
 from scirgen.stages.base import StageResult
+from scirgen.stages.parse.base import CRASHED
 
 SCHEMA_VERSION = 2
 CHECKED_ALWAYS = 200 * 2**20
@@ -256,7 +257,7 @@ class Store:
                  time.time(), hashed),
             ).fetchone()  # fmt: skip
             self.db.execute("DELETE FROM rows WHERE result_id=?", row)
-            self.db.executemany("INSERT INTO rows VALUES(?,?,?,?,?)", list(_index(row[0], result)))
+            self.db.executemany("INSERT INTO rows VALUES(?,?,?,?,?)", _index(row[0], result))
             if used_by is not None:
                 self.db.execute(_USE, (used_by, stage, key, row[0]))
         return StoredResult(
@@ -268,6 +269,21 @@ class Store:
             self.db.execute("DELETE FROM rows WHERE result_id=?", (result_id,))
             self.db.execute("UPDATE members SET result_id=NULL WHERE result_id=?", (result_id,))
             self.db.execute("DELETE FROM results WHERE id=?", (result_id,))
+
+    def forget_crashes(self) -> None:
+        """Set to do what was rejected because a parser's process died: the paper may be sound."""
+        ids = self.rows("SELECT DISTINCT result_id FROM rows WHERE kind='Rejection' AND code IN ('damaged', 'killed')")
+        for (result_id,) in ids:
+            result = StoredResult(*self.row(f"SELECT {COLUMNS} FROM results r WHERE r.id=?", result_id))
+            if not any(r.code == "killed" or CRASHED in r.reason for r in result.rejections()):
+                continue
+            with self.transaction():
+                self.db.execute("DELETE FROM pages WHERE cursor=?", (result.key.removeprefix("page:"),))
+                self.db.execute(
+                    "UPDATE datasets SET fingerprint='' WHERE id IN (SELECT dataset_id FROM members WHERE result_id=?)",
+                    (result_id,),
+                )
+            self.forget(result_id)
 
     def see_datasets(self, ids: Sequence[str], position: int, run: int) -> None:
         """Record that these datasets belong to this run, starting at this position."""

@@ -12,7 +12,7 @@ _JUDGE = "llm_judge"
 def judged_by(info: ReleaseInfo) -> str:
     """Say which model judged, what it has to do with the writer, and whether people tested it; "" without a judge."""
     judges = {made.model for made in info.made if made.stage == "filter" and made.prompt.startswith(f"{_JUDGE} ")}
-    writers = {made.model for made in info.made if made.stage == "generate"}
+    writers = {made.model for made in info.made if made.stage in ("answer", "generate")}
     if not judges:
         return ""
     said = f"Judged by {', '.join(sorted(judges))}"

@@ -148,7 +148,8 @@ def _release(release: Release, split: str | None) -> Iterator[QAGroup]:
     found: dict[str, list[QARow]] = {}
     for row in release.rows(split):
         spans = tuple(
-            Span(document_id=e.document_id, start=e.start, end=e.end, text=e.text, page=e.page) for e in row.evidence
+            Span(document_id=e.document_id, start=e.start, end=e.end, text=e.text, page=e.page, role=e.role)
+            for e in row.evidence
         )
         gold = tuple(dict.fromkeys((row.dataset_id, *row.dataset_ids)))
         answer = None if row.added().get("answerable") is False else row.answer  # nothing answers it

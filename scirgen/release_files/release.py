@@ -24,7 +24,7 @@ from pydantic import Field, JsonValue, ValidationError, create_model
 
 from scirgen.core.errors import InputError
 from scirgen.core.files.jsonl import read_json, read_records
-from scirgen.core.records import Id, Ids, Record
+from scirgen.core.records import Id, Ids, Origin, Record, SpanRole
 
 R = TypeVar("R", bound=Record)
 
@@ -61,6 +61,7 @@ class EvidenceRow(Record):
         default=(), description="its passages in order, each with the part of its text that belongs to the evidence"
     )
     section: str | None = None
+    role: SpanRole = Field(default="answer", description="context: it only says what or where the answer is about")
     licence: str = "unknown"
 
 
@@ -106,6 +107,13 @@ class ReleaseRow(Record):
     )
     scores: tuple[ScoreRow, ...] = ()
     unsure: bool = Field(default=False, description="the faithfulness scores could not decide, and no judge did")
+    asked: Origin = Field(
+        default="known_item",
+        description="seeking: by somebody who had not read the text; narrowed: such a question, cut down to what the "
+        "texts say; known_item: written from a known answer; user: the user's own",
+    )
+    form: str = Field(default="question", description="question, keywords, plan or request")
+    need: str = Field(default="", description="what the one who asks is about to do")
     model: str | None = Field(default=None, description="model that wrote question and answer")
     prompt: str | None = Field(default=None, description="prompt that they were written with: id@version#hash")
     checked: int = Field(default=0, description="number of people who checked the row and kept it")
@@ -177,6 +185,7 @@ class CorpusDocument(Record):
     url: str | None = None
     licence: str = "unknown"
     language: str = "en"
+    authors: tuple[str, ...] = ()
     papers: tuple[str, ...] = Field(default=(), description="ids of the papers that use it")
     year: int | None = Field(default=None, description="year of publication")
     same_as: str | None = Field(default=None, description="id of the document that it repeats; counts as that one")
@@ -202,6 +211,7 @@ class PaperRow(Record):
     title: str = ""
     doi: str | None = None
     url: str | None = None
+    authors: tuple[str, ...] = ()
     year: int | None = None
     licence: str = "unknown"
     dataset_ids: Ids = ()

@@ -30,9 +30,11 @@ MEANINGS: Final[dict[str, str]] = {
     "encrypted": "The file is encrypted and no password fits.",
     "no_extract": "The owner of the PDF forbids text extraction.",
     "damaged": "The file is damaged.",
+    "killed": "Another program killed the process that reads the file; the next run tries it again.",
     "not_a_pdf": "The file is named PDF but has another format.",
     "timeout": "Reading the file took longer than the limit.",
     "memory": "Reading the file took more memory than the limit.",
+    "print_differs": "The paper prints another DOI, year, author or licence than the catalogue states.",
     "unsupported": "No parser reads this kind of file.",
     # match
     "not_named": "The paper does not name the dataset.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from bisect import insort
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -96,19 +97,23 @@ def summaries(scores: Iterable[ScoreRow]) -> list[ScoreSummary]:
     ]
 
 
-def nearest(
-    kept: Iterable[tuple[str, NearRow]], rejected: Iterable[tuple[str, NearRow]], most: int = _EACH
-) -> Iterator[Sides]:
-    """For each score that rejected something: the rows closest to its threshold on either side. Rows come with the
-    score's name."""
-    sides: dict[str, tuple[list[NearRow], list[NearRow]]] = defaultdict(lambda: ([], []))
-    for side, rows in enumerate((rejected, kept)):
-        for name, row in rows:
-            sides[name][side].append(row)
-    for name, found in sorted(sides.items()):
-        first, second = (tuple(sorted(rows, key=lambda r: (abs(r.value - r.threshold), r.id))[:most]) for rows in found)
-        if first:
-            yield Sides(score=name, rejected=first, kept=second)
+class Nearest:
+    """The rows closest to each score's threshold, on either side."""
+
+    def __init__(self) -> None:
+        self._sides: dict[str, tuple[list[NearRow], list[NearRow]]] = defaultdict(lambda: ([], []))
+
+    def add(self, score: str, row: NearRow, *, kept: bool) -> None:
+        """Look at a row; it is held only as long as it is among the closest."""
+        rows = self._sides[score][kept]
+        insort(rows, row, key=lambda r: (abs(r.value - r.threshold), r.id))
+        del rows[_EACH:]
+
+    def sides(self) -> Iterator[Sides]:
+        """The scores that rejected something."""
+        for name, (rejected, kept) in sorted(self._sides.items()):
+            if rejected:
+                yield Sides(score=name, rejected=tuple(rejected), kept=tuple(kept))
 
 
 def drawn(rows: Sequence[R], size: int, kind: Callable[[R], str]) -> list[R]:

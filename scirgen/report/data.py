@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import Field
@@ -48,8 +49,9 @@ class AspectRow(Frozen):
     words_each: float
 
 
-class ScoreRow(Frozen):
-    """One measured score of a pair."""
+@dataclass(frozen=True, slots=True)
+class ScoreRow:
+    """One measured score of a pair. No model, since a run has many and they are all in memory."""
 
     name: str
     value: float

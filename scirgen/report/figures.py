@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from sys import intern
 
 from scirgen.core.records import (
     Aspect,
@@ -19,11 +21,11 @@ from scirgen.core.records import (
     count_links,
     rejected_pair,
 )
-from scirgen.pipeline.plan import PLAN, Step
+from scirgen.pipeline.plan import PLAN, WRITERS, Step
 from scirgen.pipeline.views.view import StoreView, dearest_papers, open_view
 from scirgen.release_files.release import Release
 from scirgen.report.about import day_of, field_of, judgements, most_rows
-from scirgen.report.counting import aspect_rows, cross, diversity_index, drawn, histogram, nearest, type_rows
+from scirgen.report.counting import Nearest, aspect_rows, cross, diversity_index, drawn, histogram, type_rows
 from scirgen.report.data import (
     LEVELS,
     SHOWN_SPAN,
@@ -64,11 +66,11 @@ def gather(folder: Path, *, sample: int = 300) -> ReportData:
 
 
 def _gather(view: StoreView, sample: int) -> ReportData:
-    accepted = list(_slim(view.pairs()))
     datasets = {d.id: d.title for d in view.datasets()}
-    scores = [score for pair in accepted for score in _scores(pair.scores, pair.question_type, accepted=True)]
-    refused: list[tuple[str, NearRow]] = []
-    rejections = list(_light(view.rejections(), scores, refused))
+    scores: list[ScoreRow] = []
+    near = Nearest()
+    accepted = list(_accepted(view.pairs(), scores, near))
+    rejections = list(_rejected(view.rejections(), scores, near))
     released = view.released_rows()
     left_out = {r.record_id for r in rejections if r.stage == "release"}
     pairs = [p for p in accepted if p.id not in left_out]
@@ -89,7 +91,7 @@ def _gather(view: StoreView, sample: int) -> ReportData:
         links=count_links(view.records("match", Link)),
         papers=len({paper for papers in uses.values() for paper in papers}),
         papers_collected=len({p.id for p in view.records("collect", Paper)}),
-        papers_cited=len({span.document_id for p in pairs for span in p.evidence} - datasets.keys()),
+        papers_cited=len({document_id for p in pairs for document_id in p.cited} - datasets.keys()),
         left=view.left(),
         rows=len(accepted),
         waiting=view.waiting(),
@@ -103,17 +105,17 @@ def _gather(view: StoreView, sample: int) -> ReportData:
         diversity=diversity_index(bloom) if bloom else None,
         hops=histogram(p.hops for p in pairs),
         scores=tuple(scores),
-        sides=tuple(nearest([(s.name, _near(p, s)) for p in accepted for s in p.scores if s.passed], refused)),
+        sides=tuple(near.sides()),
         judged_nothing=view.judged_nothing(),
         defects=dict(Counter(r.code for r in rejections if r.stage == "filter").most_common()),
-        unwritten=dict(Counter(r.code for r in rejections if r.stage == "generate").most_common()),
+        unwritten=dict(Counter(r.code for r in rejections if r.stage in WRITERS).most_common()),
         dearest=tuple(
             PaperRow(paper=shown(p.title or p.paper_id, 200), calls=p.calls, total=p.total)
             for p in dearest_papers(view)
         ),
         released=sum(released.values()) if released else None,
         queries=view.queries_by_recipe(),
-        candidates=funnel["generate"]["outputs"],
+        candidates=sum(funnel[name]["outputs"] for name in WRITERS if name in funnel),
         usage=_usage(usage, view.tokens_per_released_row()),
         last_usage=last if isinstance(last, dict) else {},
         sample=tuple(_sample(view, accepted, rejections, datasets, sample)),
@@ -129,13 +131,43 @@ def _usage(usage: object, per_row: dict[str, float]) -> dict[str, object]:
     return usage | {f"generator's {name} tokens per released row": n for name, n in per_row.items()}
 
 
-def _slim(pairs: Iterable[QAPair]) -> Iterator[QAPair]:
-    # Per-token log-probabilities are most of a pair's size, and no figure needs them.
+@dataclass(frozen=True, slots=True)
+class _Accepted:
+    """The parts of a pair that the tables need, since a large run's pairs do not fit in memory; ``cited``: documents of
+    its evidence."""
+
+    id: str
+    dataset_id: str
+    question: str
+    answer: str
+    question_type: str
+    bloom: str | None
+    intended_bloom: str | None
+    hops: int
+    cited: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Rejected:
+    """The parts of a rejection that are counted."""
+
+    stage: str
+    code: str
+    record_kind: str
+    record_id: str
+
+
+def _accepted(pairs: Iterable[QAPair], scores: list[ScoreRow], near: Nearest) -> Iterator[_Accepted]:
+    """Pairs without what no figure needs; their scores are added to ``scores`` and ``near``."""
     for pair in pairs:
-        scores = tuple(
-            s.model_copy(update={"tokens": (), "logprobs_with": (), "logprobs_without": ()}) for s in pair.scores
-        )
-        yield pair.model_copy(update={"scores": scores})
+        scores += _scores(pair.scores, pair.question_type, accepted=True)
+        for score in pair.scores:
+            if score.passed:
+                near.add(score.name, _near(pair, score), kept=True)
+        yield _Accepted(
+            pair.id, intern(pair.dataset_id), pair.question, pair.answer, intern(pair.question_type), pair.bloom,
+            pair.intended_bloom, pair.hops, tuple({intern(span.document_id) for span in pair.evidence}),
+        )  # fmt: skip
 
 
 def _stage_row(name: str, funnel: dict[str, dict[str, int]]) -> StageRow:
@@ -158,22 +190,20 @@ def _aspect_rows(view: StoreView) -> Iterator[AspectRow]:
     return aspect_rows((a.category, a.dataset_id or "", a.paper_id, a.span.text) for a in found)
 
 
-def _light(
-    rejections: Iterable[Rejection], scores: list[ScoreRow], refused: list[tuple[str, NearRow]]
-) -> Iterator[Rejection]:
+def _rejected(rejections: Iterable[Rejection], scores: list[ScoreRow], near: Nearest) -> Iterator[_Rejected]:
     """Rejections without the records they reject, which are most of a store.
 
-    Scores of rejected pairs are added to ``scores``; pairs that a score rejected, with its name, to ``refused``.
+    Scores of rejected pairs are added to ``scores``; pairs that a score rejected, to ``near``.
     """
     for rejection in rejections:
         if rejection.stage == "filter" and rejection.score is not None and (pair := rejected_pair(rejection)):
             scores += _scores(pair.scores, rejection.question_type or "", accepted=False)
-            refused += [
-                (s.name, _near(pair, s, rejection.reason))
-                for s in pair.scores
-                if s.name == rejection.code and s.threshold is not None
-            ]
-        yield rejection.model_copy(update={"record": ""})
+            for score in pair.scores:
+                if score.name == rejection.code and score.threshold is not None:
+                    near.add(score.name, _near(pair, score, rejection.reason), kept=False)
+        yield _Rejected(
+            intern(rejection.stage), intern(rejection.code), intern(rejection.record_kind), rejection.record_id
+        )
 
 
 def _near(pair: QAPair, score: Score, reason: str = "") -> NearRow:
@@ -192,19 +222,22 @@ def _scores(scores: Iterable[Score], question_type: str, *, accepted: bool) -> I
         if score.abstained:
             continue
         yield ScoreRow(
-            name=score.name,
+            name=intern(score.name),
             value=score.value,
             threshold=score.threshold,
             accepted=accepted,
-            question_type=question_type,
+            question_type=intern(question_type),
         )
 
 
 def _sample(
-    view: StoreView, pairs: list[QAPair], rejections: list[Rejection], titles: dict[str, str], size: int
+    view: StoreView, pairs: list[_Accepted], rejections: list[_Rejected], titles: dict[str, str], size: int
 ) -> Iterator[SampleRow]:
     texts = _Texts(view)
-    for pair in drawn(pairs, size, lambda p: p.question_type):
+    shown_pairs = {p.id: p.dataset_id for p in drawn(pairs, size, lambda p: p.question_type)}
+    for pair in view.pairs(dict.fromkeys(shown_pairs.values())):
+        if pair.id not in shown_pairs:
+            continue
         yield SampleRow(
             id=pair.id,
             status="accepted",

@@ -149,7 +149,9 @@ _FLOW: Final = {
     "match": "papers used",
     "extract": "sentences chosen",
     "verify": "sentences kept, counted for each dataset that uses their paper",
-    "generate": "candidate questions",
+    "ask": "questions asked without the text",
+    "answer": "of these answered, as candidates",
+    "generate": "candidate questions written from the text",
     "filter": "questions kept",
     "release": "questions released",
 }

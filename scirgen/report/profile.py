@@ -13,6 +13,7 @@ from pathlib import Path
 import jinja2
 
 from scirgen.core.errors import InputError
+from scirgen.core.printed import papers_of
 from scirgen.core.records import (
     Aspect,
     Box,
@@ -28,6 +29,7 @@ from scirgen.core.records import (
 )
 from scirgen.core.registry import suggest
 from scirgen.core.text.shown import shown
+from scirgen.pipeline.plan import WRITERS
 from scirgen.pipeline.views.view import StoreView, open_view
 from scirgen.report.html import words
 from scirgen.report.pictures import page_pictures
@@ -119,18 +121,13 @@ def build_profile(folder: Path, wanted: str) -> Profile:
     """
     with open_view(folder) as view:
         dataset = _dataset(view, wanted)
-        titles, documents = {}, {}
-        for document in view.records("parse", Document, dataset.id):
-            titles[document.paper_id], documents[document.id] = document.title, document.paper_id
-        papers = {
-            p.id: p if p.title else p.model_copy(update={"title": titles.get(p.id, "")})
-            for p in view.records("collect", Paper, dataset.id)
-        }
+        documents = {d.id: d.paper_id for d in view.records("parse", Document, dataset.id)}
+        papers = papers_of(view, dataset.id)
         links = [x for x in view.records("match", Link, dataset.id) if x.used]
         aspects = list(view.records("verify", Aspect, dataset.id))
         chosen = [a for a in view.records("extract", Aspect, dataset.id) if a.paper_id in {x.paper_id for x in links}]
         not_used = [r for r in view.rejections("match", dataset.id) if r.dataset_id == dataset.id]
-        stages = ("verify", "generate")
+        stages = ("verify", *WRITERS)
         removed = [r for s in stages for r in view.rejections(s, dataset.id) if r.dataset_id == dataset.id]
         pairs = sorted(view.records("tag", QAPair, dataset.id), key=lambda p: (p.question_type, p.id))
     return _profile(dataset, papers, links, aspects, chosen, not_used, removed, pairs, documents)

@@ -188,6 +188,10 @@ class RunView(Protocol):
         with too few rows."""
         ...
 
+    def content(self, *stages: str) -> str:
+        """Digest of all current results of some stages."""
+        ...
+
     def funnel(self) -> dict[str, dict[str, int]]:
         """stage -> {"done", "failed", "outputs", "rejected", "rejected:<code>"...}."""
         ...
@@ -212,8 +216,9 @@ class FrontMatter:
     keywords: tuple[str, ...] = ()
     doi: str | None = None
     year: int | None = None
-    licence: str = ""
+    licence: str = "unknown"
     language: str = ""
+    language_guessed: bool = True
     passages: tuple[str, ...] = ()
 
 
@@ -323,6 +328,8 @@ class Stage(ABC):
     name: ClassVar[str]
     version: ClassVar[int] = 1
     reads_run: ClassVar[bool] = False
+    on_driver: ClassVar[bool] = False
+    """Do the work where the run's store is, whatever the engine."""
     refuse_empty: ClassVar[bool] = False
     """Stop a run before the release if the stage worked and produced nothing."""
 

@@ -9,7 +9,7 @@ import json
 import random
 from typing import Any
 
-from scirgen.testing.plausible import Plausible, word_logprobs
+from scirgen.llm.plausible import Plausible, word_logprobs
 
 
 def chat_completion(body: dict[str, Any]) -> dict[str, Any]:

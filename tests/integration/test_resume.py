@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import os
 import random
 import signal
 import sqlite3
@@ -16,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
 import pytest
 
 from scirgen.core.resources import builtin_root
@@ -127,6 +130,27 @@ def stop(process: subprocess.Popen[bytes], how: str, draw: random.Random) -> Non
             process.wait(timeout=draw.uniform(0.0, 0.3))
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGINT)
+
+
+def parses(pid: int) -> bool:
+    for child in psutil.Process(pid).children():
+        with contextlib.suppress(psutil.Error):
+            if "scirgen.stages.parse.process.worker" in child.cmdline():
+                return True
+    return False
+
+
+def test_ctrl_c_of_a_terminal_while_papers_are_parsed_loses_none(
+    server: Server, undisturbed: tuple[Path, float], tmp_path: Path
+) -> None:
+    out = tmp_path / "stopped"
+    with subprocess.Popen(command(server, out), start_new_session=True, stderr=subprocess.DEVNULL) as process:
+        while process.poll() is None and not parses(process.pid):
+            time.sleep(0.01)
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.wait(timeout=60) == 130
+    assert run(server, out).returncode == 0
+    assert release_bytes(out) == release_bytes(undisturbed[0])
 
 
 @pytest.mark.parametrize("seed", [7, *NIGHTLY])

@@ -79,6 +79,8 @@ class Counting(Stage):
         await asyncio.sleep(0)
         if (error := self.world.errors.get(f"{self.name} {item.key}")) is not None:
             raise error
+        if (rejection := self.world.rejections.get(f"{self.name} {item.key}")) is not None:
+            return StageResult(rejections=(rejection,))
         if self.name == "generate" and item.key in self.world.partial:
             half = QAPair(id=f"half-{item.key}", dataset_id=item.key, question="q", answer="a", question_type="t")
             return StageResult((half,), failures=(Failure(stage="generate", code="reply_invalid", message="no"),))
@@ -100,6 +102,7 @@ class World:
         self.calls: Counter[str] = Counter()
         self.versions: dict[str, int] = {}
         self.errors: dict[str, Exception] = {}
+        self.rejections: dict[str, Rejection] = {}
         self.stop_at: set[str] = set()
         self.partial: set[str] = set()
         self.kill_after: int | None = None

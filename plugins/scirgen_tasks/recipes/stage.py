@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from scirgen.core.config import Config
 from scirgen.core.errors import PluginError
 from scirgen.core.fingerprint import digest
+from scirgen.core.printed import as_printed
 from scirgen.core.records import Aspect, Document, Link, Paper
 from scirgen.core.registry import Registry, returned
 from scirgen.pipeline.plan import Step
@@ -79,7 +80,7 @@ def chosen_recipes(names: Sequence[str], registry: Registry) -> list[QueryRecipe
 def _papers(scope: Scope) -> list[PaperMaterial]:
     """The papers that the dataset is used in, by id."""
     documents = {d.paper_id: d for d in scope.outputs("parse", Document)}
-    years = {p.id: p.year for p in scope.outputs("collect", Paper)}
+    years = {p.id: as_printed(p, documents.get(p.id)).year for p in scope.outputs("collect", Paper)}
     aspects = sorted(scope.outputs("extract", Aspect), key=lambda a: (a.span.start, a.category))
     used = sorted({link.paper_id for link in scope.outputs("match", Link) if link.used})
     return [

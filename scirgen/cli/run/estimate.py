@@ -20,7 +20,8 @@ from scirgen.llm.services import prices_read
 @click.option(
     "--history",
     type=PATH,
-    help="An earlier run with the same model; its usage per dataset and its speed are used instead.",
+    help="An earlier run with the same model; its usage per dataset and its speed are used instead. [default: the run "
+    "in --out, if it is one]",
 )
 @click.option(
     "--tokens-per-second",

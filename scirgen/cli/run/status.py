@@ -22,7 +22,7 @@ from scirgen.release_files.release import Release
 
 _OF_PAPERS = ("collect", "parse", "section", "match")
 """Stages whose items are papers; users know papers by their files."""
-_OF_PAIRS = ("generate", "filter")  # the keys of their items begin with the dataset's id
+_OF_PAIRS = ("answer", "generate", "filter")  # the keys of their items begin with the dataset's id
 
 
 @click.command()

@@ -1,51 +1,41 @@
 """Predicts calls, tokens, cost and hours of a run.
 
-A few datasets of the catalogue go through the plan with the fake model of `scirgen.testing`; their calls, times the
-number of datasets, are the typical figures. An earlier run with the same model gives its own usage per dataset instead.
+An earlier run with the same model gives its usage per dataset. Without one, a few datasets of the catalogue go through
+the plan with made-up replies (`trial`); their calls, times the number of datasets, are the typical figures.
 """
 
 from __future__ import annotations
 
 import random
-import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Final
 
+from scirgen.commands.estimate.trial import Trial, tried
 from scirgen.core.config import Config
-from scirgen.core.errors import ConfigError, InputError, ScirgenError
-from scirgen.core.prompts import PromptLibrary
+from scirgen.core.errors import ConfigError, InputError
 from scirgen.core.records import Dataset
-from scirgen.core.registry import Registry, load_registry
-from scirgen.core.resources import Domain, Resources
-from scirgen.core.runtime import rare_collections
-from scirgen.core.taxonomy import Taxonomies
-from scirgen.llm.base import Capabilities, ModelIdentity
-from scirgen.llm.chat_session import CachedChatSession
-from scirgen.llm.open import backend_of, open_chat, price_of_uri
-from scirgen.llm.score_session import CachedScoreSession
+from scirgen.core.registry import load_registry
+from scirgen.core.resources import Domain
+from scirgen.llm.open import price_of_uri
 from scirgen.llm.server.openai_compat import THINKING_TOKENS
 from scirgen.llm.uri import ModelURI
-from scirgen.pipeline.engine import Engine
 from scirgen.pipeline.intake import open_input
-from scirgen.pipeline.observer import Observer
-from scirgen.pipeline.plan import plan
-from scirgen.pipeline.run import build_stages
-from scirgen.pipeline.runner import Runner
 from scirgen.pipeline.store import Store
 from scirgen.pipeline.views.view import StoreView
-from scirgen.stages.base import Stage, StageContext, StageResult, WorkItem, suited
 from scirgen.stages.collect.pages import iterate, setting_aside
 from scirgen.stages.collect.source import Source
 from scirgen.stages.collect.validated_source import CheckedSource, checked
 from scirgen.stages.generate.quotas import budget
-from scirgen.testing.models import STAGE, Call, FakeChat, FakeScores
 
 WALK = 20_000
 """Largest number of records read to count datasets; beyond that, the catalogue's own count is used if it has one."""
+
+CALLS_A_SECOND: Final = 400
+"""Calls to a server that one process sends and reads in a second (docs/scaling.md)."""
 
 READ_SHARE: Final = 0.1
 """Time to read a token, relative to writing one."""
@@ -103,7 +93,8 @@ class Estimate:
         shares: the parts that the sums are made of.
         cost: by the user's prices or the list's; None if one is missing.
         hours: time of the models; None if their speed is unknown.
-        own_minutes: time that scirgen itself needs (fetching, parsing, gates) on this machine, beside the models.
+        own_minutes: time that scirgen itself needs (fetching, parsing, gates) on this machine, beside the models;
+            None with an earlier run's figures.
         notes: what the figures leave out.
     """
 
@@ -144,7 +135,8 @@ async def estimate_run(
     """Predict what `run_pipeline` would take. It calls no model and costs nothing.
 
     Args:
-        folder: the run's folder, which keeps downloaded papers for the run.
+        folder: the run's folder, which keeps downloaded papers for the run. A run with the same model that it holds
+            is the history if none is given.
         config: as for the run.
         domain: as for the run.
         sample: datasets to try, drawn evenly by the seed.
@@ -156,24 +148,25 @@ async def estimate_run(
         ScirgenError: wrong input or settings.
     """
     registry = load_registry()
+    history = history or (folder if _is_history(folder, config) else None)
     opened = open_input(config, registry, domain, folder) if source is None else checked(source)
-    ids, total, notes = await _drawn(opened, config, 1 if history else sample)
-    if not ids:
+    began = time.monotonic()
+    drawn, total, notes = await _drawn(opened, config, 1 if history else sample)
+    walked = time.monotonic() - began
+    if not drawn:
         raise InputError("there is no dataset to estimate from", hint="Look at: scirgen generate --dry-run.")
     if history:
         shares, speed = _of_history(history, config, total, notes)
         return _summed(shares, config, total, 0, tokens_per_second or speed, None, notes)
-    began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="scirgen-estimate-") as scratch:
-        shares = await _tried(config, registry, domain, opened, ids, total, Path(scratch), notes)
-    own = (time.monotonic() - began) / 60 * total / len(ids)
-    return _summed(shares, config, total, len(ids), tokens_per_second, own, notes)
+    trial = await tried(config, registry, domain, opened, drawn, total, notes)
+    shares = _of_trial(trial, config, total, notes)
+    own = walked + trial.first_s + trial.each_s * (total - 1) + sum(s.calls.typical for s in shares) / CALLS_A_SECOND
+    return _summed(shares, config, total, len(drawn), tokens_per_second, own / 60, notes)
 
 
-async def _drawn(source: CheckedSource, config: Config, size: int) -> tuple[list[str], int, list[str]]:
-    """Ids of ``size`` datasets drawn evenly from those that a run would read (a seeded reservoir), their number,
-    notes."""
-    rng, kept, known = random.Random(config.seed), list[str](), set[int]()
+async def _drawn(source: CheckedSource, config: Config, size: int) -> tuple[list[Dataset], int, list[str]]:
+    """``size`` datasets drawn evenly from those that a run would read (a seeded reservoir), their number, notes."""
+    rng, kept, known = random.Random(config.seed), list[Dataset](), set[int]()
     wanted = looked_at = 0
     notes: list[str] = []
     async for entry in iterate(source.datasets, None):
@@ -183,9 +176,9 @@ async def _drawn(source: CheckedSource, config: Config, size: int) -> tuple[list
         if setting_aside(entry, config.collect, known) is None:
             wanted += 1
             if len(kept) < size:
-                kept.append(entry.id)
+                kept.append(entry)
             elif (place := rng.randrange(wanted)) < size:
-                kept[place] = entry.id
+                kept[place] = entry
         if wanted == config.collect.limit:
             break
         if looked_at == WALK:
@@ -194,85 +187,18 @@ async def _drawn(source: CheckedSource, config: Config, size: int) -> tuple[list
             notes.append(f"only the first records were read; the number of {wanted} datasets is the catalogue's own.")
             break
     limit = config.collect.limit
-    return sorted(kept), wanted if limit is None else min(wanted, limit), notes
+    return sorted(kept, key=lambda d: d.id), wanted if limit is None else min(wanted, limit), notes
 
 
-# -- the sample, with the fake model -----------------------------------------------------------------------------------
-
-
-class _ByStage(Engine):
-    """Tells the fake models which stage makes a request."""
-
-    async def execute(self, stage: Stage, item: WorkItem, ctx: StageContext) -> StageResult:
-        token = STAGE.set(stage.name)
-        try:
-            return await super().execute(stage, item, ctx)
-        finally:
-            STAGE.reset(token)
-
-
-class _NoRelease(Stage):
-    """Does nothing: a trial has no release."""
-
-    name = "release"
-
-    def items(self, scope: object, ctx: StageContext) -> Iterable[WorkItem]:
-        return ()
-
-    async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
-        return StageResult()
-
-
-async def _tried(
-    config: Config,
-    registry: Registry,
-    domain: Domain,
-    source: Source,
-    ids: Sequence[str],
-    total: int,
-    scratch: Path,
-    notes: list[str],
-) -> list[Share]:
-    """The calls that the plan makes for the sample, by stage and role, scaled to all datasets."""
-    identity, capabilities = await _generator(config, registry, notes)
-    quota = config.generate.quota
-    none = {"max_tokens": None, "max_cost": None, "max_minutes": None}
-    changed = {
-        "collect": config.collect.model_copy(update={"ids": tuple(ids), "limit": len(ids)}),
-        "limits": config.limits.model_copy(update=none),
-        "generate": config.generate.model_copy(update={"quota": quota.model_copy(update={"max_rounds": 0})}),
-    }
-    config = config.model_copy(update=changed)
-    resources = Resources(domain, Path(config.overrides) if config.overrides else None)
-    prompts, calls = PromptLibrary(resources), list[Call]()
-    scorer = ModelURI.parse(config.models.scorer or config.models.generator)
-    scores = Capabilities(logprobs=True, separate_scores=scorer.scheme not in ("hf", "vllm", "bundled"))
-
-    def chat(role: str) -> CachedChatSession:
-        fake = FakeChat(identity, capabilities, role, calls)
-        return CachedChatSession(fake, prompts=prompts, limits=config.limits, pack=config.models.pack)
-
-    with rare_collections(), Store(scratch / "run.db") as store:
-        ctx = StageContext(
-            config, resources, prompts, Taxonomies(resources), registry, scratch,
-            chat_session=chat("generator"),
-            score_session=CachedScoreSession(
-                FakeScores(ModelIdentity(scorer.scheme, scorer.name), scores, "scorer", calls), limits=config.limits
-            ),
-            judge_session=chat("judge") if config.models.judge else None,
-        )  # fmt: skip
-        steps = plan(registry, config)
-        stages = {name: suited(stage, ctx) for name, stage in build_stages(registry, steps).items()}
-        stages[steps[-1].stage] = _NoRelease()
-        await Runner(store, ctx, stages, _ByStage(config), source, Observer(), plan=steps).run()
-        funnel = StoreView(store).funnel()
-    if failed := {stage: n for stage, row in funnel.items() if (n := row["failed"] + row["partial"])}:
-        parts = ", ".join(f"{stage} {n}" for stage, n in failed.items())
+def _of_trial(trial: Trial, config: Config, total: int, notes: list[str]) -> list[Share]:
+    """The calls of the trial, by stage and role, scaled to all datasets."""
+    if trial.failed:
+        parts = ", ".join(f"{stage} {n}" for stage, n in trial.failed.items())
         notes.append(f"items of the sample that failed: {parts}; they are not included.")
-    factor = total / len(ids)
-    most = 1.0
+    factor = total / trial.datasets
+    quota, most = config.generate.quota, 1.0
     if quota.total is not None:
-        most = max(1.0, budget(quota) / max(1.0, funnel["generate"]["outputs"] * factor))
+        most = max(1.0, budget(quota) / max(1.0, trial.candidates * factor))
         notes.append(
             f"how many rounds a target of {quota.total} needs depends on what is rejected; the high scenario uses the "
             f"whole budget of {budget(quota)} candidates."
@@ -282,39 +208,32 @@ async def _tried(
         "reply lengths are those of made-up replies, and what gates reject, retries and repairs are not known; "
         "--history RUN, with a small run of the same model, gives its usage per dataset instead."
     )
-    repeats = {step.stage for step in steps if step.repeat}
     found = []
-    for stage, role in sorted({(c.stage, c.role) for c in calls}, key=lambda key: ([*stages].index(key[0]), key[1])):
-        mine = [c for c in calls if (c.stage, c.role) == (stage, role)]
-        more = most if stage in repeats else 1.0
-        read, written = (
-            sum(values) * factor for values in zip(*((c.prompt_tokens, c.reply_tokens) for c in mine), strict=True)
-        )
-        found.append(
-            Share(
-                stage, role, Figure.around(len(mine) * factor, CALLS, more), Figure.around(read, PROMPTS, more),
-                Figure.around(written, REPLIES, more),
-            )
-        )  # fmt: skip
+    for step, role in product(trial.steps, sorted({c.role for c in trial.calls})):
+        mine = [c for c in trial.calls if (c.stage, c.role) == (step.stage, role)]
+        more = most if step.repeat else 1.0
+        counts = len(mine), sum(c.prompt_tokens for c in mine), sum(c.reply_tokens for c in mine)
+        figures = (Figure.around(n * factor, r, more) for n, r in zip(counts, (CALLS, PROMPTS, REPLIES), strict=True))
+        if mine:
+            found.append(Share(step.stage, role, *figures))
     return found
 
 
-async def _generator(config: Config, registry: Registry, notes: list[str]) -> tuple[ModelIdentity, Capabilities]:
-    """Identity and capabilities of the generator. A server is only asked for its list of models."""
-    uri = config.models.generator
-    try:
-        chat = await open_chat(uri, config, registry)
-        await chat.aclose()
-        return chat.identity, chat.capabilities
-    except ScirgenError as error:
-        if error.exit_status == 2 and error.error_code != "model_access":
-            raise
-        notes.append(f"{uri} did not answer ({error.message}); its prompt pack is derived from its name.")
-    made = backend_of("chat_model", uri, registry)[1](ModelURI.parse(uri), config.models, config.limits)
-    return made.identity, made.capabilities
-
-
 # -- an earlier run ----------------------------------------------------------------------------------------------------
+
+
+def _is_history(folder: Path, config: Config) -> bool:
+    """Check whether the folder has a run of the generator that counted tokens."""
+    if not (folder / "run.db").is_file():
+        return False
+    with StoreView(Store(folder / "run.db", writable=False)) as view:
+        manifest = view.manifest()
+    models, usage = manifest.get("models"), manifest.get("usage")
+    used = usage.get("generator") if isinstance(usage, dict) else None
+    name = ModelURI.parse(config.models.generator).name
+    return (
+        isinstance(models, dict) and name in str(models.get("generator")) and bool(used and used["completion_tokens"])
+    )
 
 
 def _of_history(folder: Path, config: Config, total: int, notes: list[str]) -> tuple[list[Share], float | None]:

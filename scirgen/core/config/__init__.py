@@ -1,8 +1,10 @@
 """Layered configuration: defaults < domain < file < flags, with the origin of every value."""
 
 from scirgen.core.config._load import LoadedConfig, load_config
-from scirgen.core.config._models import Config, LimitsConfig, ModelsConfig
+from scirgen.core.config._models import Config, LimitsConfig, ModelsConfig, section_model
 from scirgen.core.config._stages import (
+    NOT_FINGERPRINTED,
+    AskConfig,
     CollectConfig,
     ExtractConfig,
     FilterConfig,
@@ -12,6 +14,7 @@ from scirgen.core.config._stages import (
     ParseConfig,
     QuotaConfig,
     ReleaseConfig,
+    SearchConfig,
     Section,
     SectionConfig,
     SourceDefaults,
@@ -20,7 +23,8 @@ from scirgen.core.config._stages import (
 )
 
 __all__ = [
-    "CollectConfig", "Config", "ExtractConfig", "FilterConfig", "GenerateConfig", "HttpConfig", "LimitsConfig",
-    "LoadedConfig", "MatchConfig", "ModelsConfig", "ParseConfig", "QuotaConfig", "ReleaseConfig", "Section",
-    "SectionConfig", "SourceDefaults", "TagConfig", "fingerprinted", "load_config",
+    "NOT_FINGERPRINTED", "AskConfig", "CollectConfig", "Config", "ExtractConfig", "FilterConfig", "GenerateConfig",
+    "HttpConfig", "LimitsConfig", "LoadedConfig", "MatchConfig", "ModelsConfig", "ParseConfig", "QuotaConfig",
+    "ReleaseConfig", "SearchConfig", "Section", "SectionConfig", "SourceDefaults", "TagConfig", "fingerprinted",
+    "load_config", "section_model",
 ]  # fmt: skip

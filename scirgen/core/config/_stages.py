@@ -183,6 +183,24 @@ class QuotaConfig(Section):
     )
 
 
+class AskConfig(Section):
+    """Step ask: questions of people who have not read the text."""
+
+    questions_per_subject: int = Field(
+        default=6,
+        ge=1,
+        description="questions about each dataset and each paper that it uses, if generate.mix has them",
+    )
+
+
+class SearchConfig(Section):
+    """Step search: what is read to answer a question."""
+
+    depth: int = Field(
+        default=20, ge=1, description="passages taken from each search for a question; of records, two and a half times"
+    )
+
+
 class GenerateConfig(Section):
     """Stage 7."""
 
@@ -218,6 +236,11 @@ class GenerateConfig(Section):
         default="numbers",
         description="how a reply cites its evidence: by line numbers, or by quotations that must be found "
         "verbatim (for models that cite wrong numbers)",
+    )
+    mix: dict[Literal["seeking", "known_item"], float] = Field(
+        default={"known_item": 1.0},
+        description="shares of released rows by how their question came about. seeking: somebody asks who has not read "
+        "the text, and all that was read is searched for an answer; known_item: written from a known answer",
     )
     # Not fingerprinted: a target only decides the cells of later rounds (parameters of their items) and what release
     # keeps.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
@@ -14,6 +15,7 @@ TELLABLE: Final = frozenset({"de", "en", "es", "fr", "pt", "zh"})
 _SAMPLE = 20_000
 _HAN = re.compile(r"[一-鿿]")
 _WORD = re.compile(r"[^\W\d_]+")
+_CODE = re.compile(r"[a-z]{2}(?:[-_][a-zA-Z]{2,4})?")
 
 
 def detect_language(text: str, default: str = "en") -> str:
@@ -61,6 +63,31 @@ def language_code(said: str, default: str = "en") -> str:
 def stated_language(said: str, *texts: str) -> str:
     """The code of the language that a record states or, if it states none, of its texts."""
     return language_code(said) if said.strip() else detect_language("\n".join(texts))
+
+
+def by_language(value: object) -> dict[str, object]:
+    """Return the parts of a value that says one thing in several languages, by their codes; empty for any other value.
+
+    Catalogues write {"de": ..., "en": ...}, or a list of {"@language": ..., "@value": ...}.
+    """
+    found: dict[str, list[object]] = {}
+    if isinstance(value, dict) and value and "id" not in value and all(_CODE.fullmatch(str(key)) for key in value):
+        found = {str(key)[:2].lower(): [part] for key, part in value.items() if part}
+    elif isinstance(value, list) and any(isinstance(part, dict) and "@language" in part for part in value):
+        for part in value:
+            said = str(part.get("@language", "")) if isinstance(part, dict) else ""
+            found.setdefault(said[:2].lower(), []).append(part)
+    return {code: parts[0] if len(parts) == 1 else parts for code, parts in found.items()}
+
+
+def in_other_languages(languages: Counter[str], asked: str, of: str) -> str:
+    """Return how many records or papers are in which other language than ``asked``; empty if none is."""
+    others = [(code, n) for code, n in languages.most_common() if code != asked.lower().partition("-")[0]]
+    number = sum(n for _, n in others)
+    found = f"{number:,} of {languages.total():,} {of} {'is' if number == 1 else 'are'} in"
+    if len(others) > 1:
+        return f"{found} other languages: {', '.join(f'{language_name(c)} ({c}) {n:,}' for c, n in others)}"
+    return f"{found} {language_name(others[0][0])} ({others[0][0]})" if others else ""
 
 
 def language_name(code: str) -> str:

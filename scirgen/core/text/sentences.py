@@ -8,6 +8,7 @@ numbered items, and reference marks directly after a full stop.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Container, Sequence
 from functools import lru_cache
 from typing import Final
@@ -15,6 +16,7 @@ from typing import Final
 import sentencex
 
 from scirgen.core.records import Block, BlockKind, Document
+from scirgen.core.runtime import stop_here
 
 PROSE: Final = frozenset({BlockKind.PARAGRAPH, BlockKind.LIST_ITEM})
 """Kinds of blocks that contain sentences."""
@@ -108,8 +110,12 @@ def document_sentences(
     stop = len(document.text) if end is None else end
     found: list[tuple[int, int]] = []
     last = -1
-    for index, block in enumerate(document.blocks):
-        if block.kind in kinds and block.end > start and block.start < stop:
+    for index in range(bisect_right(document.blocks, start, key=lambda b: b.end), len(document.blocks)):
+        stop_here()
+        block = document.blocks[index]
+        if block.start >= stop:
+            break
+        if block.kind in kinds:
             spans = sentence_spans(document.text[block.start : block.end], document.language)
             placed = [(block.start + s, block.start + e) for s, e in spans if start <= block.start + s < stop]
             if found and placed and _interrupted(document, document.blocks[last : index + 1], found[-1], placed[0]):

@@ -4,6 +4,7 @@ a word of another language counts as distinctive."""
 from __future__ import annotations
 
 import re
+import unicodedata
 
 _TOKEN = re.compile(r"[^\W_]+")
 _WORD_OR_NUMBER = re.compile(r"\w+(?:[.,]\d+)*")
@@ -43,6 +44,12 @@ _COMMON = frozenset(
 def tokens_of(text: str) -> list[str]:
     """Runs of letters and digits."""
     return _TOKEN.findall(text)
+
+
+def letters(text: str) -> str:
+    """Return only letters and digits, in lower case, so that a text compares equal in any typesetting and Unicode
+    form."""
+    return "".join(c for c in unicodedata.normalize("NFKC", text).casefold() if c.isalnum())
 
 
 def words_and_numbers(text: str) -> list[str]:

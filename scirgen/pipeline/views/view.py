@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Self, TypeVar, cast
 
 from scirgen.core.records import Aspect, Dataset, Link, Paper, QAPair, Record, Rejection, ReleaseFile, SectionLabel
-from scirgen.pipeline.plan import PLAN
-from scirgen.pipeline.record_codec import record_id, unpack
+from scirgen.pipeline.plan import PLAN, WRITERS
+from scirgen.pipeline.record_codec import record_id, unpacked
 from scirgen.pipeline.store import COLUMNS, RUN, Store, StoredResult
 from scirgen.release_files.release import SPLITS
 from scirgen.stages.base import StageContext
@@ -79,13 +79,13 @@ class StoreView:
     def records(self, stage: str, kind: type[R], dataset_id: str | None = None) -> Iterator[R]:
         """Current outputs of one record class."""
         for result in self.results(stage, dataset_id):
-            yield from unpack(result.outputs_blob, kind)
+            yield from unpacked(result.outputs_blob, kind)
 
     def rejections(self, stage: str | None = None, dataset_id: str | None = None) -> Iterator[Rejection]:
         """Rejections, by stage and key."""
         for name in [stage] if stage else self.stages():
             for result in self.results(name, dataset_id):
-                yield from result.rejections()
+                yield from unpacked(result.rejections_blob, Rejection)
 
     def uses(self) -> dict[str, tuple[str, ...]]:
         """Dataset id -> ids of the papers judged to use it, both sorted."""
@@ -96,9 +96,9 @@ class StoreView:
                 found.setdefault(link.dataset_id, set()).add(link.paper_id)
         return {dataset_id: tuple(sorted(papers)) for dataset_id, papers in sorted(found.items())}
 
-    def pairs(self) -> Iterator[QAPair]:
-        """Accepted and tagged pairs, dataset by dataset in the order of ids, each dataset's by pair id."""
-        for dataset_id in self.dataset_ids():
+    def pairs(self, dataset_ids: Iterable[str] | None = None) -> Iterator[QAPair]:
+        """Accepted and tagged pairs of these datasets, or of all in the order of ids; each dataset's by pair id."""
+        for dataset_id in self.dataset_ids() if dataset_ids is None else dataset_ids:
             pairs = {p.id: p for p in self.records("tag", QAPair, dataset_id)}
             yield from (pairs[i] for i in sorted(pairs))
 
@@ -151,10 +151,10 @@ class StoreView:
             row[status] = row.get(status, 0) + count
             row["outputs"] = row.get("outputs", 0) + int(outputs)
             row["rejected"] = row.get("rejected", 0) + int(rejected)
-        if "generate" in table:  # a plugin's records from the same calls are no candidates
-            (table["generate"]["outputs"],) = self.store.row(
+        for writer in {*WRITERS} & {*table}:  # further records of the same calls are no candidates
+            (table[writer]["outputs"],) = self.store.row(
                 f"SELECT COUNT(*) FROM {current} JOIN rows w ON w.result_id=r.id "
-                "WHERE m.stage='generate' AND w.kind='QAPair'"
+                f"WHERE m.stage='{writer}' AND w.kind='QAPair'"
             )
         for stage, kind, code, count in self.store.rows(
             f"SELECT m.stage, w.kind, w.code, COUNT(*) FROM {current} JOIN rows w ON w.result_id=r.id "
@@ -163,6 +163,19 @@ class StoreView:
             name = ("rejected:" if kind == "Rejection" else "failed:") + code
             table[stage][name] = table[stage].get(name, 0) + count
         return table
+
+    def asked(self) -> dict[str, int]:
+        """Counts of the questions of people who asked: asked, answered, narrowed, not here; empty if nobody did."""
+        kinds = dict(
+            self.store.rows(
+                "SELECT w.kind, COUNT(*) FROM (SELECT DISTINCT m.result_id FROM members m "
+                f"WHERE m.stage='answer' AND m.dataset_id IN {CURRENT}) m JOIN rows w ON w.result_id=m.result_id "
+                "WHERE w.code IS NULL GROUP BY 1"
+            )
+        )
+        asked = self.funnel().get("ask", {}).get("outputs", 0)
+        names = {"answered": "QAPair", "narrowed": "Question", "not here": "Unanswered"}
+        return {"asked": asked, **{name: kinds.get(kind, 0) for name, kind in names.items()}} if asked else {}
 
     def rejected_by_type(self) -> dict[str, dict[str, int]]:
         """question type -> rejection code -> count, over generate and filter."""
@@ -180,6 +193,10 @@ class StoreView:
         """recipe -> number of retrieval queries; empty if no recipe ran."""
         recipes = {record_id(query): str(getattr(query, "recipe", "")) for query in self.records("query", Record)}
         return dict(sorted(Counter(recipes.values()).items()))
+
+    def content(self, *stages: str) -> str:
+        """See `scirgen.stages.base.RunView`."""
+        return digest_of(row[:4] for row in self.state() if row[0] in stages)
 
     def state_digest(self) -> str:
         """Hash of all current results before release; part of a release's fingerprint."""
@@ -284,7 +301,7 @@ def dearest_papers(view: StoreView, most: int = 5) -> tuple[DearPaper, ...]:
     for stage, kind in _OF_PAPERS.items():
         for result in view.results(stage):
             found: dict[str, set[str]] = defaultdict(set)
-            for record in cast("list[SectionLabel | Link | Aspect]", unpack(result.outputs_blob, kind)):
+            for record in cast("Iterator[SectionLabel | Link | Aspect]", unpacked(result.outputs_blob, kind)):
                 if record.provenance is not None:
                     found[record.paper_id].update(record.provenance.replies)
             for paper_id, replies in found.items():

@@ -80,6 +80,8 @@ class Gate(ABC):
     needs: ClassVar[tuple[str, ...]] = ()
     prompts: ClassVar[tuple[str, ...]] = ()
     version: ClassVar[int] = 1
+    known_items: ClassVar[bool] = False
+    """Judges only pairs that were written from a known answer."""
 
     @abstractmethod
     async def check(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Verdict]:

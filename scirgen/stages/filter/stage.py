@@ -95,7 +95,8 @@ class FilterStage(Stage):
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
         """One item: this round's candidates, with the pairs that earlier rounds accepted."""
-        candidates = [p for p in scope.outputs("generate", QAPair) if p.round == scope.round]
+        made = (*scope.outputs("answer", QAPair), *scope.outputs("generate", QAPair))
+        candidates = [p for p in made if p.round == scope.round]
         if not candidates:
             return
         accepted = [p for p in scope.outputs("filter", QAPair) if p.round < scope.round]
@@ -129,18 +130,19 @@ class FilterStage(Stage):
 async def _gated(pairs: list[QAPair], gates: Sequence[Gate], material: Material, found: _Outcome) -> list[QAPair]:
     """The pairs that pass the gates."""
     for gate in gates:
-        if not pairs:
-            break
-        verdicts = await verdicts_of(gate, pairs, material, found.ctx)
-        kept = []
-        for pair, verdict in zip(pairs, verdicts, strict=True):
+        judged = [p for p in pairs if not (gate.known_items and p.sought)]
+        if not judged:
+            continue
+        verdicts = await verdicts_of(gate, judged, material, found.ctx)
+        kept = [p for p in pairs if p not in judged]
+        for pair, verdict in zip(judged, verdicts, strict=True):
             if verdict.error is not None:
                 found.failed(pair, verdict.error)
             elif verdict.accept:
                 kept.append(pair)
             else:
                 found.rejected(pair, gate.code, verdict.reason, verdict.score)
-        pairs = kept
+        pairs = sorted(kept, key=lambda p: p.id)
     return pairs
 
 
@@ -268,7 +270,10 @@ async def _faithful(pairs: Sequence[QAPair], material: Material, found: _Outcome
         decided = outcome(scored)
         if error is not None:
             found.failed(scored, error)
-        elif (against := failing(scored)) is not None:
+        elif (against := failing(scored)) is not None and scored.sought and against.name != JUDGE:
+            # The scores were fitted on single facts; what several sentences say together they can only doubt.
+            accepted.append(scored.model_copy(update={"unsure": True}))
+        elif against is not None:
             found.rejected(scored, against.name, sentence(against, ctx.registry), against.value)
         elif decided == "unsure" and ctx.config.filter.unsure == "reject":
             found.rejected(scored, "unsure", UNSURE, None)
@@ -277,6 +282,7 @@ async def _faithful(pairs: Sequence[QAPair], material: Material, found: _Outcome
     return accepted
 
 
+JUDGE = "llm_judge"
 UNSURE = "the scores cannot decide, and no judge did"
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
 from scirgen.claims.conformance import polarity
-from scirgen.core.config import QuotaConfig
+from scirgen.core.config import GenerateConfig, QuotaConfig
 from scirgen.core.records import Dataset, Provenance, QAPair, Record, Rejection
 from scirgen.core.taxonomy import QuestionType, Taxonomies
 from scirgen.repeats.neardup import Asked, resolve
@@ -47,13 +47,14 @@ class Accepted:
     question_type: str
     bloom: str = ""
     polarity: str = ""
+    sought: bool = False
 
     @classmethod
     def of(cls, pair: QAPair, taxonomies: Taxonomies) -> Accepted:
         """The pair's place in the mix; polarity is read from its answer."""
         kind = taxonomies.question_type(pair.question_type)
         said = polarity(pair.answer, taxonomies.wording.of(pair.language)) if kind.polar else None
-        return cls(pair.id, pair.dataset_id, pair.question_type, pair.bloom or "", said or "")
+        return cls(pair.id, pair.dataset_id, pair.question_type, pair.bloom or "", said or "", pair.sought)
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,17 @@ class Shortfall:
 def budget(config: QuotaConfig) -> int:
     """Largest total number of candidates, including rejected ones."""
     return config.candidates if config.candidates is not None else _CANDIDATES_PER_ROW * (config.total or 0)
+
+
+def rest_of(config: GenerateConfig, reached: Progress) -> QuotaConfig:
+    """The target of the known items: what the rows of people who asked, up to their share, leave of the total."""
+    return config.quota.model_copy(update={"total": (config.quota.total or 0) - len(sought(config, reached.accepted))})
+
+
+def sought(config: GenerateConfig, accepted: Iterable[Accepted]) -> list[str]:
+    """Ids of the rows of people who asked that the target keeps: the first by id, up to their share of it."""
+    share = config.mix.get("seeking", 0.0) / (sum(config.mix.values()) or 1.0)
+    return sorted(a.id for a in accepted if a.sought)[: math.ceil((config.quota.total or 0) * share)]
 
 
 def targets(config: QuotaConfig, kinds: Sequence[QuestionType]) -> dict[Cell, int]:
@@ -174,7 +186,7 @@ def select(config: QuotaConfig, kinds: Sequence[QuestionType], accepted: Iterabl
 
 def missing_cells(config: QuotaConfig, kinds: Sequence[QuestionType], accepted: Iterable[Accepted]) -> dict[Cell, int]:
     """Cell -> pairs still missing, for all cells of the target."""
-    got = Counter(_cell(a, config) for a in accepted)
+    got = Counter(_cell(a, config) for a in accepted if not a.sought)
     return {cell: max(0, wanted - got[cell]) for cell, wanted in targets(config, kinds).items()}
 
 
@@ -318,7 +330,7 @@ def _repeated(pairs: Sequence[QAPair], taxonomies: Taxonomies) -> frozenset[str]
 def rejection_codes(run: RunRecords) -> dict[str, Counter[str]]:
     """Question type -> rejection code -> count, of generate and filter."""
     codes: dict[str, Counter[str]] = defaultdict(Counter)
-    for stage in ("generate", "filter"):
+    for stage in ("answer", "generate", "filter"):
         for rejection in run.rejections(stage):
             if rejection.question_type:
                 codes[rejection.question_type][rejection.code] += 1
@@ -333,9 +345,11 @@ def within_target(run: RunRecords, ctx: StageContext, left: frozenset[str]) -> t
     reached = progress(run, ctx.taxonomies)
     added = left - {a.id for a in reached.accepted}  # by plugins; a target does not count them
     reached = replace(reached, accepted=tuple(a for a in reached.accepted if a.id in left))
-    kept = select(quota, kinds, reached.accepted)
+    asked = frozenset(sought(ctx.config.generate, reached.accepted))
+    quota = rest_of(ctx.config.generate, reached)
+    kept = asked | select(quota, kinds, (a for a in reached.accepted if not a.sought))
     short = shortfall(quota, kinds, reached, rejection_codes(run))
-    lines = [f"Target: {quota.total} rows; {len(kept)} were reached."]
+    lines = [f"Target: {ctx.config.generate.quota.total} rows; {len(kept)} were reached."]
     lines += [f"Shortfall in {s.cell}: {s.got} of {s.wanted}, {s.reason}." for s in short]
     return kept | added, tuple(lines)
 

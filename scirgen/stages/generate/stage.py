@@ -5,6 +5,7 @@ Strategies write; this module decides what is requested, finds the evidence and 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar, cast
 
@@ -12,6 +13,7 @@ from scirgen.core.config import Config, GenerateConfig
 from scirgen.core.errors import ConfigError, ReplyInvalidError, ReplyTruncatedError
 from scirgen.core.fingerprint import content_id, digest
 from scirgen.core.plugincode import plugin_code
+from scirgen.core.printed import as_printed
 from scirgen.core.records import Aspect, Dataset, Document, Failure, Paper, QAPair, Record, Rejection, Span
 from scirgen.core.registry import returned_list
 from scirgen.core.taxonomy import QuestionType
@@ -75,7 +77,7 @@ class GenerateStage(Stage):
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
         """One item for each group of types; one for all types if there is no paper; in later rounds, only for cells of
         quotas that are not full."""
-        if ctx.config.generate.off:
+        if ctx.config.generate.off or not ctx.config.generate.mix.get("known_item"):
             return
         own = own_papers(scope)
         aspects = tuple(a for a in scope.outputs("verify", Aspect) if a.paper_id in own)
@@ -85,17 +87,19 @@ class GenerateStage(Stage):
         more = {**paper_parameters(scope, aspects), **_mix(kinds, ctx)}
         if scope.round:
             yield from self._later(scope, inputs, paper_parameters(scope, aspects), ctx)
+        elif asked := known_items(ctx, len({a.paper_id for a in aspects})):
+            parameters = _chosen(kinds, asked, more)
+            yield WorkItem(f"{scope.dataset.id}|{ADAPTIVE}", inputs, parameters, self._salt(kinds, ctx))
         elif scope.outputs("verify", Aspect):
             several = self.strategy(ctx).writes_together
             together = config.types_per_call if several else 1
             counts = _counts(config, bool(aspects), several)
             for group in in_groups(kinds, together):
                 name = group[0].id if len(group) == 1 else f"{group[0].id}..{group[-1].id}"
-                parameters: dict[str, object] = {"types": [k.id for k in group], **counts, **more}
+                parameters = {"types": [k.id for k in group], **counts, **more}
                 yield WorkItem(f"{scope.dataset.id}|{name}", inputs, parameters, self._salt(group, ctx))
         else:
-            count = min(config.types_without_paper, len(kinds))
-            parameters = {"types": [k.id for k in kinds], "count": count, "adaptive": True, **more}
+            parameters = _chosen(kinds, known_items(ctx, 0) or config.types_without_paper, more)
             yield WorkItem(f"{scope.dataset.id}|{ADAPTIVE}", inputs, parameters, self._salt(kinds, ctx))
 
     def _salt(self, kinds: Sequence[QuestionType], ctx: StageContext) -> str:
@@ -178,6 +182,20 @@ def _first(asked: Asked, ctx: StageContext) -> bool:
     return not asked.round and asked.types[0] == wanted_types(ctx)[0].id
 
 
+def _chosen(kinds: Sequence[QuestionType], count: int, more: Mapping[str, object]) -> dict[str, object]:
+    """The parameters of one item that chooses among all types."""
+    return {"types": [k.id for k in kinds], "count": min(count, len(kinds)), "adaptive": True, **more}
+
+
+def known_items(ctx: StageContext, papers: int) -> int:
+    """The pairs about a dataset and its papers that match their share beside the questions of people who asked; 0 if
+    nobody asks."""
+    mix = ctx.config.generate.mix
+    if not mix.get("seeking") or ctx.pack != "standard":
+        return 0
+    return math.ceil(ctx.config.ask.questions_per_subject * (1 + papers) * mix["known_item"] / mix["seeking"])
+
+
 def _counts(config: GenerateConfig, papers: bool, several: bool) -> dict[str, object]:
     """Count the pairs of a type that an item requests. Where each has a sentence, that decides what it is about."""
     if several:
@@ -197,7 +215,8 @@ def paper_parameters(scope: Scope, aspects: Sequence[Aspect]) -> dict[str, objec
     wanted = {a.paper_id for a in aspects}
     documents = scope.outputs("parse", Document) if wanted else ()
     titles = {d.paper_id: " ".join(d.title.split()) for d in documents if d.paper_id in wanted and d.title.strip()}
-    records = {p.id: p for p in scope.outputs("collect", Paper) if p.id in wanted}
+    known = {d.paper_id: d for d in documents}
+    records = {p.id: as_printed(p, known.get(p.id)) for p in scope.outputs("collect", Paper) if p.id in wanted}
     starts = {d.paper_id: _start(d, records.get(d.paper_id)) for d in documents if d.paper_id in wanted}
     users = {p: [[d.id, d.title] for d in scope.users(p)] for p in sorted(wanted) if len(scope.users(p)) > 1}
     found: dict[str, object] = {"titles": dict(sorted(titles.items()))} if titles else {}

@@ -60,12 +60,15 @@ class Pair:
         """Tells whether the user or the record itself names this paper as the dataset's."""
         return bool(STATED & set(self.found_by))
 
+    def label_at(self, offset: int) -> SectionLabel | None:
+        """The heading run that contains an offset."""
+        at = bisect_right(self._starts, offset) - 1
+        return self.labels[at] if at >= 0 and offset < self.labels[at].end else None
+
     def section(self, offset: int) -> SectionClass:
         """The class of the heading run that contains an offset."""
-        at = bisect_right(self._starts, offset) - 1
-        if at >= 0 and offset < self.labels[at].end:
-            return self.labels[at].label
-        return SectionClass.NONE
+        run = self.label_at(offset)
+        return SectionClass.NONE if run is None else run.label
 
     @cached_property
     def references(self) -> list[Reference]:
@@ -88,9 +91,22 @@ class Pair:
         """The text in lower case (character by character, so that offsets are the same), for identifiers and titles."""
         return Verbatim(lowered(self.document.text))
 
+    @cached_property
+    def _reference_starts(self) -> list[int]:
+        return [entry.start for entry in self.references]
+
+    @cached_property
+    def _sentence_starts(self) -> list[int]:
+        return [start for start, _ in self.sentences]
+
+    def reference_at(self, offset: int) -> Reference | None:
+        """The entry of the list of references that contains an offset."""
+        at = bisect_right(self._reference_starts, offset) - 1
+        return self.references[at] if at >= 0 and offset < self.references[at].end else None
+
     def sentence_at(self, start: int, end: int) -> tuple[int, int]:
         """The sentence that contains a place, or the place itself outside of sentences."""
-        at = bisect_right([s for s, _ in self.sentences], start) - 1
+        at = bisect_right(self._sentence_starts, start) - 1
         if at >= 0 and start < self.sentences[at][1]:
             return self.sentences[at]
         return start, end

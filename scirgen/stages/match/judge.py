@@ -5,6 +5,7 @@ sentences that it cites must share more with the dataset than a place name.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from scirgen.core.records import Criteria, SectionClass
+from scirgen.core.runtime import stop_here
 from scirgen.core.text.bm25 import BM25
 from scirgen.core.text.untrusted import talks_to_machine
 from scirgen.core.text.words import DATA_WORDS, telling_words
@@ -76,8 +78,8 @@ class ModelStrategy:
 
     async def judge(self, pair: Pair, ctx: StageContext) -> Judgement:
         """Ask the model; the guards may overrule it."""
-        named = find_mentions(pair)
-        nearest = nearest_sentences(pair, _MOST_SHOWN)
+        named = await asyncio.to_thread(find_mentions, pair)
+        nearest = await asyncio.to_thread(nearest_sentences, pair, _MOST_SHOWN)
         return await ask_model(pair, [*named.uses(), *named.entries], nearest, ctx)
 
 
@@ -96,12 +98,12 @@ class AutoStrategy:
         """Apply the rules, then ask the model where they leave it open."""
         if bears_title(pair):
             return Judgement(True, "The paper's own title is that of the dataset.", _beginning(pair))
-        named = find_mentions(pair)
+        named = await asyncio.to_thread(find_mentions, pair)
         by_rule = judge_mentions(pair, named)
         asks = ctx.chat_session is not None and ctx.chat.pack != "small"
         if by_rule.used and (not asks or any(_is_certain(pair, p) for p in named.uses())):
             return by_rule
-        nearest = nearest_sentences(pair, _MOST_SHOWN)
+        nearest = await asyncio.to_thread(nearest_sentences, pair, _MOST_SHOWN)
         if not asks:
             return _as_stated(nearest) if pair.stated else by_rule
         told = [*named.named, *named.cited, *named.entries, *_marked(pair)]
@@ -141,7 +143,7 @@ def _as_stated(nearest: Sequence[Sentence]) -> Judgement:
 
 async def ask_model(pair: Pair, named: Sequence[Place], nearest: Sequence[Sentence], ctx: StageContext) -> Judgement:
     """Ask the model about the sentences that name the dataset and the nearest ones; the guards may overrule it."""
-    shown = _shown(pair, named, [s.place for s in nearest], _MOST_SHOWN)
+    shown = await asyncio.to_thread(_shown, pair, named, [s.place for s in nearest], _MOST_SHOWN)
     if not shown:
         none = Judgement(False, "The paper has no sentence about such data.", code="not_named")
         return _as_stated(nearest) if pair.stated else none
@@ -230,11 +232,11 @@ def _data_places(pair: Pair, similar: Sequence[Place]) -> list[Place]:
     """Sentences of data sections and availability statements that say which data were used; those most similar to the
     metadata first."""
     rank = {(p.start, p.end): n for n, p in enumerate(similar)}
-    runs = [x for x in pair.labels if _DATA_HEADING.search(x.heading)]
+    runs = {x.start for x in pair.labels if _DATA_HEADING.search(x.heading)}
     found = [
         Place(start, end, pair.section(start), "data section")
         for start, end in pair.sentences
-        if (any(x.start <= start < x.end for x in runs) and USE_CUES.search(pair.document.text[start:end]))
+        if ((run := pair.label_at(start)) and run.start in runs and USE_CUES.search(pair.document.text[start:end]))
         or _AVAILABLE.search(pair.document.text[start:end])
     ]
     return sorted(found, key=lambda p: (rank.get((p.start, p.end), len(rank)), p.start))
@@ -267,18 +269,28 @@ def nearest_sentences(pair: Pair, limit: int) -> list[Sentence]:
     places = [
         Place(s, e, pair.section(s), "similar words")
         for s, e in pair.sentences
-        if pair.section(s) is not SectionClass.RELATED_WORK and e - s >= 30 and not talks_to_machine(text[s:e])
+        if pair.section(s) is not SectionClass.RELATED_WORK and e - s >= 30 and not _orders(text[s:e])
     ]
     query = sorted(telling_words(f"{pair.dataset.title} {' '.join(pair.dataset.keywords)} {pair.dataset.description}"))
     query = [w for w in query if w not in names.places]
     if not places or not query:
         return []
-    words = [sorted(telling_words(text[p.start : p.end])) for p in places]
+    words = [_telling(text[p.start : p.end]) for p in places]
     return [
         Sentence(places[i], score, names.subject & set(words[i]), _says_data(text[places[i].start : places[i].end]))
         for i, score in BM25(words).ranked(query)[:limit]
         if score > 0  # it shares a word
     ]
+
+
+def _telling(sentence: str) -> list[str]:
+    stop_here()
+    return sorted(telling_words(sentence))
+
+
+def _orders(sentence: str) -> bool:
+    stop_here()
+    return talks_to_machine(sentence)
 
 
 def _says_data(sentence: str) -> bool:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from scirgen.core.records import SectionClass
+from scirgen.core.runtime import stop_here
 from scirgen.core.text.words import DATA_WORDS, telling_words
 from scirgen.stages.base import StageContext
 from scirgen.stages.match.base import Judgement, Pair, Place, lowered
@@ -28,6 +31,8 @@ USE_CUES = re.compile(
 _WINDOW = 250
 _MOST_PLACES = 8
 _PROGRAMME_COVERAGE = 0.6
+_MOST_CITED = 20
+"""Number of references to one dataset whose citations are looked for; each is a search through the text."""
 
 
 @dataclass(frozen=True)
@@ -52,21 +57,28 @@ class Findings:
 
 def find_mentions(pair: Pair) -> Findings:
     """All places where the paper names the dataset or cites it, by identifier, title or a name that the context
-    confirms."""
+    confirms.
+
+    It takes time linear in the text; a paper of megabytes may name a dataset at every word.
+
+    Raises:
+        RunStoppingError: the run ends.
+    """
     names = DatasetNames(pair.dataset)
     hits = sorted({*_identifier_hits(pair, names), *_name_hits(pair, names)}, key=lambda h: h.offset)
-    by_entry = {e: h.what for e in pair.references for h in hits if e.start <= h.offset < e.end}
+    entry_of = {h: pair.reference_at(h.offset) for h in hits}
+    by_entry = {e: h.what for h, e in entry_of.items() if e is not None}
     for entry in pair.references:
+        stop_here()
         if entry.doi and entry.doi.lower() in names.identifiers:
             by_entry[entry] = "identifier"
         elif entry not in by_entry and _same_title(entry, names):
             by_entry[entry] = "title"
-    body = [h for h in hits if not any(e.start <= h.offset < e.end for e in pair.references)]
-    named = [_place(pair, h.offset, h.end, h.what) for h in body]
+    named = [_place(pair, h.offset, h.end, h.what) for h, e in entry_of.items() if e is None]
     ranges = body_ranges(pair.document, pair.references)
     cited = [
         _place(pair, o, o + 1, f"citation of reference {e.number}, which has its {what}")
-        for e, what in by_entry.items()
+        for e, what in islice(by_entry.items(), _MOST_CITED)
         for o in citing_offsets(pair.document, ranges, e)
     ]
     entries = [Place(e.start, e.end, SectionClass.NONE, what, in_references=True) for e, what in by_entry.items()]
@@ -84,7 +96,7 @@ class MentionStrategy:
     needs = ()
 
     async def judge(self, pair: Pair, ctx: StageContext) -> Judgement:
-        return judge_mentions(pair, find_mentions(pair))
+        return judge_mentions(pair, await asyncio.to_thread(find_mentions, pair))
 
 
 def judge_mentions(pair: Pair, findings: Findings) -> Judgement:
@@ -129,6 +141,7 @@ def _identifier_hits(pair: Pair, names: DatasetNames) -> Iterator[_Hit]:
     for quote, what in wanted:
         at = 0
         while (found := pair.folded.find(quote, at)) is not None:
+            stop_here()
             start, at = found
             # 10.1/abc is not 10.1/abc.2
             if what == "title" or not re.match(r"[-._/][^\W_]", text[at : at + 2]):
@@ -153,9 +166,9 @@ def _name_hits(pair: Pair, names: DatasetNames) -> Iterator[_Hit]:
 
 def _around(pair: Pair, hit: _Hit) -> str:
     """The reference, or the words around a name."""
-    for entry in pair.references:
-        if entry.start <= hit.offset < entry.end:
-            return entry.text
+    stop_here()
+    if entry := pair.reference_at(hit.offset):
+        return entry.text
     return pair.document.text[max(0, hit.offset - _WINDOW) : hit.end + _WINDOW]
 
 
@@ -185,6 +198,7 @@ def letters(text: str) -> str:
 
 
 def _place(pair: Pair, offset: int, end: int, what: str) -> Place:
+    stop_here()
     start, stop = pair.sentence_at(offset, end)
     return Place(start, stop, pair.section(offset), what)
 

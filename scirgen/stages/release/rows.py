@@ -30,6 +30,7 @@ def paper_rows(content: ReleaseContent) -> Iterator[PaperRow]:
             title=paper.title,
             doi=paper.doi,
             url=paper.url,
+            authors=paper.authors,
             year=paper.year,
             licence=paper.licence,
             dataset_ids=tuple(sorted(users.get(paper.id, ()))),
@@ -73,6 +74,7 @@ def corpus_rows(content: ReleaseContent, *, with_paper: bool) -> Iterator[Corpus
             url=dataset.url,
             licence=dataset.licence,
             language=dataset.language,
+            authors=dataset.authors,
             papers=content.uses.get(dataset.id, ()),
             year=dataset.year,
             same_as=content.same_as.get(dataset.id),
@@ -150,6 +152,7 @@ def release_row(
                 bbox=span.bbox or (),
                 places=tuple(index.places(span.document_id, span.start, span.end)),
                 section=span.section.value if span.section else None,
+                role=span.role,
                 licence=licence,
             )
         )
@@ -168,11 +171,16 @@ def release_row(
             "strategy": pair.strategy,
             "group": group,
             "evidence": tuple(evidence) if pair.answer else (),
-            "passages": tuple(dict.fromkeys(place.passage for e in evidence for place in e.places)),
+            "passages": tuple(
+                dict.fromkeys(place.passage for e in evidence if e.role == "answer" for place in e.places)
+            ),
             "scores": tuple(
                 ScoreRow(name=s.name, value=s.value, threshold=s.threshold, passed=s.passed) for s in pair.scores
             ),
             "unsure": pair.unsure,
+            "asked": pair.asked,
+            "form": pair.form,
+            "need": pair.need,
             "model": model,
             "prompt": prompt,
         }

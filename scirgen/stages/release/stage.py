@@ -17,6 +17,7 @@ from scirgen.core.fingerprint import digest, file_sha256
 from scirgen.core.plugincode import plugin_code, provided_code
 from scirgen.core.records import Rejection, ReleaseFile
 from scirgen.core.registry import Registry, load_registry
+from scirgen.core.safety.files import named_files
 from scirgen.llm.encoders.embedder import embedder_of
 from scirgen.release_files.release import Release, ReleaseInfo
 from scirgen.release_files.reviews import read_reviews, reviews_fingerprint
@@ -34,7 +35,7 @@ class ReleaseStage(Stage):
     """Writes ``RUN/release`` from the run's current results; the runner's fingerprint covers all of them."""
 
     name: ClassVar[str] = "release"
-    version: ClassVar[int] = 6
+    version: ClassVar[int] = 7
 
     def uses(self, config: Config) -> Uses:
         """The release's settings, and scirgen's version, which the card names."""
@@ -50,7 +51,7 @@ class ReleaseStage(Stage):
                 version("scirgen"),
                 config.domain,
                 digest(config.generate.quota),
-                fingerprint(_benchmarks(config)),
+                fingerprint(config.release.decontaminate),
                 _embedder_identity(config.release.duplicates_model, registry),
                 *([reviews_fingerprint(_labels(config))] if config.release.labels else []),
             ),
@@ -147,11 +148,11 @@ def _resolver(settings: ReleaseConfig, registry: Registry) -> Resolve:
 
 
 def _labels(config: Config) -> list[Path]:
-    return [Path(f).expanduser() for f in config.release.labels]
+    return [named_files(f, "release.labels")[0] for f in config.release.labels]
 
 
 def _benchmarks(config: Config) -> list[Path]:
-    return [Path(f).expanduser() for f in config.release.decontaminate]
+    return [named_files(f, "release.decontaminate")[0] for f in config.release.decontaminate]
 
 
 def _decontamination_note(settings: ReleaseConfig, files: Sequence[Path]) -> str:

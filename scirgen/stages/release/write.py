@@ -20,6 +20,7 @@ from scirgen.core.registry import Registry, returned
 from scirgen.core.runtime import stop_here
 from scirgen.core.safety.files import exchange, sync_folder, sync_tree
 from scirgen.core.taxonomy import LanguageWording
+from scirgen.release_files.publishing import FILE, lines_of, write_lines
 from scirgen.release_files.release import SPLITS, FileRow, Release, ReleaseInfo, SplitCount, row_model
 from scirgen.repeats.neardup import resolve as resolve_by_words
 from scirgen.stages.release import rows as to_rows
@@ -98,6 +99,7 @@ def write_release(content: ReleaseContent, folder: Path, settings: ReleaseSettin
             info = Release(making).info
             _write_info(making, info.model_copy(update={"notes": (*info.notes, *map(EMPTY.format, sorted(empty)))}))
         write_croissant(Release(making), counts)
+        counts[FILE] = _write_publishing(making)
         write_card(Release(making), sorted(writers))
         _list_files(making, counts)
         _swap(making, folder)
@@ -203,7 +205,7 @@ def _split_rule(content: ReleaseContent, ratios: Sequence[float]) -> str:
     if content.splits is not None:
         return "as published"
     shares = "/".join(f"{r:g}" for r in ratios)
-    return f"connected components over datasets, papers and near-duplicate questions; {shares} by rows"
+    return f"connected components over datasets, papers, texts and near-duplicate questions; {shares} by rows"
 
 
 def _write_passages(content: ReleaseContent, folder: Path, counts: dict[str, int]) -> tuple[PassageIndex, Counter[str]]:
@@ -293,6 +295,11 @@ def _write_lines(path: Path, records: Iterable[BaseModel]) -> int:
             stop_here()
             write_rows(out, [record])
     return number
+
+
+def _write_publishing(folder: Path) -> int:
+    with (folder / FILE).open("w", encoding="utf-8", newline="") as out:
+        return write_lines(out, (line for line in lines_of(Release(folder)) if line.kind != "passage"))
 
 
 def _write_info(folder: Path, info: ReleaseInfo) -> None:

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from scirgen.commands.estimate import estimate
 from scirgen.commands.estimate.estimate import CALLS, KNOWN, Figure, Share, _of_history, _summed
+from scirgen.commands.estimate.trial import Call, Trial, rough_tokens, tried
 from scirgen.core.config import Config, load_config
 from scirgen.core.errors import ConfigError
 from scirgen.core.records import Dataset
+from scirgen.core.registry import load_registry
+from scirgen.core.resources import resolve_config
+from scirgen.pipeline.intake import open_input
+from scirgen.pipeline.plan import PLAN
 from scirgen.pipeline.store import Store
 from scirgen.stages.base import StageResult
-from scirgen.testing.models import rough_tokens
+from tests.support.small_runs import write_records
 
 PRICES: dict[str, object] = {"models.generator": "openai:m@http://h/v1", "models.prices": {"m": [1.0, 2.0]}}
 
@@ -68,6 +75,47 @@ def test_an_earlier_run_gives_its_usage_per_dataset_and_its_speed(tmp_path: Path
 def test_an_earlier_run_without_token_counts_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="counted no tokens"):
         _of_history(earlier_run(tmp_path, {}), Config(), 20, [])
+
+
+async def test_the_start_counts_once_and_each_further_dataset_as_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def tried(*given: object) -> Trial:
+        calls = [Call("tag", "generator", 100, 10)] * 6
+        return Trial(PLAN, calls, Counter(), datasets=3, first_s=30.0, each_s=0.02)
+
+    monkeypatch.setattr(estimate, "tried", tried)
+    flags: dict[str, object] = {**PRICES, "input": str(write_records(tmp_path / "r.jsonl", 101))}
+    loaded, domain = resolve_config(flags=flags)
+    found = await estimate.estimate_run(tmp_path / "run", loaded.config, domain)
+    assert found.calls.typical == pytest.approx(2 * 101) and found.sampled == 3
+    assert found.own_minutes is not None
+    assert found.own_minutes * 60 == pytest.approx(30 + 100 * 0.02 + 202 / 400, abs=5)
+
+
+async def test_a_trial_takes_the_time_of_the_first_dataset_apart(tmp_path: Path) -> None:
+    flags: dict[str, object] = {**PRICES, "filter.faithfulness": [], "generate.types_without_paper": 1}
+    loaded, domain = resolve_config(flags={**flags, "input": str(write_records(tmp_path / "r.jsonl", 3))})
+    registry = load_registry()
+    source = open_input(loaded.config, registry, domain, tmp_path)
+    drawn, total, notes = await estimate._drawn(source, loaded.config, 3)
+    counts = []
+    for sample, of in ((drawn, total), (drawn[:1], total), (drawn[:1], 1)):
+        trial = await tried(loaded.config, registry, domain, source, sample, of, notes)
+        assert trial.first_s > 0 and (trial.each_s > 0) == (of > 1)
+        counts.append((trial.datasets, len(trial.calls)))
+    assert counts == [(3, 3 * counts[2][1]), (2, 2 * counts[2][1]), (1, counts[2][1])]
+
+
+async def test_a_run_in_the_folder_of_the_same_model_is_the_history(tmp_path: Path) -> None:
+    usage = {"generator": {"calls": 10, "prompt_tokens": 1000, "completion_tokens": 60}}
+    folder = earlier_run(tmp_path / "run", usage)
+    flags: dict[str, object] = {**PRICES, "input": str(write_records(tmp_path / "r.jsonl", 4))}
+    loaded, domain = resolve_config(flags=flags)
+    found = await estimate.estimate_run(folder, loaded.config, domain)
+    assert found.sampled == 0 and found.calls.typical == 20
+    assert not estimate._is_history(folder, load_config(flags={"models.generator": "openai:other@http://h/v1"}).config)
+    assert not estimate._is_history(tmp_path, loaded.config)
 
 
 def test_scripts_without_spaces_have_more_tokens_a_character() -> None:

@@ -17,10 +17,10 @@ def names(steps: tuple[Step, ...]) -> list[str]:
 
 
 def test_phases_end_at_the_barrier_and_leave_out_intake_and_release() -> None:
-    first, second = phases(PLAN)
-    assert names(first) == ["parse", "section", "match"] and second[-1].stage == "tag"
-    assert [PLAN[0].stage, *names(first), *names(second), PLAN[-1].stage] == names(PLAN)
-    assert names(repeated(PLAN, "quota")) == ["generate", "filter", "tag"]
+    first, second, third = phases(PLAN)
+    assert names(first) == ["parse", "section", "match"] and second[-1].stage == "ask" and third[-1].stage == "tag"
+    assert [PLAN[0].stage, *names(first), *names(second), *names(third), PLAN[-1].stage] == names(PLAN)
+    assert names(repeated(PLAN, "quota")) == ["search", "answer", "generate", "filter", "tag"]
 
 
 def test_added_steps_follow_the_step_they_name_in_any_order() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from scirgen.core.errors import ModelAccessError, ReplyInvalidError, StoreError
+from scirgen.core.records import Rejection
 from scirgen.pipeline.views.view import open_view
 from tests.support.counting_runs import World
 
@@ -82,6 +83,23 @@ def test_what_was_made_from_a_partial_result_is_made_again_when_it_is_whole(worl
     world.partial.clear()
     assert world.run().status == "success"
     assert set(world.calls) == {"generate d2", "filter d2", "tag d2", "release release"}
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "again"),
+    [
+        ("damaged", "the parser crashed on it (status -2). The file crashes the parser; fetch it again.", True),
+        ("killed", "the process that parses it was killed", True),
+        ("damaged", "the file is empty", False),
+    ],
+)
+def test_paper_whose_parser_died_is_tried_again(world: World, code: str, reason: str, again: bool) -> None:
+    world.rejections["parse 10.1/x"] = Rejection.of("parse", code, reason, ("Paper", "10.1/x"))
+    assert world.run().status == "success"
+    world.rejections.clear()
+    assert world.run().status == "success"
+    assert world.calls["parse 10.1/x"] == again
+    assert not world.run().failed_items and not world.calls
 
 
 def test_unexpected_exception_is_recorded_and_the_others_go_on(world: World) -> None:

@@ -15,7 +15,8 @@ import pytest
 from scirgen.commands.doctor import diagnose, repair
 from scirgen.core.errors import StoreError
 from scirgen.core.records import Dataset, Failure, Rejection
-from scirgen.pipeline.store import Store
+from scirgen.pipeline.record_codec import pack, unpacked
+from scirgen.pipeline.store import RUN, Store
 from scirgen.pipeline.views.view import StoreView, open_view
 from scirgen.stages.base import StageResult
 
@@ -33,6 +34,13 @@ def store(tmp_path: Path) -> Iterator[Store]:
     opened = Store(tmp_path / "run.db")
     yield opened
     opened.close()
+
+
+def test_records_are_unpacked_one_at_a_time() -> None:
+    records = unpacked(pack([dataset(1), dataset(2)])[:-1])
+    assert next(records) == dataset(1)
+    with pytest.raises(StoreError, match="damaged"):
+        next(records)
 
 
 def test_put_then_get_gives_the_same_records(store: Store) -> None:
@@ -79,6 +87,16 @@ def test_funnel_counts_shared_results_once_and_the_rest_as_to_do(store: Store) -
     funnel = StoreView(store).funnel()
     assert funnel["parse"]["done"] == 1 and funnel["parse"]["rejected:no_text"] == 1
     assert funnel["filter"]["todo"] == 1
+
+
+def test_page_of_papers_is_read_again_where_a_parser_crashed(store: Store) -> None:
+    for cursor, reason in (("@start", "a.pdf: the parser crashed on it (status -2)"), ("100", "b.pdf: it is empty")):
+        rejected = StageResult(rejections=(Rejection.of("collect", "damaged", reason, ("Paper", "a.pdf")),))
+        store.use(RUN, "collect", f"page:{cursor}", store.put("collect", f"page:{cursor}", "f", rejected, 0.1).id)
+        store.put_page(cursor, "f", None, "[]")
+    store.forget_crashes()
+    assert store.page("@start") is None and store.page("100") is not None
+    assert store.get("collect", "page:@start", "f") is None and store.member(RUN, "collect", "page:100") is not None
 
 
 def test_second_writer_is_refused_with_the_holders_pid(tmp_path: Path, store: Store) -> None:

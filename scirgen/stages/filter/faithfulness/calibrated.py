@@ -23,6 +23,7 @@ from scirgen.core.config import Config
 from scirgen.core.errors import ConfigError
 from scirgen.core.fingerprint import digest
 from scirgen.core.records import QAPair, Score
+from scirgen.core.safety.files import named_files
 from scirgen.llm.base import ModelIdentity
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Faithfulness, Material, Need
@@ -84,7 +85,7 @@ def coefficients_for(config: Config, identity: ModelIdentity) -> Coefficients | 
         ConfigError: the configured file cannot be read, or was fitted for another scorer.
     """
     if config.filter.coefficients:
-        made = read_coefficients(Path(config.filter.coefficients).expanduser())
+        made = read_coefficients(named_files(config.filter.coefficients, "filter.coefficients")[0])
         if not made.fits(identity):
             raise ConfigError(
                 f"filter.coefficients: {config.filter.coefficients} was fitted for {made.scorer}, and the scorer is "

@@ -59,6 +59,7 @@ class SameFactGate(Gate):
         "thing of the evidence may be exchanged; or, 0.2 more, the share of a pair's words that another pair tells "
         "along with more)."
     )
+    known_items: ClassVar[bool] = True
     order: ClassVar[int] = 101
     after_scores: ClassVar[bool] = True
     version: ClassVar[int] = 4

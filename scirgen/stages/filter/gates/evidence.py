@@ -55,6 +55,7 @@ class NotVerbatimGate(PairGate):
     explanation: ClassVar[str] = (
         "There is no evidence, or it differs from the text at its position in the document or metadata."
     )
+    known_items: ClassVar[bool] = True
     order: ClassVar[int] = 15
     needs: ClassVar[tuple[str, ...]] = ("evidence", "sources")
 

@@ -148,6 +148,7 @@ class LengthGate(PairGate):
 
     code: ClassVar[str] = "length"
     explanation: ClassVar[str] = "The question has fewer words than the threshold or more than the maximum (60)."
+    known_items: ClassVar[bool] = True
     order: ClassVar[int] = 30
     version: ClassVar[int] = 2
     default_threshold: ClassVar[float | None] = 4
@@ -206,6 +207,7 @@ class AnswerInQuestionGate(PairGate):
         "The question holds its answer: each content word of a phrase is in it. A question that names options "
         "may hold them."
     )
+    known_items: ClassVar[bool] = True
     order: ClassVar[int] = 45
     needs: ClassVar[tuple[str, ...]] = ("type", "answer")
 
@@ -232,6 +234,7 @@ class TypeAnswerGate(PairGate):
     explanation: ClassVar[str] = (
         "The answer does not have the form of its type: yes/no, a number in a suitable unit, an option, words."
     )
+    known_items: ClassVar[bool] = True
     order: ClassVar[int] = 60
     version: ClassVar[int] = 2
     needs: ClassVar[tuple[str, ...]] = ("type", "answer")

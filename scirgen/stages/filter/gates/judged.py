@@ -22,6 +22,7 @@ class PoorQuestionGate(PairGate):
         "asks two things, runs in a circle, or has many right answers; off without the judge."
     )
     on_by_default: ClassVar[bool] = False
+    known_items: ClassVar[bool] = True
     order: ClassVar[int] = 90
     after_scores: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = ("scores",)

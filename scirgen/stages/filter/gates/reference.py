@@ -56,6 +56,7 @@ class MetadataEchoGate(PairGate):
         "The question asks for the title, authors or identifier, or the answer repeats the title (threshold: share "
         "of the title's content words in the answer, and of the answer's in the title)."
     )
+    known_items: ClassVar[bool] = True
     order: ClassVar[int] = 80
     version: ClassVar[int] = 4
     default_threshold: ClassVar[float | None] = 0.8

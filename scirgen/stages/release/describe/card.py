@@ -11,6 +11,7 @@ import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from scirgen.release_files.judged import label_note
+from scirgen.release_files.publishing import Publishing, lines_of
 from scirgen.release_files.release import SPLITS, Release, ReleaseInfo, row_model
 from scirgen.stages.release.defects import Defects, known_limits
 from scirgen.stages.release.describe.features import TABLES, features
@@ -50,6 +51,7 @@ def write_card(release: Release, formats: Sequence[str]) -> None:
         limits=limits,
         made=list(method.sentences(info)),
         citations=cited(info),
+        publishing=Publishing(lines_of(release)),
         types=sorted(rows_per_type.items()),
         levels=sorted(rows_per_level.items()),
     )

@@ -151,7 +151,10 @@ def _span(row: ReleaseRow, context: str) -> dict[str, object] | None:
     )
     length = len(row.answer)
     if start < 0:
-        start, length = next(((at, len(e.text)) for e in row.evidence if (at := context.find(e.text)) >= 0), (-1, 0))
+        start, length = next(
+            ((at, len(e.text)) for e in row.evidence if e.role == "answer" and (at := context.find(e.text)) >= 0),
+            (-1, 0),
+        )
     if start < 0:
         return None
     return {

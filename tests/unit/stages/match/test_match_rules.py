@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from dataclasses import replace
 
 import pytest
 
+from scirgen.core.errors import RunStoppingError
 from scirgen.core.records import Dataset, SectionClass
+from scirgen.core.runtime import allow_waits, end_waits
+from scirgen.stages.match import mention
 from scirgen.stages.match.base import Judgement, Pair
 from scirgen.stages.match.names import DatasetNames
 from scirgen.stages.match.stage import strategy
@@ -191,3 +196,37 @@ async def test_doi_that_the_parser_read_in_a_reference_links_it() -> None:
     document = document.model_copy(update={"blocks": (*document.blocks[:-1], entry)})
     ctx, _ = make_context(stage="match")
     assert (await strategy("mention", ctx).judge(Pair(RAIN, document, labels, ("folder",)), ctx)).used
+
+
+NAMED_EVERYWHERE = {
+    "identifier": ["Data are at 10.11888/Atmos.tpdc.272763 for all. " * 100] * 300,
+    "title": [f"{RAIN.title} is used. " * 100] * 100,
+}
+
+
+@pytest.mark.parametrize("what", NAMED_EVERYWHERE)
+async def test_paper_that_names_the_dataset_everywhere_is_judged_soon_and_beside_other_work(what: str) -> None:
+    ticks, judging = 0, asyncio.ensure_future(judge("mention", RAIN, ("Data", METHOD, NAMED_EVERYWHERE[what])))
+    began = time.monotonic()
+    while not judging.done():
+        await asyncio.sleep(0.01)
+        ticks += 1
+    assert (await judging).used and ticks > 5
+    assert time.monotonic() - began < 25, "quadratic: a minute or more"
+
+
+async def test_judging_a_paper_ends_with_the_run() -> None:
+    end_waits()
+    try:
+        with pytest.raises(RunStoppingError):
+            await judge("mention", RAIN, ("Data", METHOD, NAMED_EVERYWHERE["identifier"]))
+    finally:
+        allow_waits()
+
+
+async def test_citations_are_looked_for_of_some_references_to_a_dataset_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[int] = []
+    monkeypatch.setattr(mention, "citing_offsets", lambda d, r, e: searched.append(e.number) or [])
+    references = tuple(f"{n}. Data of rain. doi:10.11888/Atmos.tpdc.272763" for n in range(1, 200))
+    said = await judge("mention", RAIN, ("Data", METHOD, ["We used it."]), references=references)
+    assert said.used and len(searched) == mention._MOST_CITED

@@ -1,0 +1,50 @@
+"""Words that somebody who has not read a text could not know: its numbers, the names it coins, its turns of phrase."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+RUN = 4
+"""Words in a row that a question may not share with the text it is about."""
+
+_NUMBER = re.compile(r"\d")
+_WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
+_NAME = re.compile(r"[^\W_]*(?:[a-z][A-Z]|[A-Za-z]\d|\d[A-Za-z])[^\s,;:()]*|[A-Z]{2,}[-_/]?[A-Z\d]*[^\s,;:()]*")
+_BEFORE = re.compile(r"^\s*([^\W_][\w.+-]*)\s*(?::|\s[–—-]\s|\()")
+_STUDY = re.compile(r"\bet al\b", re.I)
+
+
+def coined(titles: Iterable[str]) -> frozenset[str]:
+    """The names that titles coin: words with inner capitals or digits, and a single word before a colon or bracket."""
+    found: set[str] = set()
+    for title in titles:
+        found |= {name.strip(".").casefold() for name in _NAME.findall(title) if not name.isdigit()}
+        if before := _BEFORE.match(title):
+            found.add(before.group(1).casefold())
+    return frozenset(found)
+
+
+def borrowed(question: str, shown: str, names: frozenset[str], common: frozenset[str] = frozenset()) -> str:
+    """Say what a question has from the text; "" if nothing.
+
+    Args:
+        question: what somebody asks.
+        shown: the text that the writer of the question saw.
+        names: names that the text coins (`coined`).
+        common: names that other documents use too, so that people of the field know them.
+    """
+    if number := _NUMBER.search(question):
+        return f"it has a number: {question[max(0, number.start() - 10) : number.end() + 10]!r}"
+    if _STUDY.search(question):
+        return "it names a study by its authors"
+    words = [w.casefold() for w in _WORD.findall(question)]
+    known = {w.strip(".,?;:()\"'").casefold() for w in question.split()} | set(words)
+    if taken := sorted((names - common) & known):
+        return f"it has a name that the text coins: {taken[0]!r}"
+    said = [w.casefold() for w in _WORD.findall(shown)]
+    runs = {tuple(said[i : i + RUN]) for i in range(len(said) - RUN + 1)}
+    for i in range(len(words) - RUN + 1):
+        if tuple(words[i : i + RUN]) in runs:
+            return f"it has the text's words: {' '.join(words[i : i + RUN])!r}"
+    return ""

@@ -1,0 +1,156 @@
+"""The corpus of a run on disk: passages and records as JSON Lines, and a BM25 index over each that is mapped into
+memory, so that several processes share it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from scirgen.core.corpus.cut import Passage
+from scirgen.core.text.analysis import terms
+
+Unit = Literal["passages", "datasets"]
+
+_ABOUT = "corpus.json"
+_FUSION = 60
+"""The constant of reciprocal rank fusion (Cormack et al. 2009)."""
+FORMAT = 2
+"""Raised when the cut or the index changes."""
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A passage that a search found. ``ranks`` has its rank (from 1) in the list of each query, 0 where it is not."""
+
+    passage: Passage
+    ranks: tuple[int, ...]
+
+    @property
+    def score(self) -> float:
+        """Its score by reciprocal rank fusion."""
+        return sum(1 / (_FUSION + rank) for rank in self.ranks if rank)
+
+
+class Corpus:
+    """Passages of papers and records of datasets, ready to be searched. One folder of a run holds it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._opened: dict[Unit, _Shelf] = {}
+
+    @classmethod
+    def build(
+        cls, folder: Path, digest: str, language: str, passages: Iterable[Passage], records: Iterable[Passage]
+    ) -> Corpus:
+        """Write the corpus unless the folder has it already.
+
+        Args:
+            folder: where it lies; what is there is replaced as a whole.
+            digest: names what it is made from.
+            language: the language that terms are cut by.
+            passages: the passages of papers and records.
+            records: each record as one passage.
+        """
+        about = {"digest": digest, "language": language, "format": FORMAT}
+        if not _same(folder, about):
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            made = Path(tempfile.mkdtemp(prefix=".corpus-", dir=folder.parent))
+            try:
+                units: tuple[tuple[Unit, Iterable[Passage]], ...] = (("passages", passages), ("datasets", records))
+                for unit, given in units:
+                    _write(made / unit, given, language)
+                (made / _ABOUT).write_text(json.dumps(about), encoding="utf-8")
+                shutil.rmtree(folder, ignore_errors=True)
+                made.replace(folder)
+            except BaseException:
+                shutil.rmtree(made, ignore_errors=True)
+                raise
+        return cls(folder)
+
+    def search(self, unit: Unit, queries: Sequence[str], language: str, depth: int) -> list[Hit]:
+        """The first ``depth`` of each query, merged by reciprocal rank fusion; ties by id."""
+        shelf = self._shelf(unit)
+        ranks: dict[int, list[int]] = {}
+        for at, query in enumerate(queries):
+            for rank, row in enumerate(shelf.first(terms(query, language), depth), 1):
+                ranks.setdefault(row, [0] * len(queries))[at] = rank
+        hits = [Hit(shelf.passage(row), tuple(found)) for row, found in ranks.items()]
+        return sorted(hits, key=lambda hit: (-hit.score, hit.passage.id))
+
+    def of(self, unit: Unit, document_id: str) -> Iterator[Passage]:
+        """The passages of a document or the record of a dataset, in order."""
+        shelf = self._shelf(unit)
+        return (shelf.passage(row) for row in shelf.rows.get(document_id, ()))
+
+    def size(self, unit: Unit) -> int:
+        """Number of passages or records."""
+        return len(self._shelf(unit).offsets)
+
+    def _shelf(self, unit: Unit) -> _Shelf:
+        if unit not in self._opened:
+            self._opened[unit] = _Shelf(self.folder / unit)
+        return self._opened[unit]
+
+
+class _Shelf:
+    """The passages of one unit: a file of lines, their offsets, and the index."""
+
+    def __init__(self, folder: Path) -> None:
+        import bm25s
+
+        about = json.loads((folder / "rows.json").read_text(encoding="utf-8"))
+        self.offsets: list[int] = about["offsets"]
+        self.rows: dict[str, list[int]] = about["documents"]
+        self._file = (folder / "passages.jsonl").open("rb")
+        self._index: Any = bm25s.BM25.load(str(folder / "bm25"), mmap=True) if about["indexed"] else None
+
+    def passage(self, row: int) -> Passage:
+        self._file.seek(self.offsets[row])
+        return Passage.model_validate_json(self._file.readline())
+
+    def first(self, query: Sequence[str], depth: int) -> list[int]:
+        """The rows with the highest scores above 0, best first; equal scores in the order of rows."""
+        import numpy as np
+
+        known = [word for word in query if self._index is not None and word in self._index.vocab_dict]
+        if not known:
+            return []
+        scores = np.asarray(self._index.get_scores(known))
+        least = np.partition(scores, -depth)[-depth] if len(scores) > depth else 0.0
+        rows = np.flatnonzero((scores >= least) & (scores > 0))
+        return [int(row) for row in rows[np.lexsort((rows, -scores[rows]))][:depth]]
+
+
+def _same(folder: Path, about: dict[str, object]) -> bool:
+    try:
+        return bool(json.loads((folder / _ABOUT).read_text(encoding="utf-8")) == about)
+    except (OSError, ValueError):
+        return False
+
+
+def _write(folder: Path, passages: Iterable[Passage], language: str) -> None:
+    import bm25s
+
+    folder.mkdir()
+    offsets: list[int] = []
+    documents: dict[str, list[int]] = {}
+    vocabulary: dict[str, int] = {}
+    ids: list[list[int]] = []
+    with (folder / "passages.jsonl").open("wb") as file:
+        for row, passage in enumerate(passages):
+            offsets.append(file.tell())
+            file.write(passage.model_dump_json(exclude_defaults=True).encode("utf-8", "replace") + b"\n")
+            documents.setdefault(passage.document_id, []).append(row)
+            found = terms(f"{passage.title} {passage.heading} {passage.text}", language)
+            ids.append([vocabulary.setdefault(word, len(vocabulary)) for word in found])
+    if vocabulary:
+        index = bm25s.BM25()
+        index.index(bm25s.tokenization.Tokenized(ids=ids, vocab=vocabulary), show_progress=False)
+        index.save(str(folder / "bm25"), show_progress=False)
+    about = {"offsets": offsets, "documents": documents, "indexed": bool(vocabulary)}
+    (folder / "rows.json").write_text(json.dumps(about), encoding="utf-8")

@@ -1,0 +1,41 @@
+"""Words of a text as search counts them: stems by Snowball without stop words, and pairs of characters in scripts that
+write no spaces."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+from typing import Any
+
+_TOKEN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0e7f]+|[^\W_]+(?:['’][^\W_]+)?")
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0e7f]")
+_SNOWBALL = {
+    "ar": "arabic", "da": "danish", "de": "german", "en": "english", "es": "spanish", "fi": "finnish", "fr": "french",
+    "hu": "hungarian", "it": "italian", "nl": "dutch", "no": "norwegian", "pt": "portuguese", "ro": "romanian",
+    "ru": "russian", "sv": "swedish", "tr": "turkish",
+}  # fmt: skip
+"""Language code -> name of its stemmer, and of its list of stop words in bm25s."""
+
+
+def terms(text: str, language: str) -> list[str]:
+    """The terms of a text in order. A language without a stemmer keeps its words whole."""
+    stem, stop = _tools(language.split("-")[0].lower())
+    found: list[str] = []
+    for token in _TOKEN.findall(unicodedata.normalize("NFKC", text).casefold()):
+        if _UNSPACED.match(token):
+            found += [token[i : i + 2] for i in range(len(token) - 1)] or [token]
+        elif token not in stop:
+            found.append(token)
+    return [str(word) for word in stem.stemWords(found)] if stem else found
+
+
+@lru_cache(maxsize=8)
+def _tools(language: str) -> tuple[Any, frozenset[str]]:
+    import Stemmer
+    from bm25s import stopwords
+
+    name = _SNOWBALL.get(language, "")
+    listed = "EN" if language == "en" else name.upper()
+    stop = frozenset(getattr(stopwords, f"STOPWORDS_{listed}", ()))
+    return (Stemmer.Stemmer(name) if name in Stemmer.algorithms() else None), stop

@@ -1,0 +1,1 @@
+"""Questions of people who know the subject and have not read the text."""

@@ -1,0 +1,89 @@
+"""Step search: the passages that may answer a question, by BM25 over question and rewordings, in all that was read.
+
+It runs where the run's store is. The corpus lies in the run's folder (``corpus/``), for use of one's own too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from typing import ClassVar
+
+from scirgen.core.config import Config
+from scirgen.core.corpus import Corpus, Passage, passages_of, record_passage
+from scirgen.core.corpus.stored import FORMAT
+from scirgen.core.errors import ConfigError
+from scirgen.core.questions import Pool, Pooled, Question
+from scirgen.core.records import Document
+from scirgen.stages.base import RunView, Scope, Stage, StageContext, StageResult, Uses, WorkItem
+
+_RECORDS = 2.5
+"""Records taken from a search, as a multiple of passages: they are short, and several serve a need."""
+
+
+class SearchStage(Stage):
+    """One item is a question."""
+
+    name: ClassVar[str] = "search"
+    reads_run: ClassVar[bool] = True
+    on_driver: ClassVar[bool] = True
+
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+        self._view: RunView | None = None
+        self._digest = ""
+        self._corpus: Corpus | None = None
+
+    def uses(self, config: Config) -> Uses:
+        """The depth and the language; the corpus is a parameter of each item."""
+        return Uses(config=("search", "language") if config.generate.mix.get("seeking") else ())
+
+    def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
+        """The questions of this round: those that were asked, and those that an answerer narrowed."""
+        asked = (*scope.outputs("ask", Question), *scope.outputs("answer", Question))
+        questions = sorted((q for q in asked if q.round == scope.round), key=lambda q: q.id)
+        for question in questions:
+            yield WorkItem(f"{scope.dataset.id}|{question.id}", (question,), {"corpus": self._read(ctx)})
+
+    async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
+        question = item.one(Question)
+        async with self._lock:
+            if self._corpus is None:
+                self._corpus = await asyncio.to_thread(self._build, ctx)
+        corpus = self._corpus
+        depth = ctx.config.search.depth
+        queries = (question.text, *question.rewordings)
+        if question.wants == "data":
+            hits = corpus.search("datasets", queries, ctx.config.language, int(depth * _RECORDS))
+            own = list(corpus.of("datasets", question.dataset_id))
+        else:
+            hits = corpus.search("passages", queries, ctx.config.language, depth)
+            own = []
+        found = {hit.passage.id: Pooled(passage=hit.passage, ranks=hit.ranks) for hit in hits}
+        # What the question was asked about is read, whether a search finds it or not.
+        found |= {p.id: Pooled(passage=p) for p in own if p.id not in found}
+        return StageResult((Pool(id=question.id, dataset_id=question.dataset_id, entries=tuple(found.values())),))
+
+    def _read(self, ctx: StageContext) -> str:
+        """Digest of what the run has read."""
+        if ctx.run is None:
+            raise ConfigError("step search needs a run", hint="Run: scirgen generate.")
+        if self._view is not ctx.run:
+            self._view, self._corpus = ctx.run, None
+            self._digest = ctx.run.content("collect", "parse")
+        return self._digest
+
+    def _build(self, ctx: StageContext) -> Corpus:
+        assert self._view is not None
+        digest = f"{FORMAT}-{self._read(ctx)}"
+        records = (record_passage(d) for d in self._view.datasets())
+        return Corpus.build(ctx.folder / "corpus", digest, ctx.config.language, _passages(self._view), records)
+
+
+def _passages(run: RunView) -> Iterator[Passage]:
+    """The passages of papers that use a dataset, and the records."""
+    used = {paper for papers in run.uses().values() for paper in papers}
+    for document in run.records("parse", Document):
+        if document.paper_id in used:
+            yield from passages_of(document)
+    yield from (record_passage(d) for d in run.datasets())

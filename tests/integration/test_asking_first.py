@@ -1,0 +1,72 @@
+"""Questions first, through the whole command: asked, searched, answered, filtered, released."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from scirgen.core.questions import Pool, Question
+from scirgen.core.records import QAPair
+from scirgen.pipeline.views.view import open_view
+from scirgen.release_files.release import Release
+from scirgen.testing.server import FakeServer
+from tests.support.small_runs import answered, release_bytes, run_small, write_records
+
+MIX = {"generate__mix": {"seeking": 0.7, "known_item": 0.3}, "ask__questions_per_subject": 3}
+
+
+def kept(out: Path, kind: type, stage: str) -> dict[str, object]:
+    with open_view(out) as view:
+        return {r.id: r for r in view.records(stage, kind)}
+
+
+async def test_a_run_asks_searches_and_answers_and_says_so(tmp_path: Path) -> None:
+    records = write_records(tmp_path / "records.jsonl", 12)
+    async with FakeServer() as server:
+        run = await run_small(server, records, tmp_path / "run", **MIX)
+        first = release_bytes(tmp_path / "run")
+        calls = answered(server)
+        again = await run_small(server, records, tmp_path / "run", **MIX)
+        assert (again.outcome.status, answered(server)) == ("success", calls)  # type: ignore[union-attr]
+        await run_small(server, records, tmp_path / "other", **MIX)
+    assert release_bytes(tmp_path / "other") == first
+    asked = run.asked()
+    answered_ones = kept(tmp_path / "run", QAPair, "answer")
+    assert asked["asked"] == len(kept(tmp_path / "run", Question, "ask")) > 0
+    assert asked["answered"] == len(answered_ones) > 0
+    rows = list(Release(tmp_path / "run" / "release").rows())
+    sought = [r for r in rows if r.asked != "known_item"]
+    assert sought and len(sought) < len(rows)
+    for row in sought:
+        assert row.need and set(row.dataset_ids or (row.dataset_id,)) <= {f"d{n:05}" for n in range(12)}
+        assert all(e.role in ("answer", "context") for e in row.evidence) and row.passages
+    # The corpus is there for use of one's own.
+    lines = (tmp_path / "run" / "corpus" / "datasets" / "passages.jsonl").read_text("utf-8").splitlines()
+    assert {json.loads(line)["document_id"] for line in lines} == {f"d{n:05}" for n in range(12)}
+
+
+async def test_a_new_record_redoes_only_the_answers_whose_pool_changed(tmp_path: Path) -> None:
+    records = write_records(tmp_path / "records.jsonl", 8)
+    settings = {**MIX, "search__depth": 1}
+    async with FakeServer() as server:
+        await run_small(server, records, tmp_path / "run", **settings)
+        before = kept(tmp_path / "run", Pool, "search")
+        calls = answered(server)
+        new = {"id": "new", "title": "Bird song of cities", "description": "Songs of finches were recorded at dawn."}
+        records.write_text(records.read_text("utf-8") + "\n" + json.dumps(new), "utf-8")
+        await run_small(server, records, tmp_path / "run", **settings)
+        fresh = answered(server) - calls
+    after = kept(tmp_path / "run", Pool, "search")
+    changed = {id for id in before if before[id] != after[id]}
+    assert len(changed) < len(before) < len(after)
+    # Calls: those about the new record, and one for each changed pool.
+    about_new = {id for id, pool in after.items() if id not in before}
+    assert 0 < sum(fresh.values()) <= 8 + 3 * (len(changed) + len(about_new))
+
+
+async def test_a_target_takes_its_share_of_rows_that_somebody_asked(tmp_path: Path) -> None:
+    records = write_records(tmp_path / "records.jsonl", 12)
+    async with FakeServer() as server:
+        run = await run_small(server, records, tmp_path / "run", **MIX, generate__quota={"total": 10})
+    rows = list(Release(run.folder / "release").rows())
+    assert len(rows) <= 10 and 0 < sum(r.asked != "known_item" for r in rows) <= 7

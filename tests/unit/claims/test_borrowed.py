@@ -1,0 +1,43 @@
+"""Somebody who has not read a text cannot have its numbers, coined names, authors or turns of phrase."""
+
+from __future__ import annotations
+
+import pytest
+
+from scirgen.claims.borrowed import borrowed, coined
+
+SHOWN = "TPHiPr: precipitation over the Third Pole. It merges gauges with a regional model at 3 km."
+NAMES = coined([SHOWN])
+
+
+@pytest.mark.parametrize(
+    ("question", "why"),
+    [
+        ("Which rain data have 3 km cells?", "number"),
+        ("Is TPHiPr good for river models?", "coins"),
+        ("What did Mori et al. find on lake ice?", "authors"),
+        ("Who needs precipitation over the third pole today?", "words"),
+        ("Where can I get rainfall grids for high mountains in Asia?", ""),
+        ("How well do NDVI series follow drought?", ""),
+    ],
+)
+def test_what_only_a_reader_knows_is_named(question: str, why: str) -> None:
+    found = borrowed(question, SHOWN, NAMES)
+    assert why in found if why else not found
+
+
+def test_a_name_that_other_documents_use_is_known_in_the_field() -> None:
+    assert not borrowed("Is TPHiPr good for river models?", SHOWN, NAMES, frozenset({"tphipr"}))
+
+
+@pytest.mark.parametrize(
+    ("title", "names"),
+    [
+        ("Omniglot: handwritten characters", {"omniglot"}),
+        ("CIFAR-10 images", {"cifar-10"}),
+        ("ImageNet (ILSVRC)", {"imagenet", "ilsvrc"}),
+        ("Daily snow depth at a station", set()),
+    ],
+)
+def test_names_that_titles_coin(title: str, names: set[str]) -> None:
+    assert coined([title]) == names

@@ -1,0 +1,113 @@
+"""Passages are whole sentences with stable ids, and a search finds them in the same order on every machine."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scirgen.core.corpus import Corpus, Passage, Sentence, passages_of, record_passage
+from scirgen.core.corpus.cut import PASSAGE_WORDS
+from scirgen.core.records import Block, BlockKind, Dataset, Document
+from scirgen.core.text.analysis import terms
+
+
+def document(*blocks: tuple[BlockKind, tuple[str, ...], str], id: str = "doc-1") -> Document:
+    made, text = [], ""
+    for kind, path, said in blocks:
+        made.append(Block(kind=kind, start=len(text), end=len(text) + len(said), heading_path=path))
+        text += said + "\n"
+    return Document(id=id, paper_id="p", text=text, blocks=tuple(made), title="Lake ice")
+
+
+SENTENCES = st.lists(st.integers(3, 60).map(lambda n: "The " + "ice " * n + "melts."), min_size=1, max_size=12)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["A", "B"]), SENTENCES), min_size=1, max_size=5))
+def test_passages_hold_each_sentence_once_and_cross_no_heading(parts: list[tuple[str, list[str]]]) -> None:
+    paper = document(*((BlockKind.PARAGRAPH, (head,), " ".join(said)) for head, said in parts))
+    made = list(passages_of(paper))
+    for passage in made:
+        assert paper.text[passage.start : passage.end] == passage.text
+        assert len(passage.text.split()) <= PASSAGE_WORDS or len(passage.sentences) == 1
+        heads = {b.heading_path for b in paper.blocks if b.start < passage.end and passage.start < b.end}
+        assert len(heads) == 1
+    found = [s for p in made for s in p.sentences]
+    assert all(a.end <= b.start for a, b in pairwise(found))
+    assert [paper.text[s.start : s.end] for s in found] == [s for _, said in parts for s in said]
+
+
+def test_references_are_no_passages_and_a_table_stands_alone() -> None:
+    paper = document(
+        (BlockKind.PARAGRAPH, ("A",), "Ice melts in spring."),
+        (BlockKind.TABLE, ("A",), "lake | days\nInari | 190"),
+        (BlockKind.PARAGRAPH, ("A",), "Lakes freeze in autumn."),
+        (BlockKind.REFERENCE, (), "Mori, A. (2019). Lakes. Ice 3, 1-9."),
+    )
+    assert [p.text for p in passages_of(paper)] == [
+        "Ice melts in spring.", "lake | days\nInari | 190", "Lakes freeze in autumn.",
+    ]  # fmt: skip
+
+
+def test_sentences_know_their_page() -> None:
+    paper = document((BlockKind.PARAGRAPH, ("A",), "Ice melts in spring."))
+    [block] = paper.blocks
+    paper = paper.model_copy(update={"blocks": (block.model_copy(update={"page": 4, "bbox": (1.0, 2.0, 3.0, 4.0)}),)})
+    [sentence] = next(passages_of(paper)).sentences
+    assert (sentence.page, sentence.bbox) == (4, (1.0, 2.0, 3.0, 4.0))
+
+
+def test_a_passage_keeps_its_id_when_text_behind_it_changes() -> None:
+    first = document((BlockKind.PARAGRAPH, ("A",), "Ice melts."), (BlockKind.PARAGRAPH, ("B",), "Snow falls."))
+    second = document((BlockKind.PARAGRAPH, ("A",), "Ice melts."), (BlockKind.PARAGRAPH, ("B",), "Rain falls."))
+    assert next(p.id for p in passages_of(first)) == next(p.id for p in passages_of(second))
+
+
+def built(folder: Path, digest: str = "1") -> Corpus:
+    texts = (
+        "Thickness of lake ice was measured.",
+        "Snow depth fell.",
+        "湖冰的厚度在冬天增加。",
+        "A espessura do gelo.",
+    )
+    passages = [
+        Passage(
+            id=f"psg-{n}", document_id=f"d{n}", start=0, end=len(t), text=t, sentences=(Sentence(start=0, end=len(t)),)
+        )
+        for n, t in enumerate(texts)
+    ]
+    records = [record_passage(Dataset(id=f"r{n}", title=t)) for n, t in enumerate(texts)]
+    return Corpus.build(folder / "corpus", digest, "en", iter(passages), iter(records))
+
+
+def test_a_search_finds_stems_and_scripts_without_spaces(tmp_path: Path) -> None:
+    corpus = built(tmp_path)
+    assert [h.passage.id for h in corpus.search("passages", ["how thick are lakes"], "en", 3)] == ["psg-0"]
+    assert [h.passage.id for h in corpus.search("passages", ["湖冰的厚度"], "en", 3)] == ["psg-2"]
+    assert corpus.search("passages", ["the of and"], "en", 3) == []
+
+
+def test_searches_are_merged_and_say_which_found_a_passage(tmp_path: Path) -> None:
+    hits = built(tmp_path).search("passages", ["snow depth", "lake ice", "depth of snow and ice"], "en", 2)
+    assert {h.passage.id: h.ranks for h in hits} == {"psg-1": (1, 0, 1), "psg-0": (0, 1, 2)}
+    assert [h.passage.id for h in hits] == ["psg-1", "psg-0"]
+
+
+def test_a_corpus_is_written_once_and_again_when_its_material_changes(tmp_path: Path) -> None:
+    first = built(tmp_path)
+    stamp = (first.folder / "corpus.json").stat().st_mtime_ns
+    assert (built(tmp_path).folder / "corpus.json").stat().st_mtime_ns == stamp
+    assert (built(tmp_path, "2").folder / "corpus.json").stat().st_mtime_ns > stamp
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["corpus"]
+
+
+def test_an_empty_corpus_finds_nothing(tmp_path: Path) -> None:
+    assert Corpus.build(tmp_path / "c", "1", "en", (), ()).search("datasets", ["ice"], "en", 5) == []
+
+
+def test_terms_are_stems_without_stop_words() -> None:
+    assert terms("The lakes are freezing", "en") == ["lake", "freez"]
+    assert terms("Los lagos están helados", "es")[-1] == terms("helado", "es")[0]
+    assert terms("湖冰", "zh") == ["湖冰"] and terms("xyzzy plugh", "xx") == ["xyzzy", "plugh"]

@@ -1,0 +1,139 @@
+"""An answer stands on sentences of passages that are gold; otherwise the question is narrowed, or not answered."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import pytest
+
+from scirgen.core.corpus import Passage, Sentence
+from scirgen.core.questions import Pool, Pooled, Question, Unanswered
+from scirgen.core.records import QAPair, Record
+from scirgen.stages.answer.stage import AnswerStage
+from scirgen.stages.base import StageResult, WorkItem
+from tests.support.questioning import make_context
+
+MIX = {"generate.mix": {"seeking": 1.0}}
+TEXTS = ("Ice was thin. It was measured at Inari.", "Snow insulates ice.", "Rain fell.")
+
+
+def passage(number: int, text: str) -> Passage:
+    cut = [(m.start(), m.end()) for m in re.finditer(r"[^.]+\.", text)]
+    return Passage(
+        id=f"psg-{number}", document_id=f"doc-{number}", start=100, end=100 + len(text), text=text,
+        sentences=tuple(Sentence(start=100 + a + (text[a] == " "), end=100 + b, page=3) for a, b in cut),
+    )  # fmt: skip
+
+
+PASSAGES = tuple(passage(n, t) for n, t in enumerate(TEXTS))
+
+
+def question(**more: object) -> Question:
+    told = {
+        "id": "q1", "dataset_id": "ds-1", "document_id": "doc-0", "wants": "answer", "need": "plan",
+        "text": "Why does thick snow keep lake ice thin?", "rewordings": ("effect of snow cover on ice growth",),
+    }  # fmt: skip
+    return Question.model_validate({**told, **more})
+
+
+async def run(reply: Mapping[str, object], grades: Mapping[str, int], **more: object) -> tuple[StageResult, str]:
+    """The result for a reply whose grades are by passage id and whose lines are texts."""
+    shown = ""
+
+    def rule(prompt, n):
+        nonlocal shown
+        shown = prompt.messages[-1][1]
+        lines = {text: int(number) for number, text in re.findall(r"^\[(\d+)\] (.*)$", shown, re.M)}
+        order = [next(p.id for p in PASSAGES if p.text.split(".")[0] in part) for part in shown.split("Passage ")[1:]]
+        given = {f"p{n}": grades[id] for n, id in enumerate(order, 1)}
+        base = {"verdict": "answered", "answer": "Snow insulates it.", "lacking": "", "narrower": "", "about": []}
+        cited = {k: [lines[t] for t in v] for k, v in reply.items() if k in ("lines", "about")}
+        return {"grades": given, "lines": [], **base, **reply, **cited}
+
+    ctx, _ = make_context(rule, stage="answer", key="ds-1|q1", **MIX)
+    pool = Pool(id="q1", dataset_id="ds-1", entries=tuple(Pooled(passage=p) for p in PASSAGES))
+    return await AnswerStage().process(WorkItem("ds-1|q1", (question(**more), pool)), ctx), shown
+
+
+def only(result: StageResult) -> Record:
+    [made] = result.outputs
+    return made
+
+
+GRADES = {"psg-0": 1, "psg-1": 2, "psg-2": 0}
+
+
+async def test_an_answer_has_the_places_of_its_sentences_their_roles_and_all_grades() -> None:
+    result, _ = await run({"lines": ["Snow insulates ice."], "about": ["It was measured at Inari."]}, GRADES)
+    pair = only(result)
+    assert isinstance(pair, QAPair) and (pair.asked, pair.need, pair.question_id) == ("seeking", "plan", "q1")
+    assert {s.page for s in pair.evidence} == {3}
+    told = [(s.document_id, s.start, s.text, s.role) for s in pair.evidence]
+    assert told == [
+        ("doc-1", 100, "Snow insulates ice.", "answer"), ("doc-0", 114, "It was measured at Inari.", "context"),
+    ]  # fmt: skip
+    assert {g.passage_id: g.grade for g in pair.grades} == GRADES
+    assert pair.hops == 1
+
+
+async def test_a_sentence_of_a_useless_passage_makes_it_useful() -> None:
+    result, _ = await run({"lines": ["Snow insulates ice.", "Rain fell."]}, GRADES)
+    pair = only(result)
+    assert isinstance(pair, QAPair) and {g.passage_id: g.grade for g in pair.grades}["psg-2"] == 1
+
+
+@pytest.mark.parametrize(
+    ("reply", "grades", "code"),
+    [
+        ({"lines": ["Rain fell."]}, GRADES, "no_gold"),
+        ({"lines": []}, GRADES, "no_evidence"),
+        ({"lines": ["Snow insulates ice."], "answer": " "}, GRADES, "empty"),
+    ],
+)
+async def test_an_answer_without_gold_is_refused(reply, grades, code) -> None:
+    result, _ = await run(reply, grades)
+    assert not result.outputs and [r.code for r in result.rejections] == [code]
+
+
+async def test_a_question_is_narrowed_once_and_in_its_own_words() -> None:
+    part = {"verdict": "part", "narrower": "Does snow keep ice thin?", "lacking": "how thick"}
+    narrowed = only((await run(part, GRADES))[0])
+    assert isinstance(narrowed, Question)
+    assert (narrowed.text, narrowed.asked, narrowed.round) == ("Does snow keep ice thin?", "narrowed", 1)
+    again = only((await run(part, GRADES, asked="narrowed"))[0])
+    assert isinstance(again, Unanswered) and again.lacking == "how thick"
+
+
+async def test_a_narrower_question_with_words_of_the_passages_is_not_taken() -> None:
+    part = {"verdict": "part", "narrower": "Does snow insulate lake ice at Inari?"}
+    assert isinstance(only((await run(part, GRADES))[0]), Unanswered)
+
+
+async def test_what_is_not_here_is_kept_with_the_nearest_passages() -> None:
+    left = only((await run({"verdict": "not_here", "lacking": "why"}, GRADES))[0])
+    assert isinstance(left, Unanswered) and [p.id for p in left.nearest] == ["psg-1", "psg-0"]
+
+
+async def test_passages_are_shown_without_their_order() -> None:
+    _, shown = await run({"lines": ["Snow insulates ice."]}, GRADES)
+    assert [shown.index(t.split(".")[0]) for t in TEXTS] != sorted(shown.index(t.split(".")[0]) for t in TEXTS)
+    assert "psg-" not in shown and "doc-" not in shown
+
+
+async def test_a_need_for_data_has_all_records_of_grade_2_as_gold() -> None:
+    shown: list[str] = []
+
+    def rule(prompt, n):
+        shown.append(prompt.id)
+        return {
+            "grades": {f"p{n}": 2 for n in (1, 2, 3)}, "verdict": "answered", "answer": "Three serve.",
+            "lines": [1], "about": [], "lacking": "", "narrower": "",
+        }  # fmt: skip
+
+    ctx, _ = make_context(rule, stage="answer", key="ds-1|q1", **MIX)
+    pool = Pool(id="q1", dataset_id="ds-1", entries=tuple(Pooled(passage=p) for p in PASSAGES))
+    item = WorkItem("ds-1|q1", (question(wants="data", form="keywords"), pool))
+    pair = only(await AnswerStage().process(item, ctx))
+    assert isinstance(pair, QAPair) and shown == ["answer/datasets"]
+    assert pair.gold == ("doc-0", "doc-1", "doc-2") and pair.dataset_id in pair.gold

@@ -1,0 +1,58 @@
+"""A writer who sees what a subject is writes what others would ask; what only a reader could know is refused."""
+
+from __future__ import annotations
+
+from scirgen.core.questions import Question
+from scirgen.core.records import Document
+from scirgen.stages.ask.stage import AskStage
+from scirgen.stages.base import WorkItem
+from tests.support.questioning import ASPECTS, DATASET, FakeScope, make_context
+
+MIX = {"generate.mix": {"seeking": 0.7, "known_item": 0.3}}
+PAPER = Document(
+    id="doc-1", paper_id="10.1/p", title="Rain in high mountains", text="", blocks=(),
+    abstract="Rivers of Asia depend on mountain rain. We found that gauges lose a fifth of it.",
+)  # fmt: skip
+
+
+def asked(question: str, form: str = "keywords", type: str = "none", need: str = "find_data") -> dict[str, object]:
+    return {"need": need, "form": form, "type": type, "question": question, "other_words": ["rainfall grids"]}
+
+
+def context(*questions: dict[str, object], **config: object):
+    return make_context(lambda prompt, n: {"questions": list(questions)}, stage="ask", key="ds-1", **MIX, **config)
+
+
+async def test_questions_come_with_need_form_and_rewordings() -> None:
+    ctx, _ = context(asked("rain maps mountains"), asked("Are there rain maps?", "question", "verification"))
+    made = (await AskStage().process(WorkItem("ds-1", (DATASET,), {"wants": "data"}), ctx)).outputs
+    told = [(q.text, q.form, q.question_type, q.rewordings) for q in made if isinstance(q, Question)]
+    assert told == [
+        ("rain maps mountains", "keywords", "", ("rainfall grids",)),
+        ("Are there rain maps?", "question", "verification", ("rainfall grids",)),
+    ]
+
+
+async def test_a_question_in_the_texts_own_words_is_refused_and_shown() -> None:
+    ctx, _ = context(asked("precipitation over the third pole"), asked("rain maps"), asked("rain maps"))
+    result = await AskStage().process(WorkItem("ds-1", (DATASET,), {"wants": "data"}), ctx)
+    assert [q.text for q in result.outputs if isinstance(q, Question)] == ["rain maps"]
+    assert [r.code for r in result.rejections] == ["borrowed", "repeated"]
+    assert "third pole" in result.rejections[0].record
+
+
+async def test_the_writer_sees_what_a_paper_is_about_and_not_what_it_found() -> None:
+    ctx, chat = context(asked("Why does mountain rain matter?", "question", "verification", "plan"))
+    aims = tuple(a for a in ASPECTS if a.category == "research_objective")
+    await AskStage().process(WorkItem("ds-1|10.1/p", (DATASET, PAPER, *aims), {"wants": "answer"}), ctx)
+    shown = chat.prompts[0].messages[-1][1]
+    assert "Rivers of Asia" in shown and "models of river discharge" in shown
+    assert "gauges lose" not in shown and "2,400" not in shown
+
+
+def test_nobody_asks_unless_the_mix_says_so_and_never_with_small_prompts() -> None:
+    scope = FakeScope({"verify": ASPECTS, "parse": (PAPER,)})
+    keys = [item.key for item in AskStage().items(scope, context()[0])]
+    assert keys == ["ds-1", "ds-1|10.1/p"]
+    assert not list(AskStage().items(scope, make_context(stage="ask")[0]))
+    assert not list(AskStage().items(scope, make_context(stage="ask", pack="small", **MIX)[0]))
