@@ -25,14 +25,14 @@ def coined(titles: Iterable[str]) -> frozenset[str]:
     return frozenset(found)
 
 
-def borrowed(question: str, shown: str, names: frozenset[str], common: frozenset[str] = frozenset()) -> str:
-    """Say what a question has from the text; "" if nothing.
+def borrowed(question: str, shown: str, names: frozenset[str], run: int = RUN) -> str:
+    """Return a sentence on what a question has from the text; "" if nothing.
 
     Args:
         question: what somebody asks.
         shown: the text that the writer of the question saw.
         names: names that the text coins (`coined`).
-        common: names that other documents use too, so that people of the field know them.
+        run: fewest words in a row that count as the text's own.
     """
     if number := _NUMBER.search(question):
         return f"it has a number: {question[max(0, number.start() - 10) : number.end() + 10]!r}"
@@ -40,11 +40,11 @@ def borrowed(question: str, shown: str, names: frozenset[str], common: frozenset
         return "it names a study by its authors"
     words = [w.casefold() for w in _WORD.findall(question)]
     known = {w.strip(".,?;:()\"'").casefold() for w in question.split()} | set(words)
-    if taken := sorted((names - common) & known):
+    if taken := sorted(names & known):
         return f"it has a name that the text coins: {taken[0]!r}"
     said = [w.casefold() for w in _WORD.findall(shown)]
-    runs = {tuple(said[i : i + RUN]) for i in range(len(said) - RUN + 1)}
-    for i in range(len(words) - RUN + 1):
-        if tuple(words[i : i + RUN]) in runs:
-            return f"it has the text's words: {' '.join(words[i : i + RUN])!r}"
+    runs = {tuple(said[i : i + run]) for i in range(len(said) - run + 1)}
+    for i in range(len(words) - run + 1):
+        if tuple(words[i : i + run]) in runs:
+            return f"it has the text's words: {' '.join(words[i : i + run])!r}"
     return ""

@@ -1,39 +1,53 @@
-"""Step answer: grades what was found for a question, then answers it with the sentences that carry the answer, narrows
-it once to what the passages say, or says that they do not answer it."""
+"""Step answer: grades what was found for the questions about one subject, then answers each with the sentences that
+carry the answer, narrows it once to what the passages say, or says that they do not answer it."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from itertools import groupby
+from typing import Annotated, Any, ClassVar, Final, Literal
 
-from pydantic import BaseModel, create_model
+from pydantic import BaseModel, Field, create_model
 
 from scirgen.core.config import Config
 from scirgen.core.corpus import Passage, Sentence
-from scirgen.core.fingerprint import content_id
+from scirgen.core.fingerprint import content_id, digest
 from scirgen.core.prompts import RenderedPrompt
 from scirgen.core.questions import Pool, Question, Unanswered
-from scirgen.core.records import Grade, QAPair, Record, Span
+from scirgen.core.records import Grade, QAPair, Record, Rejection, Span
 from scirgen.core.text.analysis import terms
 from scirgen.core.text.language import language_name
 from scirgen.core.text.passages import count_words
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
 
+TOGETHER: Final = 4
+"""Most questions that one call answers. They are about one subject, so their pools share passages, and a call with four
+costs little more than one with one."""
+
 _LEAST_SHOWN = 8
-_SHOWN_WORDS = {"answer": 2400, "data": 3200}
+"""Passages of each question's pool that a call shows whatever their length."""
+_SHOWN_WORDS = {"answer": 3000, "data": 3600}
 """Words of passages, or of records, that one call shows, if the model's window holds them."""
-_RECORD_WORDS = 160
+_RECORD_WORDS = 120
 _WORDS_PER_TOKEN = 0.6
 _WINDOW_SHARE = 0.6
 _DEFAULT_CONTEXT = 8192
 _NEAREST = 5
 
 
-class Answered(BaseModel):
-    """The parts of a reply that do not depend on the number of passages."""
+class Graded(BaseModel):
+    """The grade of one passage for one question."""
 
+    passage: int
+    grade: Literal[1, 2]
+
+
+class Answered(BaseModel):
+    """The reply to one question. A passage that ``grades`` omits does not help."""
+
+    grades: list[Graded]
     verdict: Literal["answered", "part", "not_here"]
     answer: str
     lines: list[int]
@@ -52,10 +66,23 @@ class _Line:
         return _text(self.passage, self.sentence)
 
 
+@dataclass(frozen=True)
+class _Shown:
+    """What one call shows: the passages in the order of the prompt, and their numbered lines."""
+
+    passages: tuple[Passage, ...]
+    lines: tuple[_Line, ...]
+
+    def cited(self, numbers: Sequence[int]) -> list[_Line]:
+        """Return the lines of these numbers, without those that do not exist."""
+        return [self.lines[n - 1] for n in dict.fromkeys(numbers) if 0 < n <= len(self.lines)]
+
+
 class AnswerStage(Stage):
-    """One item is a question with its pool."""
+    """One item is up to four questions about one subject with their pools."""
 
     name: ClassVar[str] = "answer"
+    version: ClassVar[int] = 2
 
     def uses(self, config: Config) -> Uses:
         """Both prompts and the model; nothing if nobody asks."""
@@ -64,62 +91,74 @@ class AnswerStage(Stage):
         return Uses(config=("language", "seed"), prompts=("answer/passages", "answer/datasets"), roles=("generator",))
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
-        """The questions of this round for which something was found."""
+        """The questions of this round for which something was found, by subject."""
         pools = {p.id: p for p in scope.outputs("search", Pool)}
         asked = (*scope.outputs("ask", Question), *scope.outputs("answer", Question))
-        for question in sorted((q for q in asked if q.round == scope.round), key=lambda q: q.id):
-            if question.id in pools:
-                yield WorkItem(f"{scope.dataset.id}|{question.id}", (question, pools[question.id]))
+        questions = [q for q in asked if q.round == scope.round and q.id in pools]
+        for _, group in groupby(sorted(questions, key=lambda q: (*_subject(q), q.id)), key=_subject):
+            several = list(group)
+            calls = -(-len(several) // TOGETHER)
+            for at in range(calls):
+                part = several[at * len(several) // calls : (at + 1) * len(several) // calls]
+                key = f"{scope.dataset.id}|{digest([q.id for q in part])[:16]}"
+                yield WorkItem(key, (*part, *(pools[q.id] for q in part)))
 
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
-        """One candidate, one narrowed question, or one `Unanswered`.
+        """One candidate, one narrowed question, or one `Unanswered` for each question.
 
         Raises:
             ModelError: the reply cannot be used; the next run asks again.
         """
-        question, pool = item.one(Question), item.one(Pool)
-        shown = _shown(question, pool, ctx)
-        if not shown:
-            return StageResult((_unanswered(question, (), "nothing was found"),))
-        order = list(shown)
+        questions, pools = item.of(Question), item.of(Pool)
+        found = _best(questions, pools, ctx)
+        if not found:
+            return StageResult(tuple(_unanswered(q, (), "nothing was found") for q in questions))
+        order = list(found)
         random.Random(ctx.seed("order")).shuffle(order)
-        lines = [_Line(p, s) for p in order for s in _sentences(p, question)]
-        prompt = _prompt(question, order, lines, ctx)
-        answer = await ctx.chat.ask(prompt, _reply(len(order)), seed=ctx.seed())
-        reply: Any = answer.value
-        grades = {p.id: int(getattr(reply.grades, f"p{n}")) for n, p in enumerate(order, 1)}
-        if reply.verdict == "answered":
-            return self._answered(question, order, lines, reply, grades, (prompt, answer.reply_key), ctx)
+        shown = _Shown(tuple(order), tuple(_Line(p, s) for p in order for s in _sentences(p, questions[0])))
+        prompt = _prompt(questions, shown, ctx)
+        reply = await ctx.chat.ask(prompt, _reply(len(questions), len(order)), seed=ctx.seed())
         outputs: list[Record] = []
+        rejections: list[Rejection] = []
+        for number, question in enumerate(questions, 1):
+            one: Answered = getattr(reply.value, f"q{number}")
+            made = self._settled(question, shown, one, (prompt, reply.reply_key), ctx)
+            (rejections if isinstance(made, Rejection) else outputs).append(made)  # type: ignore[arg-type]
+        return StageResult(tuple(outputs), tuple(rejections))
+
+    def _settled(
+        self, question: Question, shown: _Shown, reply: Answered, made: tuple[RenderedPrompt, str], ctx: StageContext
+    ) -> Record:
+        """The candidate, the narrowed question, what is not answered, or the rejection of an answer without gold."""
+        grades = dict.fromkeys((p.id for p in shown.passages), 0)
+        grades |= {shown.passages[g.passage - 1].id: g.grade for g in reply.grades}
+        if reply.verdict == "answered":
+            return self._answered(question, shown, reply, grades, made, ctx)
         narrowed = _narrowed(question, " ".join(reply.narrower.split()), ctx.config.language)
         if reply.verdict == "part" and narrowed is not None:
-            outputs.append(narrowed)
-        else:
-            nearest = sorted((p for p in shown if grades[p.id]), key=lambda p: -grades[p.id])
-            outputs.append(_unanswered(question, nearest[:_NEAREST], reply.lacking))
-        return StageResult(tuple(outputs))
+            return narrowed
+        nearest = sorted((p for p in shown.passages if grades[p.id]), key=lambda p: (-grades[p.id], p.id))
+        return _unanswered(question, nearest[:_NEAREST], reply.lacking)
 
     def _answered(
-        self, question: Question, order: Sequence[Passage], lines: Sequence[_Line], reply: Answered,
-        grades: dict[str, int], made: tuple[RenderedPrompt, str], ctx: StageContext,
-    ) -> StageResult:  # fmt: skip
+        self, question: Question, shown: _Shown, reply: Answered, grades: dict[str, int],
+        made: tuple[RenderedPrompt, str], ctx: StageContext,
+    ) -> Record:  # fmt: skip
         text = " ".join(reply.answer.split())
-        carrying = [lines[n - 1] for n in dict.fromkeys(reply.lines) if 0 < n <= len(lines)]
-        about = [lines[n - 1] for n in dict.fromkeys(reply.about) if 0 < n <= len(lines)]
+        carrying, about = shown.cited(reply.lines), shown.cited(reply.about)
         for line in carrying:  # a passage that carries a part of the answer is not without use
             grades[line.passage.id] = max(1, grades[line.passage.id])
-        gold = [p for p in order if grades[p.id] == 2]
+        gold = [p for p in shown.passages if grades[p.id] == 2]
         told = ("Question", question.id)
         if not text or not carrying:
             code, why = ("empty", "no answer") if not text else ("no_evidence", "the answer cites no sentence")
-            return StageResult(rejections=(self._refused(code, why, told, question, text, ctx),))
+            return self._refused(code, why, told, question, text, ctx)
         if not any(line.passage.id in {p.id for p in gold} for line in carrying):
-            why = "the answer cites no passage of grade 2"
-            return StageResult(rejections=(self._refused("no_gold", why, told, question, text, ctx),))
+            return self._refused("no_gold", "the answer cites no passage of grade 2", told, question, text, ctx)
         spans = [_span(line, "answer") for line in carrying]
         spans += [_span(line, "context") for line in about if line not in carrying]
         data = question.wants == "data"
-        pair = QAPair(
+        return QAPair(
             id=QAPair.make_id(question.dataset_id, question.question_type, question.text, text),
             dataset_id=gold[0].document_id if data and question.dataset_id not in _documents(gold)
             else question.dataset_id,
@@ -136,34 +175,50 @@ class AnswerStage(Stage):
             form=question.form,
             need=question.need,
             question_id=question.id,
-            grades=tuple(_grade(p, grades[p.id]) for p in sorted(order, key=lambda p: p.id)),
+            grades=tuple(_grade(p, grades[p.id]) for p in sorted(shown.passages, key=lambda p: p.id)),
             provenance=ctx.provenance(made[0], (made[1],)),
         )  # fmt: skip
-        return StageResult((pair,))
 
     def _refused(
         self, code: str, why: str, told: tuple[str, str], question: Question, text: str, ctx: StageContext
-    ) -> Any:
+    ) -> Rejection:
         return ctx.reject(
             code, why, told, dataset_id=question.dataset_id, question_type=question.question_type or None,
             record=f"{question.text}\n{text}",
         )  # fmt: skip
 
 
-def _shown(question: Question, pool: Pool, ctx: StageContext) -> tuple[Passage, ...]:
-    """The best of the pool that fit the window, at least eight; what the question was asked about among them."""
+def _subject(question: Question) -> tuple[str, str, str]:
+    """What questions of one call have in common."""
+    return question.wants, question.document_id, question.asked
+
+
+def _best(questions: Sequence[Question], pools: Sequence[Pool], ctx: StageContext) -> tuple[Passage, ...]:
+    """The best of all pools that fit the window: their first entries, then their second ones, and so on, at least eight
+    of each; the record that a need for data was asked about comes first."""
     window = ctx.chat.capabilities.context_tokens or _DEFAULT_CONTEXT
-    room = min(_SHOWN_WORDS[question.wants], int(window * _WINDOW_SHARE * _WORDS_PER_TOKEN))
-    own = [e.passage for e in pool.entries if question.wants == "data" and e.passage.document_id == question.dataset_id]
-    chosen: list[Passage] = []
+    wants = questions[0].wants
+    room = min(_SHOWN_WORDS[wants], int(window * _WINDOW_SHARE * _WORDS_PER_TOKEN))
+    chosen: dict[str, Passage] = {}
     used = 0
-    for passage in (*own, *(e.passage for e in pool.entries if e.passage not in own)):
-        count = min(count_words(passage.text), _RECORD_WORDS) if question.wants == "data" else count_words(passage.text)
-        if len(chosen) >= _LEAST_SHOWN and used + count > room:
+    for rank, passage in _in_turn(questions, pools):
+        if passage.id in chosen:
+            continue
+        count = min(count_words(passage.text), _RECORD_WORDS) if wants == "data" else count_words(passage.text)
+        if rank >= _LEAST_SHOWN and used + count > room:
             break
-        chosen.append(passage)
+        chosen[passage.id] = passage
         used += count
-    return tuple(chosen)
+    return tuple(chosen.values())
+
+
+def _in_turn(questions: Sequence[Question], pools: Sequence[Pool]) -> Iterator[tuple[int, Passage]]:
+    """The entries of the pools by rank, from 0."""
+    if questions[0].wants == "data":
+        own = questions[0].dataset_id
+        yield from ((0, e.passage) for pool in pools for e in pool.entries if e.passage.document_id == own)
+    for rank in range(max((len(pool.entries) for pool in pools), default=0)):
+        yield from ((rank, pool.entries[rank].passage) for pool in pools if rank < len(pool.entries))
 
 
 def _sentences(passage: Passage, question: Question) -> tuple[Sentence, ...]:
@@ -184,31 +239,29 @@ def _text(passage: Passage, sentence: Sentence) -> str:
     return passage.text[sentence.start - passage.start : sentence.end - passage.start]
 
 
-def _prompt(question: Question, order: Sequence[Passage], lines: Sequence[_Line], ctx: StageContext) -> RenderedPrompt:
-    passages = [
-        {
-            "number": number,
-            "title": passage.title,
-            "heading": passage.heading,
-            "lines": [f"[{n}] {' '.join(ln.text.split())}" for n, ln in enumerate(lines, 1) if ln.passage is passage],
-        }
-        for number, passage in enumerate(order, 1)
-    ]
-    return ctx.prompt("datasets" if question.wants == "data" else "passages").render(
-        question=question.text,
-        need=question.need.replace("_", " "),
-        passages=passages,
-        narrow=question.asked == "seeking",
+def _prompt(questions: Sequence[Question], shown: _Shown, ctx: StageContext) -> RenderedPrompt:
+    numbered: dict[str, list[str]] = {p.id: [] for p in shown.passages}
+    for n, line in enumerate(shown.lines, 1):
+        numbered[line.passage.id].append(f"[{n}] {' '.join(line.text.split())}")
+    return ctx.prompt("datasets" if questions[0].wants == "data" else "passages").render(
+        questions=[{"number": n, "text": q.text, "need": q.need.replace("_", " ")} for n, q in enumerate(questions, 1)],
+        passages=[
+            {"number": n, "title": p.title, "heading": p.heading, "lines": numbered[p.id]}
+            for n, p in enumerate(shown.passages, 1)
+        ],
+        narrow=questions[0].asked == "seeking",
         language=language_name(ctx.config.language),
     )
 
 
-def _reply(count: int) -> type[BaseModel]:
-    """`Answered` after one grade a passage, so that a reply that leaves one out is invalid."""
-    fields: dict[str, Any] = {f"p{n}": (Literal[0, 1, 2], ...) for n in range(1, count + 1)}
-    grades = create_model("Grades", **fields)
-    parts: dict[str, Any] = {name: (field.annotation, ...) for name, field in Answered.model_fields.items()}
-    return create_model("Answered", grades=(grades, ...), **parts)
+def _reply(questions: int, passages: int) -> type[BaseModel]:
+    """`Answered` once a question, so that a reply that leaves one out is invalid."""
+    number: Any = Annotated[int, Field(ge=1, le=passages)]
+    graded: Any = create_model("Graded", __base__=Graded, passage=(number, ...))
+    grades: Any = Annotated[list[graded], Field(max_length=passages)]
+    answered: Any = create_model("Answered", __base__=Answered, grades=(grades, ...))
+    fields: dict[str, Any] = {f"q{n}": (answered, ...) for n in range(1, questions + 1)}
+    return create_model("Replies", **fields)
 
 
 def _narrowed(question: Question, text: str, language: str) -> Question | None:

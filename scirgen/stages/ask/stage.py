@@ -1,12 +1,13 @@
 """Step ask: questions about the subject of a record or paper, by people who have not read it.
 
-The writer sees what the subject is, not what was found; code refuses what a person without the text could not write.
+Who asks about a record sees its title and description; who asks about a paper sees a sheet with its subject alone. Code
+refuses what a person without the text could not write.
 """
 
 from __future__ import annotations
 
+import asyncio
 import math
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, Literal
 
@@ -16,19 +17,14 @@ from scirgen.claims.borrowed import borrowed, coined
 from scirgen.core.config import Config
 from scirgen.core.fingerprint import content_id
 from scirgen.core.questions import Question, Wants
-from scirgen.core.records import Aspect, AspectCategory, Dataset, Document, Frozen, Rejection
+from scirgen.core.records import Aspect, BlockKind, Dataset, Document, Frozen, Rejection
 from scirgen.core.text.language import language_name
-from scirgen.core.text.sentences import sentence_spans
+from scirgen.core.text.passages import count_words
+from scirgen.stages.ask.subject import Subjects, most_subjects, sheet
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
 
 _SHOWN_WORDS = 250
-_AIMS = frozenset({AspectCategory.BACKGROUND, AspectCategory.OBJECTIVE})
-_FOUND = re.compile(
-    r"\b(?:found|finds?|show(?:s|ed|n)?|results?|suggest(?:s|ed)?|indicat\w+|conclu\w+|demonstrat\w+|reveal\w*|observed"
-    r"|achiev\w+|outperform\w*|significant\w*)\b|\d",
-    re.I,
-)
-"""A sentence of an abstract that tells a finding."""
+_HEADINGS = 25
 
 
 class Need(Frozen):
@@ -57,11 +53,10 @@ class Seekers(Frozen):
 
 
 class Asked(BaseModel):
-    """One need in a reply."""
+    """One question in a reply; with a ``type`` if the prompt names question types."""
 
     need: str
     form: str
-    type: str = "none"
     question: str
     other_words: list[str] = Field(min_length=1, max_length=2)
 
@@ -91,7 +86,7 @@ class AskStage(Stage):
             return Uses()
         return Uses(
             config=("ask", "language", "seed"),
-            prompts=("ask/needs",),
+            prompts=("ask/needs", "ask/subjects"),
             taxonomies=("graesser", "seekers"),
             roles=("generator",),
         )
@@ -106,8 +101,7 @@ class AskStage(Stage):
         for document in sorted(scope.outputs("parse", Document), key=lambda d: d.id):
             paper = document.paper_id
             if paper in used and scope.users(paper)[0].id == scope.dataset.id:
-                aims = tuple(a for a in aspects if a.paper_id == paper and a.category in _AIMS)
-                yield WorkItem(f"{scope.dataset.id}|{paper}", (scope.dataset, document, *aims), {"wants": "answer"})
+                yield WorkItem(f"{scope.dataset.id}|{paper}", (scope.dataset, document), {"wants": "answer"})
 
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
         """The questions that somebody without the text could have asked; a rejection for each other one.
@@ -115,16 +109,46 @@ class AskStage(Stage):
         Raises:
             ModelError: the reply cannot be used; the next run asks again.
         """
-        wants: Wants = "data" if item.parameters["wants"] == "data" else "answer"
-        dataset = item.one(Dataset)
-        document = next(iter(item.of(Document)), None)
-        shown = _paper_sheet(document, item.of(Aspect)) if document else _record_sheet(dataset)
-        # A title is the text's own words as well, even where the sheet does not show it.
+        dataset, document = item.one(Dataset), next(iter(item.of(Document)), None)
         titles = (document.title,) if document else (dataset.title,)
+        names = coined(titles)
+        if document is None:
+            return await self._asked(_record_sheet(dataset), dataset, None, names, ctx)
+        sheets = await self._sheets(document, names, ctx)
+        if not sheets:
+            why = "its subject cannot be told without its own words"
+            told = ("Document", document.id)
+            return StageResult(rejections=(ctx.reject("no_subject", why, told, dataset_id=dataset.id),))
+        results = await asyncio.gather(*(self._asked(shown, dataset, document, names, ctx) for shown in sheets))
+        outputs = {r.id: r for result in results for r in result.outputs if isinstance(r, Question)}
+        return StageResult(tuple(outputs.values()), tuple(r for result in results for r in result.rejections))
+
+    async def _sheets(self, document: Document, names: frozenset[str], ctx: StageContext) -> list[str]:
+        """The paper's subjects, each as the writer of questions sees it."""
+        text = _cut(document.abstract or document.text)
+        headings = [document.text[b.start : b.end] for b in document.blocks if b.kind is BlockKind.HEADING]
+        prompt = ctx.prompt("subjects").render(
+            title=document.title,
+            text=text,
+            headings=[" ".join(h.split()) for h in headings[:_HEADINGS]],
+            count=most_subjects(count_words(document.text)),
+            language=language_name(ctx.config.language),
+        )
+        reply = (await ctx.chat.ask(prompt, Subjects, seed=ctx.seed("subjects"))).value
+        known = f"{document.title}\n{document.abstract}"
+        made = (sheet(subject, known, names) for subject in reply.subjects)
+        return list(dict.fromkeys(s for s in made if s))
+
+    async def _asked(
+        self, shown: str, dataset: Dataset, document: Document | None, names: frozenset[str], ctx: StageContext
+    ) -> StageResult:
+        """The questions of one call, about one subject."""
+        wants: Wants = "answer" if document else "data"
         count = ctx.config.ask.questions_per_subject
         seekers = ctx.taxonomies.load("seekers", Seekers)
         forms = _shares(seekers.forms[wants], count)
-        kinds = ctx.taxonomies.question_types((), ctx.config.language)
+        # Needs for data have no type of Graesser's: most are plans and keywords.
+        kinds = ctx.taxonomies.question_types((), ctx.config.language) if document else ()
         prompt = ctx.prompt("needs").render(
             wants=wants,
             subject=shown,
@@ -137,13 +161,13 @@ class AskStage(Stage):
             language=language_name(ctx.config.language),
         )
         reply = _reply([n.id for n in seekers.needs[wants]], [f.id for f, _ in forms], [k.id for k in kinds], count)
-        answer = await ctx.chat.ask(prompt, reply, seed=ctx.seed())
+        answer = await ctx.chat.ask(prompt, reply, seed=ctx.seed(shown))
         questions: dict[str, Question] = {}
         rejections: list[Rejection] = []
-        names = coined(titles)
+        own = "" if document else shown  # a sheet is in wider words already
         for asked in answer.value.questions:
             made = _question(asked, dataset, document.id if document else dataset.id, wants)
-            why = borrowed(made.text, shown, names) or ("it was asked before" if made.id in questions else "")
+            why = borrowed(made.text, own, names) or ("it was asked before" if made.id in questions else "")
             if why:
                 code = "borrowed" if made.id not in questions else "repeated"
                 told = ("Question", made.id)
@@ -155,7 +179,7 @@ class AskStage(Stage):
 
 
 def _reply(needs: Sequence[str], forms: Sequence[str], kinds: Sequence[str], count: int) -> type[Needs]:
-    choices = {"need": tuple(needs), "form": tuple(forms), "type": (*kinds, "none")}
+    choices = {"need": tuple(needs), "form": tuple(forms)} | ({"type": (*kinds, "none")} if kinds else {})
     fields: dict[str, Any] = {name: (Literal[ids], ...) for name, ids in choices.items()}
     one: Any = create_model("Asked", __base__=Asked, **fields)
     several: dict[str, Any] = {"questions": (list[one], Field(min_length=1, max_length=count))}
@@ -164,7 +188,7 @@ def _reply(needs: Sequence[str], forms: Sequence[str], kinds: Sequence[str], cou
 
 def _question(asked: Asked, dataset: Dataset, document_id: str, wants: Wants) -> Question:
     text = " ".join(asked.question.split())
-    typed = asked.type if asked.form == "question" and asked.type != "none" else ""
+    typed = getattr(asked, "type", "none") if asked.form == "question" else "none"
     return Question(
         id=content_id("qst", dataset.id, document_id, text),
         dataset_id=dataset.id,
@@ -173,7 +197,7 @@ def _question(asked: Asked, dataset: Dataset, document_id: str, wants: Wants) ->
         text=text,
         need=asked.need,
         form=asked.form,
-        question_type=typed,
+        question_type="" if typed == "none" else typed,
         rewordings=tuple(" ".join(w.split()) for w in asked.other_words if w.strip()),
     )
 
@@ -190,14 +214,6 @@ def _shares(forms: Sequence[Form], count: int) -> list[tuple[Form, int]]:
 def _record_sheet(dataset: Dataset) -> str:
     lines = [dataset.title, dataset.description, "; ".join(dataset.keywords)]
     return _cut("\n".join(line for line in lines if line))
-
-
-def _paper_sheet(document: Document, aims: Sequence[Aspect]) -> str:
-    """The subject of a paper without what it found: title, aims, and the sentences of its abstract that tell none."""
-    said = [a.span.text for a in sorted(aims, key=lambda a: a.span.start)]
-    abstract = [document.abstract[a:b] for a, b in sentence_spans(document.abstract, document.language)]
-    lines = [document.title, *(s for s in dict.fromkeys((*abstract, *said)) if not _FOUND.search(s))]
-    return _cut("\n".join(" ".join(line.split()) for line in lines if line))
 
 
 def _cut(text: str) -> str:

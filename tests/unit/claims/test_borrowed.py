@@ -26,10 +26,6 @@ def test_what_only_a_reader_knows_is_named(question: str, why: str) -> None:
     assert why in found if why else not found
 
 
-def test_a_name_that_other_documents_use_is_known_in_the_field() -> None:
-    assert not borrowed("Is TPHiPr good for river models?", SHOWN, NAMES, frozenset({"tphipr"}))
-
-
 @pytest.mark.parametrize(
     ("title", "names"),
     [

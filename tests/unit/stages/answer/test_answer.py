@@ -10,9 +10,9 @@ import pytest
 from scirgen.core.corpus import Passage, Sentence
 from scirgen.core.questions import Pool, Pooled, Question, Unanswered
 from scirgen.core.records import QAPair, Record
-from scirgen.stages.answer.stage import AnswerStage
+from scirgen.stages.answer.stage import AnswerStage, _best
 from scirgen.stages.base import StageResult, WorkItem
-from tests.support.questioning import make_context
+from tests.support.questioning import FakeScope, make_context
 
 MIX = {"generate.mix": {"seeking": 1.0}}
 TEXTS = ("Ice was thin. It was measured at Inari.", "Snow insulates ice.", "Rain fell.")
@@ -46,10 +46,10 @@ async def run(reply: Mapping[str, object], grades: Mapping[str, int], **more: ob
         shown = prompt.messages[-1][1]
         lines = {text: int(number) for number, text in re.findall(r"^\[(\d+)\] (.*)$", shown, re.M)}
         order = [next(p.id for p in PASSAGES if p.text.split(".")[0] in part) for part in shown.split("Passage ")[1:]]
-        given = {f"p{n}": grades[id] for n, id in enumerate(order, 1)}
+        given = [{"passage": n, "grade": grades[id]} for n, id in enumerate(order, 1) if grades[id]]
         base = {"verdict": "answered", "answer": "Snow insulates it.", "lacking": "", "narrower": "", "about": []}
         cited = {k: [lines[t] for t in v] for k, v in reply.items() if k in ("lines", "about")}
-        return {"grades": given, "lines": [], **base, **reply, **cited}
+        return {"q1": {"grades": given, "lines": [], **base, **reply, **cited}}
 
     ctx, _ = make_context(rule, stage="answer", key="ds-1|q1", **MIX)
     pool = Pool(id="q1", dataset_id="ds-1", entries=tuple(Pooled(passage=p) for p in PASSAGES))
@@ -126,10 +126,10 @@ async def test_a_need_for_data_has_all_records_of_grade_2_as_gold() -> None:
 
     def rule(prompt, n):
         shown.append(prompt.id)
-        return {
-            "grades": {f"p{n}": 2 for n in (1, 2, 3)}, "verdict": "answered", "answer": "Three serve.",
+        return {"q1": {
+            "grades": [{"passage": n, "grade": 2} for n in (1, 2, 3)], "verdict": "answered", "answer": "Three serve.",
             "lines": [1], "about": [], "lacking": "", "narrower": "",
-        }  # fmt: skip
+        }}  # fmt: skip
 
     ctx, _ = make_context(rule, stage="answer", key="ds-1|q1", **MIX)
     pool = Pool(id="q1", dataset_id="ds-1", entries=tuple(Pooled(passage=p) for p in PASSAGES))
@@ -137,3 +137,35 @@ async def test_a_need_for_data_has_all_records_of_grade_2_as_gold() -> None:
     pair = only(await AnswerStage().process(item, ctx))
     assert isinstance(pair, QAPair) and shown == ["answer/datasets"]
     assert pair.gold == ("doc-0", "doc-1", "doc-2") and pair.dataset_id in pair.gold
+
+
+async def test_questions_about_one_subject_share_a_call_and_are_settled_each_by_itself() -> None:
+    several = tuple(question(id=f"q{n}") for n in range(6))
+    pools = tuple(Pool(id=q.id, dataset_id="ds-1", entries=(Pooled(passage=PASSAGES[1]),)) for q in several)
+    scope = FakeScope({"ask": (*several, question(id="other", document_id="doc-9")), "search": pools})
+    calls: list[int] = []
+
+    def rule(prompt, n):
+        asked = re.findall(r"^(q\d)", prompt.messages[-1][1], re.M)
+        calls.append(len(asked))
+        empty = {"grades": [], "answer": "", "lines": [], "about": [], "lacking": "", "narrower": ""}
+        good = {**empty, "grades": [{"passage": 1, "grade": 2}], "verdict": "answered", "answer": "Yes.", "lines": [1]}
+        return {name: {**empty, "verdict": "not_here"} if name == "q2" else good for name in asked}
+
+    ctx, _ = make_context(rule, stage="answer", key="ds-1|q", **MIX)
+    made = [r for item in AnswerStage().items(scope, ctx) for r in (await AnswerStage().process(item, ctx)).outputs]
+    assert calls == [3, 3]
+    assert [type(r).__name__ for r in made] == ["QAPair", "Unanswered", "QAPair"] * 2
+    assert {r.question_id for r in made if isinstance(r, QAPair)} == {"q0", "q2", "q3", "q5"}
+
+
+def test_a_call_shows_the_first_of_every_pool_before_the_second_of_any() -> None:
+    long = [passage(n, f"Ice {'grows ' * 900}there.") for n in range(20)]
+    several = (question(id="a"), question(id="b"))
+    pools = (
+        Pool(id="a", dataset_id="ds-1", entries=tuple(Pooled(passage=p) for p in long[:10])),
+        Pool(id="b", dataset_id="ds-1", entries=tuple(Pooled(passage=p) for p in long[10:])),
+    )
+    shown = [p.id for p in _best(several, pools, make_context(stage="answer", **MIX)[0])]
+    assert shown[:2] == [long[0].id, long[10].id]
+    assert len(shown) == 16 and {p.id for p in (*long[:8], *long[10:18])} == set(shown)

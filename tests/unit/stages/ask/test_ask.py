@@ -15,8 +15,9 @@ PAPER = Document(
 )  # fmt: skip
 
 
-def asked(question: str, form: str = "keywords", type: str = "none", need: str = "find_data") -> dict[str, object]:
-    return {"need": need, "form": form, "type": type, "question": question, "other_words": ["rainfall grids"]}
+def asked(question: str, form: str = "keywords", type: str = "", need: str = "find_data") -> dict[str, object]:
+    typed = {"type": type} if type else {}
+    return {"need": need, "form": form, "question": question, "other_words": ["rainfall grids"], **typed}
 
 
 def context(*questions: dict[str, object], **config: object):
@@ -24,12 +25,12 @@ def context(*questions: dict[str, object], **config: object):
 
 
 async def test_questions_come_with_need_form_and_rewordings() -> None:
-    ctx, _ = context(asked("rain maps mountains"), asked("Are there rain maps?", "question", "verification"))
+    ctx, _ = context(asked("rain maps mountains"), asked("Are there rain maps?", "question"))
     made = (await AskStage().process(WorkItem("ds-1", (DATASET,), {"wants": "data"}), ctx)).outputs
     told = [(q.text, q.form, q.question_type, q.rewordings) for q in made if isinstance(q, Question)]
     assert told == [
         ("rain maps mountains", "keywords", "", ("rainfall grids",)),
-        ("Are there rain maps?", "question", "verification", ("rainfall grids",)),
+        ("Are there rain maps?", "question", "", ("rainfall grids",)),
     ]
 
 
@@ -41,13 +42,42 @@ async def test_a_question_in_the_texts_own_words_is_refused_and_shown() -> None:
     assert "third pole" in result.rejections[0].record
 
 
-async def test_the_writer_sees_what_a_paper_is_about_and_not_what_it_found() -> None:
-    ctx, chat = context(asked("Why does mountain rain matter?", "question", "verification", "plan"))
-    aims = tuple(a for a in ASPECTS if a.category == "research_objective")
-    await AskStage().process(WorkItem("ds-1|10.1/p", (DATASET, PAPER, *aims), {"wants": "answer"}), ctx)
-    shown = chat.prompts[0].messages[-1][1]
-    assert "Rivers of Asia" in shown and "models of river discharge" in shown
-    assert "gauges lose" not in shown and "2,400" not in shown
+SUBJECT = {
+    "field": "hydrology", "subject": "rain over mountains", "broader": "mountain water", "area": "Asia",
+    "period": "", "material": "rain gauges",
+}  # fmt: skip
+
+
+async def about_the_paper(*subjects: dict[str, str]):
+    """The result for a paper with these subjects, and what the writer of questions saw."""
+
+    def rule(prompt, n):
+        if prompt.id == "ask/subjects":
+            return {"subjects": list(subjects)}
+        return {"questions": [asked("Why does mountain rain matter?", "question", "causal_consequence", "plan")]}
+
+    ctx, chat = make_context(rule, stage="ask", key="ds-1|10.1/p", **MIX)
+    result = await AskStage().process(WorkItem("ds-1|10.1/p", (DATASET, PAPER), {"wants": "answer"}), ctx)
+    return result, [p.messages[-1][1] for p in chat.prompts if p.id == "ask/needs"]
+
+
+async def test_who_asks_about_a_paper_sees_its_subject_and_nothing_of_its_text() -> None:
+    result, [shown] = await about_the_paper(SUBJECT)
+    [made] = result.outputs
+    assert isinstance(made, Question) and (made.document_id, made.question_type) == ("doc-1", "causal_consequence")
+    assert "Topic: rain over mountains" in shown and "Area: Asia" in shown and "Period" not in shown
+    assert "Rivers" not in shown and "fifth" not in shown
+
+
+async def test_a_subject_in_the_papers_own_words_is_replaced_by_a_wider_one_or_left_out() -> None:
+    own = {**SUBJECT, "subject": "rain in high mountains", "area": "depend on mountain rain", "period": "since 1981"}
+    _, [shown] = await about_the_paper(own)
+    assert "Topic: mountain water" in shown and "Area" not in shown and "1981" not in shown
+    finding = {**SUBJECT, "subject": "gauges that lose rain", "broader": "rain decreased by gauges"}
+    _, [shown] = await about_the_paper(finding)
+    assert "Topic: gauges that lose rain" in shown
+    result, shown = await about_the_paper({**finding, "subject": "rain in high mountains"})
+    assert not shown and [r.code for r in result.rejections] == ["no_subject"]
 
 
 def test_nobody_asks_unless_the_mix_says_so_and_never_with_small_prompts() -> None:
