@@ -86,7 +86,9 @@ def plan(registry: Registry, config: Config) -> tuple[Step, ...]:
             if not isinstance(step, Step):
                 raise PluginError(f"step {name!r} is not a scirgen.Step")
             added.append(step)
-    return completed(PLAN, added)
+    # Which datasets are chosen is known once all are read.
+    steps = (replace(s, barrier=True) if s.stage == "parse" and config.generate.about else s for s in PLAN)
+    return completed(tuple(steps), added)
 
 
 def completed(steps: Sequence[Step], added: Iterable[Step]) -> tuple[Step, ...]:

@@ -70,3 +70,36 @@ async def test_a_target_takes_its_share_of_rows_that_somebody_asked(tmp_path: Pa
         run = await run_small(server, records, tmp_path / "run", **MIX, generate__quota={"total": 10})
     rows = list(Release(run.folder / "release").rows())
     assert len(rows) <= 10 and 0 < sum(r.asked != "known_item" for r in rows) <= 7
+
+
+def subjects_of(out: Path) -> set[str]:
+    """The datasets for which any item after reading was made."""
+    with open_view(out) as view:
+        rows = view.store.rows(
+            "SELECT DISTINCT dataset_id FROM members WHERE stage NOT IN ('collect','parse','release')"
+        )
+        return {id for (id,) in rows}
+
+
+async def test_pairs_are_about_the_chosen_subjects_and_all_else_is_searched(tmp_path: Path) -> None:
+    records, out = write_records(tmp_path / "records.jsonl", 30), tmp_path / "run"
+    (tmp_path / "ids.txt").write_text("d00003\n\nd00017\n", "utf-8")
+    async with FakeServer() as server:
+        await run_small(server, records, out, **MIX, generate__about=str(tmp_path / "ids.txt"))
+        assert subjects_of(out) == {"d00003", "d00017"}
+        lines = (out / "corpus" / "datasets" / "passages.jsonl").read_text("utf-8").splitlines()
+        assert len(lines) == 30
+        assert {q.dataset_id for q in kept(out, Question, "ask").values()} == {"d00003", "d00017"}  # type: ignore[attr-defined]
+        calls = answered(server)
+        again = await run_small(server, records, out, **MIX, generate__about=["d00003", "d00017"])
+        assert (again.outcome.status, answered(server)) == ("success", calls)  # type: ignore[union-attr]
+        # Another choice keeps what is made, and shows only what it chose.
+        await run_small(server, records, out, **MIX, generate__about=["d00003"])
+        assert (subjects_of(out), answered(server)) == ({"d00003"}, calls)
+        # A number is drawn by the seed, and a target's rounds stay with what was drawn.
+        await run_small(server, records, out, **MIX, generate__about=5, generate__quota={"total": 40})
+        drawn = subjects_of(out)
+        await run_small(server, records, tmp_path / "other", **MIX, generate__about=5)
+        assert len(drawn) == 5 and subjects_of(tmp_path / "other") == drawn
+        await run_small(server, records, out, **MIX)
+    assert len(subjects_of(out)) == 30

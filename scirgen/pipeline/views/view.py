@@ -22,6 +22,9 @@ R = TypeVar("R", bound=Record)
 MERGED = "merged"
 """Key of the store's settings that marks a merged run: notes for the card, as a JSON list."""
 
+SUBJECTS = "subjects"
+"""Key of the ids of the datasets that pairs are made about, as a JSON list; empty: all."""
+
 _COLLECTED = "COALESCE((SELECT CAST(value AS INTEGER) FROM meta WHERE key='collected'), 0)"
 """Number of the last run that read its catalogue to the end; datasets that were last seen earlier have left."""
 
@@ -47,6 +50,11 @@ class StoreView:
     def dataset_ids(self) -> list[str]:
         """Ids of the datasets of this run, sorted."""
         return [row[0] for row in self.store.rows(f"SELECT id FROM datasets WHERE id IN {CURRENT} ORDER BY id")]
+
+    def subjects(self) -> tuple[str, ...]:
+        """See `scirgen.stages.base.RunView`."""
+        text = self.store.meta(SUBJECTS)
+        return tuple(json.loads(text)) if text else tuple(self.dataset_ids())
 
     def stages(self) -> tuple[str, ...]:
         """Names of the steps of the run's plan, in order; those of plugins among them."""

@@ -15,7 +15,7 @@ from typing import Protocol, TypeVar
 
 from scirgen.claims.conformance import polarity
 from scirgen.core.config import GenerateConfig, QuotaConfig
-from scirgen.core.records import Dataset, Provenance, QAPair, Record, Rejection
+from scirgen.core.records import Provenance, QAPair, Record, Rejection
 from scirgen.core.taxonomy import QuestionType, Taxonomies
 from scirgen.repeats.neardup import Asked, resolve
 from scirgen.stages.base import StageContext
@@ -63,7 +63,7 @@ class Progress:
 
     Attributes:
         accepted: accepted and tagged pairs of all rounds.
-        datasets: ids of all datasets.
+        datasets: ids of the datasets that pairs are made about.
         tried: question type -> candidates asked for so far, rejected ones included.
         exhausted: (dataset id, question type) for which no further evidence was found.
     """
@@ -286,7 +286,7 @@ R = TypeVar("R", bound=Record)
 class RunRecords(Protocol):
     """The part of a run's view that this module reads."""
 
-    def datasets(self) -> Iterable[Dataset]: ...
+    def subjects(self) -> tuple[str, ...]: ...
 
     def records(self, stage: str, kind: type[R]) -> Iterable[R]: ...
 
@@ -317,7 +317,7 @@ def progress(run: RunRecords, taxonomies: Taxonomies, before: int | None = None,
     pairs = [p for p in run.pairs() if counts(p.round)]
     repeated = _repeated(pairs, taxonomies) if distinct else frozenset()
     accepted = tuple(Accepted.of(p, taxonomies) for p in pairs if p.id not in repeated)
-    return Progress(accepted, tuple(d.id for d in run.datasets()), dict(tried), frozenset(exhausted))
+    return Progress(accepted, run.subjects(), dict(tried), frozenset(exhausted))
 
 
 def _repeated(pairs: Sequence[QAPair], taxonomies: Taxonomies) -> frozenset[str]:

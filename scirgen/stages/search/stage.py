@@ -81,9 +81,7 @@ class SearchStage(Stage):
 
 
 def _passages(run: RunView) -> Iterator[Passage]:
-    """The passages of papers that use a dataset, and the records."""
-    used = {paper for papers in run.uses().values() for paper in papers}
+    """The passages of all papers that were read, and the records."""
     for document in run.records("parse", Document):
-        if document.paper_id in used:
-            yield from passages_of(document)
+        yield from passages_of(document)
     yield from (record_passage(d) for d in run.datasets())
