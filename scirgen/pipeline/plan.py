@@ -48,7 +48,14 @@ PLAN: tuple[Step, ...] = (
     Step("extract", "labelled sections of linked papers", "Aspect", "(paper, section class)"),
     Step("verify", "aspects x dataset metadata", "kept Aspect", "(dataset, paper)"),
     # What is searched is everything that the run has read, so every dataset is read before anything is searched.
-    Step("ask", "a dataset's record, or what a paper is about", "Question", "a dataset or paper", barrier=True),
+    Step(
+        "ask",
+        "a dataset's record, or what a paper is about",
+        "Question",
+        "a dataset or paper",
+        barrier=True,
+        repeat="quota",
+    ),
     Step("search", "Question x all that was read", "Pool", "a question", repeat="quota"),
     Step("answer", "Question x Pool", "candidate QAPair, narrowed Question, Unanswered", "a question", repeat="quota"),
     Step(

@@ -20,7 +20,6 @@ from scirgen.core.config import Config, fingerprinted
 from scirgen.core.errors import BudgetReachedError, RunStoppingError, ScirgenError
 from scirgen.core.fingerprint import digest, file_sha256
 from scirgen.core.plugincode import plugin_code
-from scirgen.core.questions import Question
 from scirgen.core.records import Failure, Provenance, Record, ReleaseFile
 from scirgen.core.registry import returned, returned_list
 from scirgen.core.tracing import span
@@ -29,13 +28,13 @@ from scirgen.pipeline.engine import Engine
 from scirgen.pipeline.intake import Intake, intake_fingerprint, with_provenance
 from scirgen.pipeline.observer import Observer
 from scirgen.pipeline.plan import PLAN, Step, phases, repeated
+from scirgen.pipeline.rounds import next_round
 from scirgen.pipeline.store import RUN, Store, StoredResult
 from scirgen.pipeline.subjects import chosen, requested
 from scirgen.pipeline.views.view import MERGED, SUBJECTS, StoreView
 from scirgen.stages.base import Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.collect.pages import no_record
 from scirgen.stages.collect.source import Source
-from scirgen.stages.generate.quotas import plan_round, progress, rest_of
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Record)
@@ -157,7 +156,7 @@ class Runner:
                 await self._each(_each_of(sorted(wanted)), repeated(self._plan, "quota"), number, wanted)
             await self._release()
 
-    def _subjects(self, ids: Sequence[str]) -> Sequence[str]:
+    def _subjects(self, ids: list[str]) -> list[str]:
         """The datasets that later steps are for (``generate.about``); the path of all others is complete."""
         config = self._ctx.config
         if not (wanted := requested(config.generate)):
@@ -413,17 +412,3 @@ async def _together(coroutines: Sequence[Coroutine[object, object, T]]) -> list[
                 task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         raise
-
-
-def next_round(view: StoreView, ctx: StageContext, round: int) -> dict[str, list[dict[str, object]]]:
-    """Dataset id -> the cells assigned to it in ``round``; empty if the target is met or cannot be met.
-
-    Datasets with questions that the round before narrowed are in it, possibly without a cell.
-    """
-    config = ctx.config.generate
-    narrowed = {q.dataset_id: list[dict[str, object]]() for q in view.records("answer", Question) if q.round == round}
-    if config.quota.total is None or round > config.quota.max_rounds:
-        return narrowed
-    kinds = ctx.taxonomies.wanted_types(config.types, ctx.pack, ctx.config.language)
-    reached = progress(view, ctx.taxonomies, before=round, distinct=True)
-    return narrowed | plan_round(rest_of(config, reached), kinds, reached, round)

@@ -103,3 +103,43 @@ async def test_pairs_are_about_the_chosen_subjects_and_all_else_is_searched(tmp_
         assert len(drawn) == 5 and subjects_of(tmp_path / "other") == drawn
         await run_small(server, records, out, **MIX)
     assert len(subjects_of(out)) == 30
+
+
+async def test_the_users_questions_are_searched_answered_and_released(tmp_path: Path) -> None:
+    records, out = write_records(tmp_path / "records.jsonl", 8), tmp_path / "run"
+    (tmp_path / "mine.jsonl").write_text(
+        '{"question": "At which 3 stations was snow measured with sensors?", "id": "mine-1"}\n'
+        '{"question": "daily snow depth data", "wants": "data"}\n',
+        "utf-8",
+    )
+    own = {"generate__questions": str(tmp_path / "mine.jsonl"), "generate__mix": {"known_item": 0}}
+    async with FakeServer() as server:
+        await run_small(server, records, out, **own)
+        calls = answered(server)
+        # Another record moves none of them, and redoes those that it is found for.
+        (tmp_path / "mine.jsonl").write_text('{"question": "daily snow depth data", "wants": "data"}\n', "utf-8")
+        await run_small(server, records, out, **own)
+        assert answered(server) == calls
+    asked = kept(out, Question, "ask").values()
+    assert [(q.text, q.wants, q.asked, q.rewordings) for q in asked] == [  # type: ignore[attr-defined]
+        ("daily snow depth data", "data", "user", ())
+    ]
+    assert {r.asked for r in Release(out / "release").rows()} <= {"user"}
+
+
+async def test_rounds_ask_new_questions_until_the_target_is_met_or_the_subjects_are_exhausted(tmp_path: Path) -> None:
+    records, out = write_records(tmp_path / "records.jsonl", 4), tmp_path / "run"
+    settings = {**MIX, "generate__quota": {"total": 24}, "ask__questions_per_subject": 2}
+    async with FakeServer() as server:
+        await run_small(server, records, out, **settings)
+        calls, first = answered(server), release_bytes(out)
+        await run_small(server, records, out, **settings)
+        assert (answered(server), release_bytes(out)) == (calls, first)
+    questions = list(kept(out, Question, "ask").values())
+    assert {q.round for q in questions} > {0}  # type: ignore[attr-defined]
+    release = Release(out / "release")
+    rows = list(release.rows())
+    people = sum(r.asked != "known_item" for r in rows)
+    assert len(rows) <= 24 and people <= 17
+    said = " ".join(release.info.notes)
+    assert people == 17 or f"{people} of 17 wanted rows" in said

@@ -112,9 +112,11 @@ class StoreView:
 
     def within_target(self, ctx: StageContext, left: frozenset[str]) -> tuple[frozenset[str], tuple[str, ...]]:
         """See `scirgen.stages.base.RunView`."""
-        from scirgen.stages.generate.quotas import within_target  # here, since most views are opened to be shown
+        from scirgen.pipeline.rounds import falls_short  # here, since most views are opened to be shown
+        from scirgen.stages.generate.quotas import within_target
 
-        return within_target(self, ctx, left)
+        kept, lines, people = within_target(self, ctx, left)
+        return kept, (*lines[:1], *falls_short(self, ctx, people), *lines[1:])
 
     def judged_nothing(self) -> tuple[str, ...]:
         """The gates and scorers that judged no pair, and why, as the manifest states them."""

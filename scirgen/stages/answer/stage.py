@@ -4,7 +4,7 @@ it once to what the passages say, or says that they do not answer it."""
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -59,7 +59,7 @@ class AnswerStage(Stage):
 
     def uses(self, config: Config) -> Uses:
         """Both prompts and the model; nothing if nobody asks."""
-        if not config.generate.mix.get("seeking"):
+        if not config.generate.asks:
             return Uses()
         return Uses(config=("language", "seed"), prompts=("answer/passages", "answer/datasets"), roles=("generator",))
 
@@ -69,7 +69,7 @@ class AnswerStage(Stage):
         asked = (*scope.outputs("ask", Question), *scope.outputs("answer", Question))
         for question in sorted((q for q in asked if q.round == scope.round), key=lambda q: q.id):
             if question.id in pools:
-                yield WorkItem(f"{scope.dataset.id}|{question.id}", (question, pools[question.id]))
+                yield WorkItem(question.key, (question, pools[question.id]))
 
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
         """One candidate, one narrowed question, or one `Unanswered`.
@@ -89,7 +89,8 @@ class AnswerStage(Stage):
         reply: Any = answer.value
         grades = {p.id: int(getattr(reply.grades, f"p{n}")) for n, p in enumerate(order, 1)}
         if reply.verdict == "answered":
-            return self._answered(question, order, lines, reply, grades, (prompt, answer.reply_key), ctx)
+            users = {e.passage.id: e.dataset_ids for e in pool.entries}
+            return self._answered(question, order, lines, reply, grades, users, (prompt, answer.reply_key), ctx)
         outputs: list[Record] = []
         narrowed = _narrowed(question, " ".join(reply.narrower.split()), ctx.config.language)
         if reply.verdict == "part" and narrowed is not None:
@@ -101,7 +102,8 @@ class AnswerStage(Stage):
 
     def _answered(
         self, question: Question, order: Sequence[Passage], lines: Sequence[_Line], reply: Answered,
-        grades: dict[str, int], made: tuple[RenderedPrompt, str], ctx: StageContext,
+        grades: dict[str, int], users: Mapping[str, Sequence[str]], made: tuple[RenderedPrompt, str],
+        ctx: StageContext,
     ) -> StageResult:  # fmt: skip
         text = " ".join(reply.answer.split())
         carrying = [lines[n - 1] for n in dict.fromkeys(reply.lines) if 0 < n <= len(lines)]
@@ -118,17 +120,16 @@ class AnswerStage(Stage):
             return StageResult(rejections=(self._refused("no_gold", why, told, question, text, ctx),))
         spans = [_span(line, "answer") for line in carrying]
         spans += [_span(line, "context") for line in about if line not in carrying]
-        data = question.wants == "data"
+        able = sorted({id for p in gold for id in users[p.id]}) or [question.dataset_id]
         pair = QAPair(
             id=QAPair.make_id(question.dataset_id, question.question_type, question.text, text),
-            dataset_id=gold[0].document_id if data and question.dataset_id not in _documents(gold)
-            else question.dataset_id,
+            dataset_id=question.dataset_id if question.dataset_id in able else able[0],
             question=question.text,
             answer=text,
             question_type=question.question_type,
             evidence=tuple(spans),
-            about="dataset" if data else "paper",
-            dataset_ids=tuple(sorted(_documents(gold))) if data else (),
+            about="dataset" if all([*users[p.id]] == [p.document_id] for p in gold) else "paper",
+            dataset_ids=tuple(able),
             strategy="asked",
             language=ctx.config.language,
             round=question.round,
@@ -196,7 +197,7 @@ def _prompt(question: Question, order: Sequence[Passage], lines: Sequence[_Line]
     ]
     return ctx.prompt("datasets" if question.wants == "data" else "passages").render(
         question=question.text,
-        need=question.need.replace("_", " "),
+        need=question.need.replace("_", " ") or "not stated",
         passages=passages,
         narrow=question.asked == "seeking",
         language=language_name(ctx.config.language),
@@ -242,7 +243,3 @@ def _grade(passage: Passage, grade: int) -> Grade:
         {"passage_id": passage.id, "document_id": passage.document_id, "start": passage.start, "end": passage.end,
          "grade": grade}
     )  # fmt: skip
-
-
-def _documents(passages: Iterable[Passage]) -> set[str]:
-    return {p.document_id for p in passages}

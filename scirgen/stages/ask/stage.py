@@ -6,22 +6,37 @@ The writer sees what the subject is, not what was found; code refuses what a per
 from __future__ import annotations
 
 import math
+import random
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, Field, create_model
 
 from scirgen.claims.borrowed import borrowed, coined
 from scirgen.core.config import Config
-from scirgen.core.fingerprint import content_id
+from scirgen.core.errors import ConfigError
+from scirgen.core.fingerprint import content_id, digest, file_sha256
+from scirgen.core.prompts import RenderedPrompt
 from scirgen.core.questions import Question, Wants
-from scirgen.core.records import Aspect, AspectCategory, Dataset, Document, Frozen, Rejection
+from scirgen.core.records import Aspect, AspectCategory, Dataset, Document, Frozen, Record, Rejection
+from scirgen.core.text.analysis import terms
 from scirgen.core.text.language import language_name
 from scirgen.core.text.sentences import sentence_spans
-from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
+from scirgen.core.text.textmatch import jaccard
+from scirgen.stages.ask.given import hosted, read_questions
+from scirgen.stages.base import RunView, Scope, Stage, StageContext, StageResult, Uses, WorkItem
+
+AGAIN = "again"
+"""Key of a later round's cell that asks about a subject again: the id of its record or document."""
 
 _SHOWN_WORDS = 250
+_LIKE = 8
+"""Questions of ``generate.like`` that one call shows."""
+_EARLIER = 60
+_NEAR = 0.8
+"""Share of words in common from which a question is a copy of an earlier one."""
 _AIMS = frozenset({AspectCategory.BACKGROUND, AspectCategory.OBJECTIVE})
 _FOUND = re.compile(
     r"\b(?:found|finds?|show(?:s|ed|n)?|results?|suggest(?:s|ed)?|indicat\w+|conclu\w+|demonstrat\w+|reveal\w*|observed"
@@ -81,9 +96,14 @@ def seeking_share(config: Config, pack: str) -> float:
 
 class AskStage(Stage):
     """One item is a dataset's record, or a paper that it uses: a paper of several datasets is asked about once, in the
-    items of the first of them."""
+    items of the first of them. The user's own questions are shared out among the datasets, one item each."""
 
     name: ClassVar[str] = "ask"
+
+    def __init__(self) -> None:
+        self._view: RunView | None = None
+        self._given: dict[str, list[Question]] = {}
+        self._like: tuple[str, ...] = ()
 
     def uses(self, config: Config) -> Uses:
         """The prompt, the seekers, the question types and the writer; no model if nobody asks."""
@@ -96,18 +116,42 @@ class AskStage(Stage):
             roles=("generator",),
         )
 
+    def definitions(self, ctx: StageContext) -> str:
+        """Hash of the files that the settings name."""
+        config = ctx.config.generate
+        return digest([file_sha256(Path(name)) if name else "" for name in (config.questions, config.like)])
+
+    def check(self, ctx: StageContext) -> None:
+        """Read the files that the settings name, and refuse questions that the model cannot be asked to answer."""
+        config = ctx.config.generate
+        for name in filter(None, (config.questions, config.like)):
+            list(read_questions(Path(name)))
+        if config.questions and ctx.pack != "standard":
+            raise ConfigError(
+                f"{ctx.chat.identity} is too small to answer generate.questions from passages",
+                hint="Take a larger model, or set models.pack: standard.",
+            )
+
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
-        """The record, then the papers whose first user the dataset is."""
+        """The user's questions; the record; the papers whose first user the dataset is. In later rounds, those of them
+        that are asked about again."""
+        self._read(scope, ctx)
+        if not scope.round:
+            for question in self._given.get(scope.dataset.id, ()):
+                yield WorkItem(f"user|{question.id}", (question,))
         if not seeking_share(ctx.config, ctx.pack):
             return
-        yield WorkItem(scope.dataset.id, (scope.dataset,), {"wants": "data"})
-        aspects = scope.outputs("verify", Aspect)
-        used = {a.paper_id for a in aspects}
-        for document in sorted(scope.outputs("parse", Document), key=lambda d: d.id):
-            paper = document.paper_id
-            if paper in used and scope.users(paper)[0].id == scope.dataset.id:
-                aims = tuple(a for a in aspects if a.paper_id == paper and a.category in _AIMS)
-                yield WorkItem(f"{scope.dataset.id}|{paper}", (scope.dataset, document, *aims), {"wants": "answer"})
+        again = {str(cell[AGAIN]): cell["count"] for cell in scope.wanted if AGAIN in cell}
+        asked = [q for q in scope.outputs("ask", Question) if q.asked == "seeking"]
+        like: dict[str, object] = {"like": self._like} if self._like else {}
+        for id, key, inputs in _subjects(scope):
+            parameters: dict[str, object] = {"wants": "data" if id == scope.dataset.id else "answer", **like}
+            if not scope.round:
+                yield WorkItem(key, inputs, parameters)
+            elif id in again:
+                earlier = sorted((q for q in asked if q.document_id == id), key=lambda q: (q.round, q.id))
+                more = {"round": scope.round, "count": again[id]}
+                yield WorkItem(f"{key}#{scope.round}", (*inputs, *earlier), {**parameters, **more})
 
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
         """The questions that somebody without the text could have asked; a rejection for each other one.
@@ -115,43 +159,98 @@ class AskStage(Stage):
         Raises:
             ModelError: the reply cannot be used; the next run asks again.
         """
-        wants: Wants = "data" if item.parameters["wants"] == "data" else "answer"
+        earlier = item.of(Question)
+        if not item.of(Dataset):
+            return StageResult(earlier)
+        task = item.asked(_Task)
         dataset = item.one(Dataset)
         document = next(iter(item.of(Document)), None)
         shown = _paper_sheet(document, item.of(Aspect)) if document else _record_sheet(dataset)
         # A title is the text's own words as well, even where the sheet does not show it.
-        titles = (document.title,) if document else (dataset.title,)
-        count = ctx.config.ask.questions_per_subject
+        names = coined((document.title,) if document else (dataset.title,))
         seekers = ctx.taxonomies.load("seekers", Seekers)
-        forms = _shares(seekers.forms[wants], count)
-        kinds = ctx.taxonomies.question_types((), ctx.config.language)
-        prompt = ctx.prompt("needs").render(
-            wants=wants,
-            subject=shown,
-            count=count,
-            roles=list(seekers.roles[wants]),
-            needs=[n.model_dump() for n in seekers.needs[wants]],
-            forms=[{"id": f.id, "meaning": f.meaning, "count": n} for f, n in forms],
-            types=[{"id": k.id, "name": k.name, "definition": k.definition} for k in kinds],
-            earlier=[],
-            language=language_name(ctx.config.language),
-        )
-        reply = _reply([n.id for n in seekers.needs[wants]], [f.id for f, _ in forms], [k.id for k in kinds], count)
+        prompt, reply = _prompt(task, shown, [q.text for q in earlier], seekers, ctx)
         answer = await ctx.chat.ask(prompt, reply, seed=ctx.seed())
         questions: dict[str, Question] = {}
         rejections: list[Rejection] = []
-        names = coined(titles)
+        origin = ctx.provenance(prompt, (answer.reply_key,))
         for asked in answer.value.questions:
-            made = _question(asked, dataset, document.id if document else dataset.id, wants)
-            why = borrowed(made.text, shown, names) or ("it was asked before" if made.id in questions else "")
+            made = _question(asked, dataset, document.id if document else dataset.id, task)
+            code, why = "borrowed", borrowed(made.text, shown, names)
+            if not why and _near(made, (*earlier, *questions.values()), ctx.config.language):
+                code, why = "repeated", "it was asked before"
             if why:
-                code = "borrowed" if made.id not in questions else "repeated"
                 told = ("Question", made.id)
-                rejections.append(ctx.reject(code, why, told, dataset_id=dataset.id, record=made.model_dump_json()))
+                rejections.append(
+                    ctx.reject(code, why, told, dataset_id=dataset.id, record=made.model_dump_json(), provenance=origin)
+                )
                 continue
             rewordings = tuple(w for w in made.rewordings if not borrowed(w, "", names))
-            questions[made.id] = made.model_copy(update={"rewordings": rewordings})
+            questions[made.id] = made.model_copy(update={"rewordings": rewordings, "provenance": origin})
         return StageResult(tuple(questions.values()), tuple(rejections))
+
+    def _read(self, scope: Scope, ctx: StageContext) -> None:
+        """Read the user's files once a run, and share out the questions among its subjects."""
+        if ctx.run is not None and self._view is ctx.run:
+            return
+        config = ctx.config.generate
+        self._view, self._given = ctx.run, {}
+        if config.questions and not config.off:
+            subjects = ctx.run.subjects() if ctx.run else (scope.dataset.id,)
+            self._given = hosted(list(read_questions(Path(config.questions))), subjects)
+        self._like = tuple(g.question for g in read_questions(Path(config.like))) if config.like else ()
+
+
+class _Task(Frozen):
+    """The parameters of an item."""
+
+    wants: Wants
+    like: tuple[str, ...] = ()
+    count: int = 0
+    round: int = 0
+
+
+def _subjects(scope: Scope) -> Iterator[tuple[str, str, tuple[Record, ...]]]:
+    """Id, key and inputs of each subject: the dataset, and the papers whose first user it is."""
+    dataset = scope.dataset
+    yield dataset.id, dataset.id, (dataset,)
+    aspects = scope.outputs("verify", Aspect)
+    used = {a.paper_id for a in aspects}
+    for document in sorted(scope.outputs("parse", Document), key=lambda d: d.id):
+        paper = document.paper_id
+        if paper in used and scope.users(paper)[0].id == dataset.id:
+            aims = tuple(a for a in aspects if a.paper_id == paper and a.category in _AIMS)
+            yield document.id, f"{dataset.id}|{paper}", (dataset, document, *aims)
+
+
+def _prompt(
+    task: _Task, shown: str, earlier: Sequence[str], seekers: Seekers, ctx: StageContext
+) -> tuple[RenderedPrompt, type[Needs]]:
+    """The prompt, and the form of its reply."""
+    wants, count = task.wants, task.count or ctx.config.ask.questions_per_subject
+    forms = _shares(seekers.forms[wants], count)
+    kinds = ctx.taxonomies.question_types((), ctx.config.language)
+    like = list(task.like)
+    random.Random(ctx.seed("like")).shuffle(like)
+    prompt = ctx.prompt("needs").render(
+        wants=wants,
+        subject=shown,
+        count=count,
+        roles=list(seekers.roles[wants]),
+        needs=[n.model_dump() for n in seekers.needs[wants]],
+        forms=[{"id": f.id, "meaning": f.meaning, "count": n} for f, n in forms],
+        types=[{"id": k.id, "name": k.name, "definition": k.definition} for k in kinds],
+        like=like[:_LIKE],
+        earlier=list(earlier)[-_EARLIER:],
+        language=language_name(ctx.config.language),
+    )
+    return prompt, _reply([n.id for n in seekers.needs[wants]], [f.id for f, _ in forms], [k.id for k in kinds], count)
+
+
+def _near(question: Question, others: Iterable[Question], language: str) -> bool:
+    """Check whether a question nearly copies another: most of their words are the same, by stems."""
+    mine = frozenset(terms(question.text, language))
+    return any(jaccard(mine, frozenset(terms(q.text, language))) >= _NEAR for q in others)
 
 
 def _reply(needs: Sequence[str], forms: Sequence[str], kinds: Sequence[str], count: int) -> type[Needs]:
@@ -162,18 +261,19 @@ def _reply(needs: Sequence[str], forms: Sequence[str], kinds: Sequence[str], cou
     return create_model("Needs", __base__=Needs, **several)
 
 
-def _question(asked: Asked, dataset: Dataset, document_id: str, wants: Wants) -> Question:
+def _question(asked: Asked, dataset: Dataset, document_id: str, task: _Task) -> Question:
     text = " ".join(asked.question.split())
     typed = asked.type if asked.form == "question" and asked.type != "none" else ""
     return Question(
         id=content_id("qst", dataset.id, document_id, text),
         dataset_id=dataset.id,
         document_id=document_id,
-        wants=wants,
+        wants=task.wants,
         text=text,
         need=asked.need,
         form=asked.form,
         question_type=typed,
+        round=task.round,
         rewordings=tuple(" ".join(w.split()) for w in asked.other_words if w.strip()),
     )
 
