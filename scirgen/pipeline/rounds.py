@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 
 from scirgen.core.questions import Question
 from scirgen.core.records import QAPair
-from scirgen.pipeline.views.view import StoreView
 from scirgen.stages.ask.stage import AGAIN, seeking_share
-from scirgen.stages.base import StageContext
+from scirgen.stages.base import RunView, StageContext
 from scirgen.stages.generate.quotas import Progress, plan_round, progress, rest_of, sought, wanted_of_people
 
 _LOWEST_YIELD = 0.1
@@ -45,7 +44,7 @@ class Subject:
         return not self.asked[rounds[-1]] or (len(rounds) >= _DRY and not self.answered & {*rounds[-_DRY:]})
 
 
-def next_round(view: StoreView, ctx: StageContext, round: int) -> Cells:
+def next_round(view: RunView, ctx: StageContext, round: int) -> Cells:
     """Dataset id -> the cells assigned to it in ``round``; empty if the target is met or cannot be met.
 
     Datasets with questions that the round before narrowed are in it, possibly without a cell. Known items fill what
@@ -65,7 +64,7 @@ def next_round(view: StoreView, ctx: StageContext, round: int) -> Cells:
     return found
 
 
-def _ask_again(view: StoreView, ctx: StageContext, reached: Progress, round: int) -> Cells:
+def _ask_again(view: RunView, ctx: StageContext, reached: Progress, round: int) -> Cells:
     """The subjects that are asked about again, those with the fewest rows first, as often as the yield suggests."""
     config, accepted = ctx.config.generate, reached.accepted
     missing = wanted_of_people(config, accepted) - len(sought(config, accepted))
@@ -84,7 +83,7 @@ def _ask_again(view: StoreView, ctx: StageContext, reached: Progress, round: int
     return cells
 
 
-def subjects_of(view: StoreView, before: int, accepted: set[str]) -> Iterator[Subject]:
+def subjects_of(view: RunView, before: int, accepted: set[str]) -> Iterator[Subject]:
     """The progress of each subject in the rounds before ``before``.
 
     Args:
@@ -120,7 +119,7 @@ def subjects_of(view: StoreView, before: int, accepted: set[str]) -> Iterator[Su
     yield from found.values()
 
 
-def falls_short(view: StoreView, ctx: StageContext, kept: int) -> Iterator[str]:
+def falls_short(view: RunView, ctx: StageContext, kept: int) -> Iterator[str]:
     """A line for the card if fewer rows than wanted are people's questions.
 
     Args:
