@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from scirgen.core.corpus.cut import Passage
-from scirgen.core.records import Id, Origin, Record
+from scirgen.core.records import Id, Ids, Origin, Provenance, Record
 
 Wants = Literal["data", "answer"]
 """The wish of one who asks: datasets, or an answer from what is written."""
@@ -19,7 +19,9 @@ class Question(Record):
 
     id: Id
     dataset_id: Id = Field(description="the dataset whose subject, or whose paper's, it is about")
-    document_id: Id = Field(description="what its subject was taken from: a paper's document, or the dataset's record")
+    document_id: Id = Field(
+        description="what its subject was taken from: a paper's document, or a record; empty if the user asks"
+    )
     wants: Wants
     text: str
     need: str = Field(default="", description="what the one who asks is about to do")
@@ -28,6 +30,13 @@ class Question(Record):
     rewordings: tuple[str, ...] = Field(default=(), description="for search only")
     asked: Origin = "seeking"
     round: int = 0
+    given_id: Id = Field(default="", description="the user's own id of it")
+    provenance: Provenance | None = None
+
+    @property
+    def key(self) -> str:
+        """Key of its items. Those of a user's question do not depend on the dataset that it is worked on beside."""
+        return f"user|{self.id}" if self.asked == "user" else f"{self.dataset_id}|{self.id}"
 
     @property
     def words(self) -> str:
@@ -40,6 +49,7 @@ class Pooled(Record):
 
     passage: Passage
     ranks: tuple[int, ...] = ()
+    dataset_ids: Ids = Field(default=(), description="the datasets that use its paper; of a record, the record's own")
 
 
 class Pool(Record):

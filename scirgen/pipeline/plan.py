@@ -48,7 +48,14 @@ PLAN: tuple[Step, ...] = (
     Step("extract", "labelled sections of linked papers", "Aspect", "(paper, section class)"),
     Step("verify", "aspects x dataset metadata", "kept Aspect", "(dataset, paper)"),
     # What is searched is everything that the run has read, so every dataset is read before anything is searched.
-    Step("ask", "a dataset's record, or what a paper is about", "Question", "a dataset or paper", barrier=True),
+    Step(
+        "ask",
+        "a dataset's record, or what a paper is about",
+        "Question",
+        "a dataset or paper",
+        barrier=True,
+        repeat="quota",
+    ),
     Step("search", "Question x all that was read", "Pool", "a question", repeat="quota"),
     Step("answer", "Question x Pool", "candidate QAPair, narrowed Question, Unanswered", "a question", repeat="quota"),
     Step(
@@ -86,7 +93,9 @@ def plan(registry: Registry, config: Config) -> tuple[Step, ...]:
             if not isinstance(step, Step):
                 raise PluginError(f"step {name!r} is not a scirgen.Step")
             added.append(step)
-    return completed(PLAN, added)
+    # Which datasets are chosen is known once all are read.
+    steps = (replace(s, barrier=True) if s.stage == "parse" and config.generate.about else s for s in PLAN)
+    return completed(tuple(steps), added)
 
 
 def completed(steps: Sequence[Step], added: Iterable[Step]) -> tuple[Step, ...]:

@@ -33,6 +33,7 @@ from scirgen.pipeline.observer import JsonLog, Observer, Several
 from scirgen.pipeline.plan import PLAN, Step, plan
 from scirgen.pipeline.runner import Outcome, Runner
 from scirgen.pipeline.store import Store
+from scirgen.pipeline.subjects import requested
 from scirgen.pipeline.views.view import StoreView
 from scirgen.stages.base import Stage, StageContext, made_stage, roles_in, suited
 from scirgen.stages.collect.pages import NO_ID, absent, no_record
@@ -129,6 +130,7 @@ def check_settings(config: Config, registry: Registry, *, writes: bool = True) -
         )
     registry.refuse_broken()
     registry.verify(config.texts())
+    requested(config.generate)
     for stage in build_stages(registry, plan(registry, config)).values():
         stage.check_settings(config, registry)
 

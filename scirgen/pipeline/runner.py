@@ -20,7 +20,6 @@ from scirgen.core.config import Config, fingerprinted
 from scirgen.core.errors import BudgetReachedError, RunStoppingError, ScirgenError
 from scirgen.core.fingerprint import digest, file_sha256
 from scirgen.core.plugincode import plugin_code
-from scirgen.core.questions import Question
 from scirgen.core.records import Failure, Provenance, Record, ReleaseFile
 from scirgen.core.registry import returned, returned_list
 from scirgen.core.tracing import span
@@ -29,17 +28,22 @@ from scirgen.pipeline.engine import Engine
 from scirgen.pipeline.intake import Intake, intake_fingerprint, with_provenance
 from scirgen.pipeline.observer import Observer
 from scirgen.pipeline.plan import PLAN, Step, phases, repeated
+from scirgen.pipeline.rounds import next_round
 from scirgen.pipeline.store import RUN, Store, StoredResult
-from scirgen.pipeline.views.view import MERGED, StoreView
+from scirgen.pipeline.subjects import chosen, requested
+from scirgen.pipeline.views.view import MERGED, SUBJECTS, StoreView
 from scirgen.stages.base import Stage, StageContext, StageResult, Uses, WorkItem
+from scirgen.stages.collect.pages import no_record
 from scirgen.stages.collect.source import Source
-from scirgen.stages.generate.quotas import plan_round, progress, rest_of
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Record)
 Status = Literal["success", "partial", "stopped", "budget"]
 Wanted = Mapping[str, Sequence[dict[str, object]]]
 """Dataset id -> the quota cells that a round gives it."""
+
+_READ = "read:"
+"""Begins the fingerprint of a dataset whose path ends once it is read."""
 
 
 class Stopped(Exception):
@@ -139,6 +143,8 @@ class Runner:
             datasets = intake.datasets(run_number, lambda: self._stopping)
             for steps in phases(self._plan):
                 ids = await self._each(datasets, steps)
+                if steps[-1].stage == "parse":
+                    ids = self._subjects(ids)
                 self._sharing = Sharing.of(self._store)
                 self._show_run()
                 datasets = _each_of(ids)
@@ -149,6 +155,31 @@ class Runner:
                     break
                 await self._each(_each_of(sorted(wanted)), repeated(self._plan, "quota"), number, wanted)
             await self._release()
+
+    def _subjects(self, ids: list[str]) -> list[str]:
+        """The datasets that later steps are for (``generate.about``); the path of all others is complete."""
+        config = self._ctx.config
+        if not (wanted := requested(config.generate)):
+            return ids
+        view = StoreView(self._store)
+        datasets = view.datasets() if isinstance(wanted, tuple) else ()
+        subjects, missing = chosen(wanted, ids, datasets, config.seed)
+        if missing:
+            self._observer.note(no_record(missing))
+        self._store.set_meta(SUBJECTS, json.dumps(sorted(subjects)))
+        read: dict[str, str] = {}
+        for dataset_id in set(ids) - set(subjects):
+            known = list(self._store.members(dataset_id, ("collect", "parse")))
+            fingerprint = _READ + self._fingerprint(known)
+            if self._store.completed(dataset_id) != fingerprint:
+                clean = all(r.status == "done" for r in known if r.stage != "collect")
+                read[dataset_id] = fingerprint if clean else ""
+        self._store.read_only(read, ("collect", "parse"))
+        return subjects
+
+    def _fingerprint(self, known: Iterable[StoredResult]) -> str:
+        """Hash of the plan and of a dataset's record and candidates."""
+        return digest(self._plan_fingerprint, [r.fingerprint for r in known if r.stage == "collect"])
 
     def _show_run(self) -> None:
         """Let the stages that read the whole run see what every dataset has now: its record and its papers."""
@@ -163,6 +194,7 @@ class Runner:
         self._store.set_meta("run", str(number))
         self._store.set_meta("steps", json.dumps([step.stage for step in self._plan]))
         self._store.set_meta(MERGED, "")  # from now on the run is its own
+        self._store.set_meta(SUBJECTS, "")
         if self._store.meta("plan") != self._plan_fingerprint:
             self._store.supersede(None, keep=("collect",))
             self._store.set_meta("plan", self._plan_fingerprint)
@@ -210,10 +242,11 @@ class Runner:
         before = names[: len(names) - 1 if round else names.index(steps[0].stage)]
         known = list(self._store.members(dataset_id, before))
         shared = self._sharing.of_dataset(dataset_id)
-        fingerprint = digest(self._plan_fingerprint, [r.fingerprint for r in known if r.stage == "collect"])
+        fingerprint = self._fingerprint(known)
         fingerprint += sharing_fingerprint(shared) + self._material if len(before) > 1 else ""  # not yet known first
         if not round:
-            if self._store.completed(dataset_id).startswith(fingerprint):
+            complete = self._store.completed(dataset_id)
+            if complete.startswith(fingerprint) or (steps[-1].stage == "parse" and complete == _READ + fingerprint):
                 return
             self._store.supersede(dataset_id, keep=before)
         scope = DatasetScope(dataset_id, round=round, wanted=wanted, shared=shared)
@@ -379,17 +412,3 @@ async def _together(coroutines: Sequence[Coroutine[object, object, T]]) -> list[
                 task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         raise
-
-
-def next_round(view: StoreView, ctx: StageContext, round: int) -> dict[str, list[dict[str, object]]]:
-    """Dataset id -> the cells assigned to it in ``round``; empty if the target is met or cannot be met.
-
-    Datasets with questions that the round before narrowed are in it, possibly without a cell.
-    """
-    config = ctx.config.generate
-    narrowed = {q.dataset_id: list[dict[str, object]]() for q in view.records("answer", Question) if q.round == round}
-    if config.quota.total is None or round > config.quota.max_rounds:
-        return narrowed
-    kinds = ctx.taxonomies.wanted_types(config.types, ctx.pack, ctx.config.language)
-    reached = progress(view, ctx.taxonomies, before=round, distinct=True)
-    return narrowed | plan_round(rest_of(config, reached), kinds, reached, round)

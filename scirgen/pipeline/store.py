@@ -13,7 +13,7 @@ import hashlib
 import os
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -222,6 +222,15 @@ class Store:
                 (*parameters, *keep),
             )
             self.db.execute(f"UPDATE datasets SET fingerprint='' {'WHERE id=?' if parameters else ''}", parameters)
+
+    def read_only(self, datasets: Mapping[str, str], keep: Sequence[str]) -> None:
+        """Record that datasets go no further than the stages ``keep``: id -> the fingerprint of their complete path."""
+        marks = ",".join("?" * len(keep))
+        with self.transaction():
+            self.db.executemany(
+                f"DELETE FROM members WHERE dataset_id=? AND stage NOT IN ({marks})", [(d, *keep) for d in datasets]
+            )
+            self.db.executemany("UPDATE datasets SET fingerprint=? WHERE id=?", [(f, d) for d, f in datasets.items()])
 
     def use(self, dataset_id: str, stage: str, key: str, result_id: int) -> None:
         """Let a dataset's path point at a result."""

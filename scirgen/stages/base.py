@@ -169,6 +169,10 @@ class RunView(Protocol):
 
     def datasets(self) -> Iterator[Dataset]: ...
 
+    def subjects(self) -> tuple[str, ...]:
+        """Ids of the datasets that pairs are made about, sorted: all, unless ``generate.about`` chooses."""
+        ...
+
     def records(self, stage: str, kind: type[R], dataset_id: str | None = None) -> Iterator[R]:
         """Current outputs of a stage; shared outputs (of a paper) come once."""
         ...

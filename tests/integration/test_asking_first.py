@@ -70,3 +70,74 @@ async def test_a_target_takes_its_share_of_rows_that_somebody_asked(tmp_path: Pa
         run = await run_small(server, records, tmp_path / "run", **MIX, generate__quota={"total": 10})
     rows = list(Release(run.folder / "release").rows())
     assert len(rows) <= 10 and 0 < sum(r.asked != "known_item" for r in rows) <= 7
+
+
+def subjects_of(out: Path) -> set[str]:
+    """The datasets for which any item after reading was made."""
+    with open_view(out) as view:
+        rows = view.store.rows(
+            "SELECT DISTINCT dataset_id FROM members WHERE stage NOT IN ('collect','parse','release')"
+        )
+        return {id for (id,) in rows}
+
+
+async def test_pairs_are_about_the_chosen_subjects_and_all_else_is_searched(tmp_path: Path) -> None:
+    records, out = write_records(tmp_path / "records.jsonl", 30), tmp_path / "run"
+    (tmp_path / "ids.txt").write_text("d00003\n\nd00017\n", "utf-8")
+    async with FakeServer() as server:
+        await run_small(server, records, out, **MIX, generate__about=str(tmp_path / "ids.txt"))
+        assert subjects_of(out) == {"d00003", "d00017"}
+        lines = (out / "corpus" / "datasets" / "passages.jsonl").read_text("utf-8").splitlines()
+        assert len(lines) == 30
+        assert {q.dataset_id for q in kept(out, Question, "ask").values()} == {"d00003", "d00017"}  # type: ignore[attr-defined]
+        calls = answered(server)
+        again = await run_small(server, records, out, **MIX, generate__about=["d00003", "d00017"])
+        assert (again.outcome.status, answered(server)) == ("success", calls)  # type: ignore[union-attr]
+        # Another choice keeps what is made, and shows only what it chose.
+        await run_small(server, records, out, **MIX, generate__about=["d00003"])
+        assert (subjects_of(out), answered(server)) == ({"d00003"}, calls)
+        # A number is drawn by the seed, and a target's rounds stay with what was drawn.
+        await run_small(server, records, out, **MIX, generate__about=5, generate__quota={"total": 40})
+        drawn = subjects_of(out)
+        await run_small(server, records, tmp_path / "other", **MIX, generate__about=5)
+        assert len(drawn) == 5 and subjects_of(tmp_path / "other") == drawn
+        await run_small(server, records, out, **MIX)
+    assert len(subjects_of(out)) == 30
+
+
+async def test_the_users_questions_are_searched_answered_and_released(tmp_path: Path) -> None:
+    records, out = write_records(tmp_path / "records.jsonl", 8), tmp_path / "run"
+    needs = [f"daily {what} depth data" for what in ("snow", "ice", "river", "soil", "lake", "rain")]
+    lines = [json.dumps({"question": need, "wants": "data"}) for need in needs]
+    first = json.dumps({"question": "At which 3 stations was snow measured with sensors?", "id": "mine-1"})
+    (tmp_path / "mine.jsonl").write_text("\n".join([first, *lines]), "utf-8")
+    own = {"generate__questions": str(tmp_path / "mine.jsonl"), "generate__mix": {"known_item": 0}}
+    async with FakeServer() as server:
+        await run_small(server, records, out, **own)
+        calls = answered(server)
+        # Another record moves none of them, and redoes those that it is found for.
+        (tmp_path / "mine.jsonl").write_text("\n".join(lines), "utf-8")
+        await run_small(server, records, out, **own)
+        assert answered(server) == calls
+    asked = kept(out, Question, "ask").values()
+    told = {(q.text, q.wants, q.asked, q.rewordings) for q in asked}  # type: ignore[attr-defined]
+    assert told == {(need, "data", "user", ()) for need in needs}
+    assert {r.asked for r in Release(out / "release").rows()} <= {"user"}
+
+
+async def test_rounds_ask_new_questions_until_the_target_is_met_or_the_subjects_are_exhausted(tmp_path: Path) -> None:
+    records, out = write_records(tmp_path / "records.jsonl", 4), tmp_path / "run"
+    settings = {**MIX, "generate__quota": {"total": 24}, "ask__questions_per_subject": 2}
+    async with FakeServer() as server:
+        await run_small(server, records, out, **settings)
+        calls, first = answered(server), release_bytes(out)
+        await run_small(server, records, out, **settings)
+        assert (answered(server), release_bytes(out)) == (calls, first)
+    questions = list(kept(out, Question, "ask").values())
+    assert {q.round for q in questions} > {0}  # type: ignore[attr-defined]
+    release = Release(out / "release")
+    rows = list(release.rows())
+    people = sum(r.asked != "known_item" for r in rows)
+    assert len(rows) <= 24 and people <= 17
+    said = " ".join(release.info.notes)
+    assert people == 17 or f"{people} of 17 wanted rows" in said

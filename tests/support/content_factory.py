@@ -36,6 +36,9 @@ class FakeRun:
     def datasets(self) -> Iterator[Dataset]:
         return iter(self.all_datasets)
 
+    def subjects(self):
+        return tuple(sorted(d.id for d in self.all_datasets))
+
     def records(self, stage, kind, dataset_id=None):
         return (r for r in self.stored.get(stage, []) if isinstance(r, kind))
 
@@ -51,7 +54,7 @@ class FakeRun:
         return iter(sorted(self.all_pairs, key=lambda p: (p.dataset_id, p.id)))
 
     def within_target(self, ctx, left):
-        return within_target(self, ctx, left)
+        return within_target(self, ctx, left)[:2]
 
     def funnel(self):
         return {}

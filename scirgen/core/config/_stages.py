@@ -3,7 +3,7 @@ a reason."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
@@ -242,9 +242,32 @@ class GenerateConfig(Section):
         description="shares of released rows by how their question came about. seeking: somebody asks who has not read "
         "the text, and all that was read is searched for an answer; known_item: written from a known answer",
     )
+    # Not fingerprinted: they decide what is asked, and each item has its own part of them.
+    about: Annotated[int, Field(ge=1)] | str | tuple[str, ...] = Field(
+        default=(),
+        description="datasets to make pairs about: ids or DOIs, a file with one a line, or a number of them, drawn "
+        "evenly by the seed; empty: all. All others are read and searched, and nothing else",
+        json_schema_extra=NOT_FINGERPRINTED,
+    )
+    questions: str = Field(
+        default="",
+        description="file of your own questions, to be answered from what is read: one a line, or JSON Lines with "
+        "question and, if you like, id and wants (answer or data)",
+        json_schema_extra=NOT_FINGERPRINTED,
+    )
+    like: str = Field(
+        default="",
+        description="file of questions, as generate.questions, whose manner those that are asked take",
+        json_schema_extra=NOT_FINGERPRINTED,
+    )
     # Not fingerprinted: a target only decides the cells of later rounds (parameters of their items) and what release
     # keeps.
     quota: QuotaConfig = Field(default=QuotaConfig(), json_schema_extra={"fingerprint": False})
+
+    @property
+    def asks(self) -> bool:
+        """True if questions are asked before their answers are known."""
+        return bool(self.mix.get("seeking") or self.questions) and not self.off
 
 
 class GateOptions(Section):

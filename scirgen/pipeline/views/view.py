@@ -22,6 +22,9 @@ R = TypeVar("R", bound=Record)
 MERGED = "merged"
 """Key of the store's settings that marks a merged run: notes for the card, as a JSON list."""
 
+SUBJECTS = "subjects"
+"""Key of the ids of the datasets that pairs are made about, as a JSON list; empty: all."""
+
 _COLLECTED = "COALESCE((SELECT CAST(value AS INTEGER) FROM meta WHERE key='collected'), 0)"
 """Number of the last run that read its catalogue to the end; datasets that were last seen earlier have left."""
 
@@ -47,6 +50,11 @@ class StoreView:
     def dataset_ids(self) -> list[str]:
         """Ids of the datasets of this run, sorted."""
         return [row[0] for row in self.store.rows(f"SELECT id FROM datasets WHERE id IN {CURRENT} ORDER BY id")]
+
+    def subjects(self) -> tuple[str, ...]:
+        """See `scirgen.stages.base.RunView`."""
+        text = self.store.meta(SUBJECTS)
+        return tuple(json.loads(text)) if text else tuple(self.dataset_ids())
 
     def stages(self) -> tuple[str, ...]:
         """Names of the steps of the run's plan, in order; those of plugins among them."""
@@ -104,9 +112,11 @@ class StoreView:
 
     def within_target(self, ctx: StageContext, left: frozenset[str]) -> tuple[frozenset[str], tuple[str, ...]]:
         """See `scirgen.stages.base.RunView`."""
-        from scirgen.stages.generate.quotas import within_target  # here, since most views are opened to be shown
+        from scirgen.pipeline.rounds import falls_short  # here, since most views are opened to be shown
+        from scirgen.stages.generate.quotas import within_target
 
-        return within_target(self, ctx, left)
+        kept, lines, people = within_target(self, ctx, left)
+        return kept, (*lines[:1], *falls_short(self, ctx, people), *lines[1:])
 
     def judged_nothing(self) -> tuple[str, ...]:
         """The gates and scorers that judged no pair, and why, as the manifest states them."""

@@ -4,7 +4,7 @@ carry the answer, narrows it once to what the passages say, or says that they do
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Annotated, Any, ClassVar, Final, Literal
@@ -49,9 +49,9 @@ class Answered(BaseModel):
 
     grades: list[Graded]
     verdict: Literal["answered", "part", "not_here"]
-    answer: str
     lines: list[int]
     about: list[int]
+    answer: str
     lacking: str
     narrower: str
 
@@ -86,7 +86,7 @@ class AnswerStage(Stage):
 
     def uses(self, config: Config) -> Uses:
         """Both prompts and the model; nothing if nobody asks."""
-        if not config.generate.mix.get("seeking"):
+        if not config.generate.asks:
             return Uses()
         return Uses(config=("language", "seed"), prompts=("answer/passages", "answer/datasets"), roles=("generator",))
 
@@ -100,7 +100,8 @@ class AnswerStage(Stage):
             calls = -(-len(several) // TOGETHER)
             for at in range(calls):
                 part = several[at * len(several) // calls : (at + 1) * len(several) // calls]
-                key = f"{scope.dataset.id}|{digest([q.id for q in part])[:16]}"
+                # A user's question is answered alone, so it does not depend on the others of the file.
+                key = part[0].key if part[0].asked == "user" else f"{scope.dataset.id}|{digest([q.id for q in part])}"
                 yield WorkItem(key, (*part, *(pools[q.id] for q in part)))
 
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
@@ -118,22 +119,24 @@ class AnswerStage(Stage):
         shown = _Shown(tuple(order), tuple(_Line(p, s) for p in order for s in _sentences(p, questions[0])))
         prompt = _prompt(questions, shown, ctx)
         reply = await ctx.chat.ask(prompt, _reply(len(questions), len(order)), seed=ctx.seed())
+        users = {e.passage.id: e.dataset_ids for pool in pools for e in pool.entries}
         outputs: list[Record] = []
         rejections: list[Rejection] = []
         for number, question in enumerate(questions, 1):
             one: Answered = getattr(reply.value, f"q{number}")
-            made = self._settled(question, shown, one, (prompt, reply.reply_key), ctx)
+            made = self._settled(question, shown, one, users, (prompt, reply.reply_key), ctx)
             (rejections if isinstance(made, Rejection) else outputs).append(made)  # type: ignore[arg-type]
         return StageResult(tuple(outputs), tuple(rejections))
 
     def _settled(
-        self, question: Question, shown: _Shown, reply: Answered, made: tuple[RenderedPrompt, str], ctx: StageContext
-    ) -> Record:
+        self, question: Question, shown: _Shown, reply: Answered, users: Mapping[str, Sequence[str]],
+        made: tuple[RenderedPrompt, str], ctx: StageContext,
+    ) -> Record:  # fmt: skip
         """The candidate, the narrowed question, what is not answered, or the rejection of an answer without gold."""
         grades = dict.fromkeys((p.id for p in shown.passages), 0)
         grades |= {shown.passages[g.passage - 1].id: g.grade for g in reply.grades}
         if reply.verdict == "answered":
-            return self._answered(question, shown, reply, grades, made, ctx)
+            return self._answered(question, shown, reply, grades, users, made, ctx)
         narrowed = _narrowed(question, " ".join(reply.narrower.split()), ctx.config.language)
         if reply.verdict == "part" and narrowed is not None:
             return narrowed
@@ -142,7 +145,7 @@ class AnswerStage(Stage):
 
     def _answered(
         self, question: Question, shown: _Shown, reply: Answered, grades: dict[str, int],
-        made: tuple[RenderedPrompt, str], ctx: StageContext,
+        users: Mapping[str, Sequence[str]], made: tuple[RenderedPrompt, str], ctx: StageContext,
     ) -> Record:  # fmt: skip
         text = " ".join(reply.answer.split())
         carrying, about = shown.cited(reply.lines), shown.cited(reply.about)
@@ -157,17 +160,16 @@ class AnswerStage(Stage):
             return self._refused("no_gold", "the answer cites no passage of grade 2", told, question, text, ctx)
         spans = [_span(line, "answer") for line in carrying]
         spans += [_span(line, "context") for line in about if line not in carrying]
-        data = question.wants == "data"
+        able = sorted({id for p in gold for id in users[p.id]}) or [question.dataset_id]
         return QAPair(
             id=QAPair.make_id(question.dataset_id, question.question_type, question.text, text),
-            dataset_id=gold[0].document_id if data and question.dataset_id not in _documents(gold)
-            else question.dataset_id,
+            dataset_id=question.dataset_id if question.dataset_id in able else able[0],
             question=question.text,
             answer=text,
             question_type=question.question_type,
             evidence=tuple(spans),
-            about="dataset" if data else "paper",
-            dataset_ids=tuple(sorted(_documents(gold))) if data else (),
+            about="dataset" if all([*users[p.id]] == [p.document_id] for p in gold) else "paper",
+            dataset_ids=tuple(able),
             strategy="asked",
             language=ctx.config.language,
             round=question.round,
@@ -190,7 +192,7 @@ class AnswerStage(Stage):
 
 def _subject(question: Question) -> tuple[str, str, str]:
     """What questions of one call have in common."""
-    return question.wants, question.document_id, question.asked
+    return question.wants, question.document_id or question.id, question.asked
 
 
 def _best(questions: Sequence[Question], pools: Sequence[Pool], ctx: StageContext) -> tuple[Passage, ...]:
@@ -244,7 +246,10 @@ def _prompt(questions: Sequence[Question], shown: _Shown, ctx: StageContext) -> 
     for n, line in enumerate(shown.lines, 1):
         numbered[line.passage.id].append(f"[{n}] {' '.join(line.text.split())}")
     return ctx.prompt("datasets" if questions[0].wants == "data" else "passages").render(
-        questions=[{"number": n, "text": q.text, "need": q.need.replace("_", " ")} for n, q in enumerate(questions, 1)],
+        questions=[
+            {"number": n, "text": q.text, "need": q.need.replace("_", " ") or "not stated"}
+            for n, q in enumerate(questions, 1)
+        ],
         passages=[
             {"number": n, "title": p.title, "heading": p.heading, "lines": numbered[p.id]}
             for n, p in enumerate(shown.passages, 1)
@@ -295,7 +300,3 @@ def _grade(passage: Passage, grade: int) -> Grade:
         {"passage_id": passage.id, "document_id": passage.document_id, "start": passage.start, "end": passage.end,
          "grade": grade}
     )  # fmt: skip
-
-
-def _documents(passages: Iterable[Passage]) -> set[str]:
-    return {p.document_id for p in passages}

@@ -8,22 +8,36 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Iterable, Sequence
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, Field, create_model
 
 from scirgen.claims.borrowed import borrowed, coined
 from scirgen.core.config import Config
-from scirgen.core.fingerprint import content_id
+from scirgen.core.errors import ConfigError
+from scirgen.core.fingerprint import content_id, derived_seed, digest, file_sha256
 from scirgen.core.questions import Question, Wants
-from scirgen.core.records import Aspect, BlockKind, Dataset, Document, Frozen, Rejection
+from scirgen.core.records import Aspect, BlockKind, Dataset, Document, Frozen, Provenance, Record, Rejection
+from scirgen.core.text.analysis import terms
 from scirgen.core.text.language import language_name
 from scirgen.core.text.passages import count_words
+from scirgen.core.text.textmatch import jaccard
+from scirgen.stages.ask.given import hosted, read_questions
 from scirgen.stages.ask.subject import Subjects, most_subjects, sheet
-from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
+from scirgen.stages.base import RunView, Scope, Stage, StageContext, StageResult, Uses, WorkItem
+
+AGAIN = "again"
+"""Key of a later round's cell that asks about a subject again: the id of its record or document."""
 
 _SHOWN_WORDS = 250
+_LIKE = 8
+"""Questions of ``generate.like`` that one call shows."""
+_EARLIER = 60
+_NEAR = 0.8
+"""Share of words in common from which a question is a copy of an earlier one."""
 _HEADINGS = 25
 
 
@@ -76,9 +90,14 @@ def seeking_share(config: Config, pack: str) -> float:
 
 class AskStage(Stage):
     """One item is a dataset's record, or a paper that it uses: a paper of several datasets is asked about once, in the
-    items of the first of them."""
+    items of the first of them. The user's own questions are shared out among the datasets, one item each."""
 
     name: ClassVar[str] = "ask"
+
+    def __init__(self) -> None:
+        self._view: RunView | None = None
+        self._given: dict[str, list[Question]] = {}
+        self._like: tuple[str, ...] = ()
 
     def uses(self, config: Config) -> Uses:
         """The prompt, the seekers, the question types and the writer; no model if nobody asks."""
@@ -91,17 +110,42 @@ class AskStage(Stage):
             roles=("generator",),
         )
 
+    def definitions(self, ctx: StageContext) -> str:
+        """Hash of the files that the settings name."""
+        config = ctx.config.generate
+        return digest([file_sha256(Path(name)) if name else "" for name in (config.questions, config.like)])
+
+    def check(self, ctx: StageContext) -> None:
+        """Read the files that the settings name, and refuse questions that the model cannot be asked to answer."""
+        config = ctx.config.generate
+        for name in filter(None, (config.questions, config.like)):
+            list(read_questions(Path(name)))
+        if config.questions and ctx.pack != "standard":
+            raise ConfigError(
+                f"{ctx.chat.identity} is too small to answer generate.questions from passages",
+                hint="Take a larger model, or set models.pack: standard.",
+            )
+
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
-        """The record, then the papers whose first user the dataset is."""
+        """The user's questions; the record; the papers whose first user the dataset is. In later rounds, those of them
+        that are asked about again."""
+        self._read(scope, ctx)
+        if not scope.round:
+            for question in self._given.get(scope.dataset.id, ()):
+                yield WorkItem(f"user|{question.id}", (question,))
         if not seeking_share(ctx.config, ctx.pack):
             return
-        yield WorkItem(scope.dataset.id, (scope.dataset,), {"wants": "data"})
-        aspects = scope.outputs("verify", Aspect)
-        used = {a.paper_id for a in aspects}
-        for document in sorted(scope.outputs("parse", Document), key=lambda d: d.id):
-            paper = document.paper_id
-            if paper in used and scope.users(paper)[0].id == scope.dataset.id:
-                yield WorkItem(f"{scope.dataset.id}|{paper}", (scope.dataset, document), {"wants": "answer"})
+        again = {str(cell[AGAIN]): cell["count"] for cell in scope.wanted if AGAIN in cell}
+        asked = [q for q in scope.outputs("ask", Question) if q.asked == "seeking"]
+        like: dict[str, object] = {"like": self._like} if self._like else {}
+        for id, key, inputs in _subjects(scope):
+            parameters: dict[str, object] = {"wants": "data" if id == scope.dataset.id else "answer", **like}
+            if not scope.round:
+                yield WorkItem(key, inputs, parameters)
+            elif id in again:
+                earlier = sorted((q for q in asked if q.document_id == id), key=lambda q: (q.round, q.id))
+                more = {"round": scope.round, "count": again[id]}
+                yield WorkItem(f"{key}#{scope.round}", (*inputs, *earlier), {**parameters, **more})
 
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
         """The questions that somebody without the text could have asked; a rejection for each other one.
@@ -109,73 +153,117 @@ class AskStage(Stage):
         Raises:
             ModelError: the reply cannot be used; the next run asks again.
         """
+        earlier = item.of(Question)
+        if not item.of(Dataset):
+            return StageResult(earlier)
+        task = item.asked(_Task)
         dataset, document = item.one(Dataset), next(iter(item.of(Document)), None)
-        titles = (document.title,) if document else (dataset.title,)
-        names = coined(titles)
-        if document is None:
-            return await self._asked(_record_sheet(dataset), dataset, None, names, ctx)
-        sheets = await self._sheets(document, names, ctx)
-        if not sheets:
+        # A title is the text's own words as well, even where the sheet does not show it.
+        names = coined((document.title,) if document else (dataset.title,))
+        sheets = await _sheets(document, names, ctx) if document else [_record_sheet(dataset)]
+        if document and not sheets:
             why = "its subject cannot be told without its own words"
             told = ("Document", document.id)
             return StageResult(rejections=(ctx.reject("no_subject", why, told, dataset_id=dataset.id),))
-        results = await asyncio.gather(*(self._asked(shown, dataset, document, names, ctx) for shown in sheets))
-        outputs = {r.id: r for result in results for r in result.outputs if isinstance(r, Question)}
-        return StageResult(tuple(outputs.values()), tuple(r for result in results for r in result.rejections))
-
-    async def _sheets(self, document: Document, names: frozenset[str], ctx: StageContext) -> list[str]:
-        """The paper's subjects, each as the writer of questions sees it."""
-        text = _cut(document.abstract or document.text)
-        headings = [document.text[b.start : b.end] for b in document.blocks if b.kind is BlockKind.HEADING]
-        prompt = ctx.prompt("subjects").render(
-            title=document.title,
-            text=text,
-            headings=[" ".join(h.split()) for h in headings[:_HEADINGS]],
-            count=most_subjects(count_words(document.text)),
-            language=language_name(ctx.config.language),
-        )
-        reply = (await ctx.chat.ask(prompt, Subjects, seed=ctx.seed("subjects"))).value
-        known = f"{document.title}\n{document.abstract}"
-        made = (sheet(subject, known, names) for subject in reply.subjects)
-        return list(dict.fromkeys(s for s in made if s))
-
-    async def _asked(
-        self, shown: str, dataset: Dataset, document: Document | None, names: frozenset[str], ctx: StageContext
-    ) -> StageResult:
-        """The questions of one call, about one subject."""
-        wants: Wants = "answer" if document else "data"
-        count = ctx.config.ask.questions_per_subject
-        seekers = ctx.taxonomies.load("seekers", Seekers)
-        forms = _shares(seekers.forms[wants], count)
-        # Needs for data have no type of Graesser's: most are plans and keywords.
-        kinds = ctx.taxonomies.question_types((), ctx.config.language) if document else ()
-        prompt = ctx.prompt("needs").render(
-            wants=wants,
-            subject=shown,
-            count=count,
-            roles=list(seekers.roles[wants]),
-            needs=[n.model_dump() for n in seekers.needs[wants]],
-            forms=[{"id": f.id, "meaning": f.meaning, "count": n} for f, n in forms],
-            types=[{"id": k.id, "name": k.name, "definition": k.definition} for k in kinds],
-            earlier=[],
-            language=language_name(ctx.config.language),
-        )
-        reply = _reply([n.id for n in seekers.needs[wants]], [f.id for f, _ in forms], [k.id for k in kinds], count)
-        answer = await ctx.chat.ask(prompt, reply, seed=ctx.seed(shown))
+        texts = [q.text for q in earlier]
+        made = await asyncio.gather(*(_asked(task, shown, texts, ctx) for shown in sheets))
         questions: dict[str, Question] = {}
         rejections: list[Rejection] = []
-        own = "" if document else shown  # a sheet is in wider words already
-        for asked in answer.value.questions:
-            made = _question(asked, dataset, document.id if document else dataset.id, wants)
-            why = borrowed(made.text, own, names) or ("it was asked before" if made.id in questions else "")
-            if why:
-                code = "borrowed" if made.id not in questions else "repeated"
-                told = ("Question", made.id)
-                rejections.append(ctx.reject(code, why, told, dataset_id=dataset.id, record=made.model_dump_json()))
-                continue
-            rewordings = tuple(w for w in made.rewordings if not borrowed(w, "", names))
-            questions[made.id] = made.model_copy(update={"rewordings": rewordings})
+        for shown, (origin, replied) in zip(sheets, made, strict=True):
+            own = "" if document else shown  # a sheet of a paper is in wider words already
+            for asked in replied:
+                one = _question(asked, dataset, document.id if document else dataset.id, task)
+                code, why = "borrowed", borrowed(one.text, own, names)
+                if not why and _near(one, (*earlier, *questions.values()), ctx.config.language):
+                    code, why = "repeated", "it was asked before"
+                if why:
+                    told, record = ("Question", one.id), one.model_dump_json()
+                    rejections.append(
+                        ctx.reject(code, why, told, dataset_id=dataset.id, record=record, provenance=origin)
+                    )
+                    continue
+                rewordings = tuple(w for w in one.rewordings if not borrowed(w, "", names))
+                questions[one.id] = one.model_copy(update={"rewordings": rewordings, "provenance": origin})
         return StageResult(tuple(questions.values()), tuple(rejections))
+
+    def _read(self, scope: Scope, ctx: StageContext) -> None:
+        """Read the user's files once a run, and share out the questions among its subjects."""
+        if ctx.run is not None and self._view is ctx.run:
+            return
+        config = ctx.config.generate
+        self._view, self._given = ctx.run, {}
+        if config.questions and not config.off:
+            subjects = ctx.run.subjects() if ctx.run else (scope.dataset.id,)
+            self._given = hosted(list(read_questions(Path(config.questions))), subjects)
+        self._like = tuple(g.question for g in read_questions(Path(config.like))) if config.like else ()
+
+
+class _Task(Frozen):
+    """The parameters of an item."""
+
+    wants: Wants
+    like: tuple[str, ...] = ()
+    count: int = 0
+    round: int = 0
+
+
+def _subjects(scope: Scope) -> Iterator[tuple[str, str, tuple[Record, ...]]]:
+    """Id, key and inputs of each subject: the dataset, and the papers whose first user it is."""
+    dataset = scope.dataset
+    yield dataset.id, dataset.id, (dataset,)
+    used = {a.paper_id for a in scope.outputs("verify", Aspect)}
+    for document in sorted(scope.outputs("parse", Document), key=lambda d: d.id):
+        paper = document.paper_id
+        if paper in used and scope.users(paper)[0].id == dataset.id:
+            yield document.id, f"{dataset.id}|{paper}", (dataset, document)
+
+
+async def _sheets(document: Document, names: frozenset[str], ctx: StageContext) -> list[str]:
+    """The paper's subjects, each as the writer of questions sees it; later rounds see the same ones."""
+    headings = [document.text[b.start : b.end] for b in document.blocks if b.kind is BlockKind.HEADING]
+    prompt = ctx.prompt("subjects").render(
+        title=document.title,
+        text=_cut(document.abstract or document.text),
+        headings=[" ".join(h.split()) for h in headings[:_HEADINGS]],
+        count=most_subjects(count_words(document.text)),
+        language=language_name(ctx.config.language),
+    )
+    seed = derived_seed(ctx.config.seed, "subjects", document.id)
+    reply = (await ctx.chat.ask(prompt, Subjects, seed=seed)).value
+    known = f"{document.title}\n{document.abstract}"
+    return list(dict.fromkeys(filter(None, (sheet(subject, known, names) for subject in reply.subjects))))
+
+
+async def _asked(task: _Task, shown: str, earlier: Sequence[str], ctx: StageContext) -> tuple[Provenance, list[Asked]]:
+    """The questions of one call, about one subject."""
+    wants, count = task.wants, task.count or ctx.config.ask.questions_per_subject
+    seekers = ctx.taxonomies.load("seekers", Seekers)
+    forms = _shares(seekers.forms[wants], count)
+    # Needs for data have no type of Graesser's: most are plans and keywords.
+    kinds = ctx.taxonomies.question_types((), ctx.config.language) if wants == "answer" else ()
+    like = list(task.like)
+    random.Random(ctx.seed("like")).shuffle(like)
+    prompt = ctx.prompt("needs").render(
+        wants=wants,
+        subject=shown,
+        count=count,
+        roles=list(seekers.roles[wants]),
+        needs=[n.model_dump() for n in seekers.needs[wants]],
+        forms=[{"id": f.id, "meaning": f.meaning, "count": n} for f, n in forms],
+        types=[{"id": k.id, "name": k.name, "definition": k.definition} for k in kinds],
+        like=like[:_LIKE],
+        earlier=list(earlier)[-_EARLIER:],
+        language=language_name(ctx.config.language),
+    )
+    reply = _reply([n.id for n in seekers.needs[wants]], [f.id for f, _ in forms], [k.id for k in kinds], count)
+    answer = await ctx.chat.ask(prompt, reply, seed=ctx.seed(shown))
+    return ctx.provenance(prompt, (answer.reply_key,)), answer.value.questions
+
+
+def _near(question: Question, others: Iterable[Question], language: str) -> bool:
+    """Check whether a question nearly copies another: most of their words are the same, by stems."""
+    mine = frozenset(terms(question.text, language))
+    return any(jaccard(mine, frozenset(terms(q.text, language))) >= _NEAR for q in others)
 
 
 def _reply(needs: Sequence[str], forms: Sequence[str], kinds: Sequence[str], count: int) -> type[Needs]:
@@ -186,18 +274,19 @@ def _reply(needs: Sequence[str], forms: Sequence[str], kinds: Sequence[str], cou
     return create_model("Needs", __base__=Needs, **several)
 
 
-def _question(asked: Asked, dataset: Dataset, document_id: str, wants: Wants) -> Question:
+def _question(asked: Asked, dataset: Dataset, document_id: str, task: _Task) -> Question:
     text = " ".join(asked.question.split())
     typed = getattr(asked, "type", "none") if asked.form == "question" else "none"
     return Question(
         id=content_id("qst", dataset.id, document_id, text),
         dataset_id=dataset.id,
         document_id=document_id,
-        wants=wants,
+        wants=task.wants,
         text=text,
         need=asked.need,
         form=asked.form,
         question_type="" if typed == "none" else typed,
+        round=task.round,
         rewordings=tuple(" ".join(w.split()) for w in asked.other_words if w.strip()),
     )
 

@@ -15,13 +15,14 @@ from typing import Protocol, TypeVar
 
 from scirgen.claims.conformance import polarity
 from scirgen.core.config import GenerateConfig, QuotaConfig
-from scirgen.core.records import Dataset, Provenance, QAPair, Record, Rejection
+from scirgen.core.records import Origin, Provenance, QAPair, Record, Rejection
 from scirgen.core.taxonomy import QuestionType, Taxonomies
 from scirgen.repeats.neardup import Asked, resolve
 from scirgen.stages.base import StageContext
 
 _CANDIDATES_PER_ROW = 4
 _LOWEST_YIELD = 0.1
+_FIRST: tuple[Origin, ...] = ("user", "seeking", "narrowed")
 _PER_DATASET = 3
 """Largest number of pairs of one cell for one dataset in one round; more would repeat its evidence."""
 
@@ -47,14 +48,19 @@ class Accepted:
     question_type: str
     bloom: str = ""
     polarity: str = ""
-    sought: bool = False
+    asked: Origin = "known_item"
+
+    @property
+    def sought(self) -> bool:
+        """True if the question was asked before an answer was known."""
+        return self.asked != "known_item"
 
     @classmethod
     def of(cls, pair: QAPair, taxonomies: Taxonomies) -> Accepted:
         """The pair's place in the mix; polarity is read from its answer."""
         kind = taxonomies.question_type(pair.question_type)
         said = polarity(pair.answer, taxonomies.wording.of(pair.language)) if kind.polar else None
-        return cls(pair.id, pair.dataset_id, pair.question_type, pair.bloom or "", said or "", pair.sought)
+        return cls(pair.id, pair.dataset_id, pair.question_type, pair.bloom or "", said or "", pair.asked)
 
 
 @dataclass(frozen=True)
@@ -63,7 +69,7 @@ class Progress:
 
     Attributes:
         accepted: accepted and tagged pairs of all rounds.
-        datasets: ids of all datasets.
+        datasets: ids of the datasets that pairs are made about.
         tried: question type -> candidates asked for so far, rejected ones included.
         exhausted: (dataset id, question type) for which no further evidence was found.
     """
@@ -94,15 +100,31 @@ def budget(config: QuotaConfig) -> int:
     return config.candidates if config.candidates is not None else _CANDIDATES_PER_ROW * (config.total or 0)
 
 
-def rest_of(config: GenerateConfig, reached: Progress) -> QuotaConfig:
-    """The target of the known items: what the rows of people who asked, up to their share, leave of the total."""
-    return config.quota.model_copy(update={"total": (config.quota.total or 0) - len(sought(config, reached.accepted))})
+def rest_of(config: GenerateConfig, reached: Progress, *, hoped: bool = False) -> QuotaConfig:
+    """The target of the known items: what the rows of people who asked, up to their share, leave of the total.
+
+    With ``hoped``, these still come, and leave what their whole share leaves. If the mix has both, the known items have
+    rounds of their own after those of people's questions.
+    """
+    quota, mix = config.quota, config.mix
+    taken = wanted_of_people(config, reached.accepted) if hoped else len(sought(config, reached.accepted))
+    total = (quota.total or 0) - taken if mix.get("known_item") or not config.asks else 0
+    rounds = quota.max_rounds * (2 if mix.get("seeking") else 1)
+    return quota.model_copy(update={"total": total, "max_rounds": rounds})
 
 
-def sought(config: GenerateConfig, accepted: Iterable[Accepted]) -> list[str]:
-    """Ids of the rows of people who asked that the target keeps: the first by id, up to their share of it."""
+def wanted_of_people(config: GenerateConfig, accepted: Iterable[Accepted]) -> int:
+    """Number of rows of the target that are to come from people who asked: their share, or all of the user's own."""
+    total, own = config.quota.total or 0, sum(a.asked == "user" for a in accepted)
     share = config.mix.get("seeking", 0.0) / (sum(config.mix.values()) or 1.0)
-    return sorted(a.id for a in accepted if a.sought)[: math.ceil((config.quota.total or 0) * share)]
+    return max(math.ceil(total * share), min(total, own))
+
+
+def sought(config: GenerateConfig, accepted: Sequence[Accepted]) -> list[str]:
+    """Ids of the rows of people who asked that the target keeps: the user's own, then those that stand as they were
+    asked, then narrowed ones; by id."""
+    found = sorted((_FIRST.index(a.asked), a.id) for a in accepted if a.sought)
+    return [id for _, id in found[: wanted_of_people(config, accepted)]]
 
 
 def targets(config: QuotaConfig, kinds: Sequence[QuestionType]) -> dict[Cell, int]:
@@ -286,7 +308,7 @@ R = TypeVar("R", bound=Record)
 class RunRecords(Protocol):
     """The part of a run's view that this module reads."""
 
-    def datasets(self) -> Iterable[Dataset]: ...
+    def subjects(self) -> tuple[str, ...]: ...
 
     def records(self, stage: str, kind: type[R]) -> Iterable[R]: ...
 
@@ -317,7 +339,7 @@ def progress(run: RunRecords, taxonomies: Taxonomies, before: int | None = None,
     pairs = [p for p in run.pairs() if counts(p.round)]
     repeated = _repeated(pairs, taxonomies) if distinct else frozenset()
     accepted = tuple(Accepted.of(p, taxonomies) for p in pairs if p.id not in repeated)
-    return Progress(accepted, tuple(d.id for d in run.datasets()), dict(tried), frozenset(exhausted))
+    return Progress(accepted, run.subjects(), dict(tried), frozenset(exhausted))
 
 
 def _repeated(pairs: Sequence[QAPair], taxonomies: Taxonomies) -> frozenset[str]:
@@ -337,9 +359,11 @@ def rejection_codes(run: RunRecords) -> dict[str, Counter[str]]:
     return dict(codes)
 
 
-def within_target(run: RunRecords, ctx: StageContext, left: frozenset[str]) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Ids of the rows (of those that can be released) that the target keeps, and a line for the card on each cell with
-    too few rows."""
+def within_target(
+    run: RunRecords, ctx: StageContext, left: frozenset[str]
+) -> tuple[frozenset[str], tuple[str, ...], int]:
+    """Ids of the rows (of those that can be released) that the target keeps; lines for the card: the target, and each
+    cell with too few rows; and how many of the rows are people's questions."""
     quota = ctx.config.generate.quota
     kinds = ctx.taxonomies.wanted_types(ctx.config.generate.types, ctx.pack, ctx.config.language)
     reached = progress(run, ctx.taxonomies)
@@ -351,7 +375,7 @@ def within_target(run: RunRecords, ctx: StageContext, left: frozenset[str]) -> t
     short = shortfall(quota, kinds, reached, rejection_codes(run))
     lines = [f"Target: {ctx.config.generate.quota.total} rows; {len(kept)} were reached."]
     lines += [f"Shortfall in {s.cell}: {s.got} of {s.wanted}, {s.reason}." for s in short]
-    return kept | added, tuple(lines)
+    return kept | added, tuple(lines), len(asked)
 
 
 def _round(provenance: Provenance | None) -> int:

@@ -110,6 +110,8 @@ class GenerateStage(Stage):
     ) -> Iterable[WorkItem]:
         by_type: dict[str, list[dict[str, object]]] = {}
         for cell in scope.wanted:
+            if "question_type" not in cell:
+                continue  # step ask has it
             by_type.setdefault(str(cell["question_type"]), []).append(dict(cell))
         for id in sorted(by_type):
             kind = ctx.taxonomies.question_type(id, ctx.config.language)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from scirgen.core.printed import papers_of
@@ -11,6 +11,7 @@ from scirgen.core.questions import Question
 from scirgen.core.records import (
     Aspect,
     Dataset,
+    Document,
     Link,
     Paper,
     Provenance,
@@ -74,10 +75,13 @@ def users_of(uses: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
 
 
 def from_run(run: RunView, info: ReleaseInfo) -> ReleaseContent:
-    """Collect a run's results. Only papers judged to be using a dataset count."""
+    """Collect a run's results. Papers count if they are judged to use a dataset, or answer what somebody asked."""
     datasets = {d.id: d for d in sorted(run.datasets(), key=lambda d: d.id)}
     uses = run.uses()
-    wanted = {p for ids in uses.values() for p in ids}
+    documents = {label.document_id: label.paper_id for label in run.records("section", SectionLabel)}
+    found = _found(run, datasets)
+    documents |= found
+    wanted = {p for ids in uses.values() for p in ids} | {*found.values()}
     papers = {paper_id: Paper(id=paper_id) for paper_id in sorted(wanted)}
     papers |= {k: p for k, p in papers_of(run).items() if k in wanted}
     aspects = {
@@ -88,7 +92,6 @@ def from_run(run: RunView, info: ReleaseInfo) -> ReleaseContent:
     ordered = sorted(
         aspects.values(), key=lambda a: (a.dataset_id or "", a.paper_id, a.span.document_id, a.span.start, a.id)
     )
-    documents = {label.document_id: label.paper_id for label in run.records("section", SectionLabel)}
     documents |= {a.span.document_id: a.paper_id for a in ordered}
     of_paper = users_of(uses)
     users = {d: set(of_paper[p]) for d, p in documents.items() if p in of_paper}
@@ -107,11 +110,17 @@ def from_run(run: RunView, info: ReleaseInfo) -> ReleaseContent:
         papers={k: papers[k] for k in sorted(papers)},
         uses=uses,
         aspects=ordered,
-        pairs=lambda: (_with_gold(p, users) for p in run.pairs()),
+        pairs=lambda: (_with_gold(p, users, datasets) for p in run.pairs()),
         document_papers=documents,
         writers=writers,
         unfaithful=lambda: _unfaithful(run),
     )
+
+
+def _found(run: RunView, datasets: Mapping[str, Dataset]) -> dict[str, str]:
+    """Document id -> paper id of the papers that answer what somebody asked."""
+    cited = {s.document_id for p in run.pairs() if p.sought for s in p.evidence} - {*datasets}
+    return {d.id: d.paper_id for d in run.records("parse", Document) if d.id in cited} if cited else {}
 
 
 def _unfaithful(run: RunView) -> list[UnfaithfulRow]:
@@ -132,19 +141,22 @@ def _unfaithful(run: RunView) -> list[UnfaithfulRow]:
     return [found[id] for id in sorted(found)]
 
 
-def _with_gold(pair: QAPair, users: Mapping[str, set[str]]) -> QAPair:
+def _with_gold(pair: QAPair, users: Mapping[str, set[str]], datasets: Container[str]) -> QAPair:
     """A pair about papers has all datasets that use each of them as gold: in merged runs, those of the other parts too.
     One that somebody asked has those of any document that answers it.
 
     Args:
         pair: the pair of the run.
         users: paper's document id -> ids of the datasets that use it.
+        datasets: ids of all datasets.
     """
     if pair.about != "paper":
         return pair
     if pair.sought:
-        able = {d for g in pair.grades if g.grade == 2 for d in users.get(g.document_id, {g.document_id})}
-        return pair.model_copy(update={"dataset_ids": tuple(sorted(able)) or pair.gold})
+        carrying = {g.document_id for g in pair.grades if g.grade == 2}
+        able = sorted({d for c in carrying for d in users.get(c, {c} if c in datasets else ())} or {*pair.gold})
+        first = pair.dataset_id if pair.dataset_id in able else able[0]
+        return pair.model_copy(update={"dataset_id": first, "dataset_ids": tuple(able)})
     found = [users[s.document_id] for s in pair.evidence if s.document_id in users]
     gold = tuple(sorted(set.intersection(*found) | {pair.dataset_id})) if found else pair.gold
     return pair if gold == pair.dataset_ids else pair.model_copy(update={"dataset_ids": gold})

@@ -33,17 +33,18 @@ class SearchStage(Stage):
         self._view: RunView | None = None
         self._digest = ""
         self._corpus: Corpus | None = None
+        self._users: dict[str, tuple[str, ...]] = {}
 
     def uses(self, config: Config) -> Uses:
         """The depth and the language; the corpus is a parameter of each item."""
-        return Uses(config=("search", "language") if config.generate.mix.get("seeking") else ())
+        return Uses(config=("search", "language") if config.generate.asks else ())
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
         """The questions of this round: those that were asked, and those that an answerer narrowed."""
         asked = (*scope.outputs("ask", Question), *scope.outputs("answer", Question))
         questions = sorted((q for q in asked if q.round == scope.round), key=lambda q: q.id)
         for question in questions:
-            yield WorkItem(f"{scope.dataset.id}|{question.id}", (question,), {"corpus": self._read(ctx)})
+            yield WorkItem(question.key, (question,), {"corpus": self._read(ctx)})
 
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
         question = item.one(Question)
@@ -55,35 +56,47 @@ class SearchStage(Stage):
         queries = (question.text, *question.rewordings)
         if question.wants == "data":
             hits = corpus.search("datasets", queries, ctx.config.language, int(depth * _RECORDS))
-            own = list(corpus.of("datasets", question.dataset_id))
+            own = list(corpus.of("datasets", question.document_id))
         else:
             hits = corpus.search("passages", queries, ctx.config.language, depth)
             own = []
-        found = {hit.passage.id: Pooled(passage=hit.passage, ranks=hit.ranks) for hit in hits}
+        found = {hit.passage.id: (hit.passage, hit.ranks) for hit in hits}
         # What the question was asked about is read, whether a search finds it or not.
-        found |= {p.id: Pooled(passage=p) for p in own if p.id not in found}
-        return StageResult((Pool(id=question.id, dataset_id=question.dataset_id, entries=tuple(found.values())),))
+        found |= {p.id: (p, ()) for p in own if p.id not in found}
+        entries = [
+            Pooled(passage=p, ranks=ranks, dataset_ids=self._users.get(p.document_id, (p.document_id,)))
+            for p, ranks in found.values()
+        ]
+        return StageResult((Pool(id=question.id, dataset_id=question.dataset_id, entries=tuple(entries)),))
 
     def _read(self, ctx: StageContext) -> str:
-        """Digest of what the run has read."""
+        """Digest of what the run has read, and of the papers' users."""
         if ctx.run is None:
             raise ConfigError("step search needs a run", hint="Run: scirgen generate.")
         if self._view is not ctx.run:
             self._view, self._corpus = ctx.run, None
-            self._digest = ctx.run.content("collect", "parse")
+            self._digest = ctx.run.content("collect", "parse", "match")
         return self._digest
 
     def _build(self, ctx: StageContext) -> Corpus:
         assert self._view is not None
         digest = f"{FORMAT}-{self._read(ctx)}"
         records = (record_passage(d) for d in self._view.datasets())
+        self._users = _users(self._view)
         return Corpus.build(ctx.folder / "corpus", digest, ctx.config.language, _passages(self._view), records)
 
 
 def _passages(run: RunView) -> Iterator[Passage]:
-    """The passages of papers that use a dataset, and the records."""
-    used = {paper for papers in run.uses().values() for paper in papers}
+    """The passages of all papers that were read, and the records."""
     for document in run.records("parse", Document):
-        if document.paper_id in used:
-            yield from passages_of(document)
+        yield from passages_of(document)
     yield from (record_passage(d) for d in run.datasets())
+
+
+def _users(run: RunView) -> dict[str, tuple[str, ...]]:
+    """Id of a paper's document -> ids of the datasets that use it, which may be none."""
+    users: dict[str, list[str]] = {}
+    for dataset_id, papers in run.uses().items():
+        for paper_id in papers:
+            users.setdefault(paper_id, []).append(dataset_id)
+    return {d.id: tuple(users.get(d.paper_id, ())) for d in run.records("parse", Document)}

@@ -20,7 +20,7 @@ def test_phases_end_at_the_barrier_and_leave_out_intake_and_release() -> None:
     first, second, third = phases(PLAN)
     assert names(first) == ["parse", "section", "match"] and second[-1].stage == "ask" and third[-1].stage == "tag"
     assert [PLAN[0].stage, *names(first), *names(second), *names(third), PLAN[-1].stage] == names(PLAN)
-    assert names(repeated(PLAN, "quota")) == ["search", "answer", "generate", "filter", "tag"]
+    assert names(repeated(PLAN, "quota")) == ["ask", "search", "answer", "generate", "filter", "tag"]
 
 
 def test_added_steps_follow_the_step_they_name_in_any_order() -> None:

@@ -132,7 +132,9 @@ async def test_a_need_for_data_has_all_records_of_grade_2_as_gold() -> None:
         }}  # fmt: skip
 
     ctx, _ = make_context(rule, stage="answer", key="ds-1|q1", **MIX)
-    pool = Pool(id="q1", dataset_id="ds-1", entries=tuple(Pooled(passage=p) for p in PASSAGES))
+    pool = Pool(
+        id="q1", dataset_id="ds-1", entries=tuple(Pooled(passage=p, dataset_ids=(p.document_id,)) for p in PASSAGES)
+    )
     item = WorkItem("ds-1|q1", (question(wants="data", form="keywords"), pool))
     pair = only(await AnswerStage().process(item, ctx))
     assert isinstance(pair, QAPair) and shown == ["answer/datasets"]

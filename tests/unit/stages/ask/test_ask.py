@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from scirgen.core.questions import Question
 from scirgen.core.records import Document
 from scirgen.stages.ask.stage import AskStage
@@ -86,3 +88,24 @@ def test_nobody_asks_unless_the_mix_says_so_and_never_with_small_prompts() -> No
     assert keys == ["ds-1", "ds-1|10.1/p"]
     assert not list(AskStage().items(scope, make_context(stage="ask")[0]))
     assert not list(AskStage().items(scope, make_context(stage="ask", pack="small", **MIX)[0]))
+
+
+async def test_a_later_round_shows_what_was_asked_and_refuses_copies() -> None:
+    ctx, chat = context(asked("maps of mountain rainfall"), asked("rain chemistry samples"))
+    earlier = Question(
+        id="q0", dataset_id="ds-1", document_id="ds-1", wants="data", text="rainfall maps of mountains", asked="seeking"
+    )
+    scope = FakeScope({"verify": ASPECTS, "ask": (earlier,)}, 1, ({"again": "ds-1", "count": 2},))
+    [item] = AskStage().items(scope, ctx)
+    result = await AskStage().process(item, ctx)
+    assert item.key == "ds-1#1" and "rainfall maps of mountains" in chat.prompts[0].messages[-1][1]
+    assert [(q.text, q.round) for q in result.outputs if isinstance(q, Question)] == [("rain chemistry samples", 1)]
+    assert [r.code for r in result.rejections] == ["repeated"]
+
+
+async def test_the_users_questions_show_the_manner(tmp_path: Path) -> None:
+    (tmp_path / "like.txt").write_text("got any soil maps??\n", "utf-8")
+    ctx, chat = context(asked("rain maps mountains"), **{"generate.like": str(tmp_path / "like.txt")})
+    [item] = AskStage().items(FakeScope({}), ctx)
+    await AskStage().process(item, ctx)
+    assert "got any soil maps??" in chat.prompts[0].messages[-1][1]

@@ -27,8 +27,8 @@ class Run:
     yes = pair("Is it wet?", "verification", "Yes", bloom="C1")
     no = pair("Is it dry?", "verification", "No", bloom="C1", round=1)
 
-    def datasets(self):
-        return [DATASET]
+    def subjects(self):
+        return (DATASET.id,)
 
     def records(self, stage, kind):
         return [self.yes, self.no] if (stage, kind) == ("generate", QAPair) else []

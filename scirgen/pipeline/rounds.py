@@ -1,0 +1,140 @@
+"""Plans the later rounds of a run with a target: which subjects are asked about again, and what known items fill."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from scirgen.core.questions import Question
+from scirgen.core.records import QAPair
+from scirgen.stages.ask.stage import AGAIN, seeking_share
+from scirgen.stages.base import RunView, StageContext
+from scirgen.stages.generate.quotas import Progress, plan_round, progress, rest_of, sought, wanted_of_people
+
+_LOWEST_YIELD = 0.1
+_FIRST_YIELD = 0.5
+_DRY = 2
+"""Rounds without an answer, one after the other, after which a subject is exhausted."""
+
+Cells = dict[str, list[dict[str, object]]]
+
+
+@dataclass
+class Subject:
+    """The progress of one subject: a dataset's record, or a paper.
+
+    Attributes:
+        asked: round -> new questions.
+        answered: rounds whose questions have an answer, or were narrowed and are still open.
+        accepted: rows so far.
+    """
+
+    dataset_id: str
+    id: str
+    asked: Counter[int] = field(default_factory=Counter)
+    answered: set[int] = field(default_factory=set)
+    accepted: int = 0
+
+    @property
+    def exhausted(self) -> bool:
+        """True if its last round brought no new question, or its last two no answer."""
+        rounds = sorted(self.asked)
+        return not self.asked[rounds[-1]] or (len(rounds) >= _DRY and not self.answered & {*rounds[-_DRY:]})
+
+
+def next_round(view: RunView, ctx: StageContext, round: int) -> Cells:
+    """Dataset id -> the cells assigned to it in ``round``; empty if the target is met or cannot be met.
+
+    Datasets with questions that the round before narrowed are in it, possibly without a cell. Known items fill what
+    people's questions cannot, which is known after their last round.
+    """
+    config = ctx.config.generate
+    found: Cells = {q.dataset_id: [] for q in view.records("answer", Question) if q.round == round}
+    share = seeking_share(ctx.config, ctx.pack)
+    if config.quota.total is None or round > config.quota.max_rounds * (2 if share else 1):
+        return found
+    kinds = ctx.taxonomies.wanted_types(config.types, ctx.pack, ctx.config.language)
+    reached = progress(view, ctx.taxonomies, before=round, distinct=True)
+    again = _ask_again(view, ctx, reached, round) if share and round <= config.quota.max_rounds else {}
+    for cells in (again, plan_round(rest_of(config, reached, hoped=bool(again)), kinds, reached, round)):
+        for dataset_id, given in cells.items():
+            found[dataset_id] = found.get(dataset_id, []) + given
+    return found
+
+
+def _ask_again(view: RunView, ctx: StageContext, reached: Progress, round: int) -> Cells:
+    """The subjects that are asked about again, those with the fewest rows first, as often as the yield suggests."""
+    config, accepted = ctx.config.generate, reached.accepted
+    missing = wanted_of_people(config, accepted) - len(sought(config, accepted))
+    subjects = list(subjects_of(view, round, {a.id for a in accepted}))
+    able = sorted(
+        (s for s in subjects if not s.exhausted), key=lambda s: (s.accepted, s.asked.total(), s.dataset_id, s.id)
+    )
+    if missing <= 0 or not able:
+        return {}
+    asked, got = sum(s.asked.total() for s in subjects), sum(s.accepted for s in subjects)
+    needed = math.ceil(missing / (max(_LOWEST_YIELD, got / asked) if asked else _FIRST_YIELD))
+    each = min(ctx.config.ask.questions_per_subject, math.ceil(needed / len(able)))
+    cells: Cells = {}
+    for subject in able[: math.ceil(needed / each)]:
+        cells.setdefault(subject.dataset_id, []).append({AGAIN: subject.id, "count": each})
+    return cells
+
+
+def subjects_of(view: RunView, before: int, accepted: set[str]) -> Iterator[Subject]:
+    """The progress of each subject in the rounds before ``before``.
+
+    Args:
+        view: the run.
+        before: the first round that does not count.
+        accepted: ids of the rows that count.
+    """
+    found: dict[str, Subject] = {}
+    of: dict[str, tuple[str, int]] = {}
+
+    def subject(question: Question) -> Subject:
+        return found.setdefault(question.document_id, Subject(question.dataset_id, question.document_id))
+
+    for question in view.records("ask", Question):
+        if question.asked == "seeking" and question.round < before:
+            subject(question).asked[question.round] += 1
+            of[question.id] = question.document_id, question.round
+    for rejection in view.rejections("ask"):
+        question = Question.model_validate_json(rejection.record)
+        if question.round < before:
+            subject(question).asked[question.round] += 0
+    for question in view.records("answer", Question):
+        of[question.id] = question.document_id, question.round - 1
+        if question.round == before and question.document_id in found:
+            found[question.document_id].answered.add(before - 1)
+    for pair in view.records("answer", QAPair):
+        if pair.round < before and pair.question_id in of:
+            id, asked_in = of[pair.question_id]
+            found[id].answered.add(asked_in)
+    for pair in view.pairs():
+        if pair.id in accepted and pair.question_id in of:
+            found[of[pair.question_id][0]].accepted += 1
+    yield from found.values()
+
+
+def falls_short(view: RunView, ctx: StageContext, kept: int) -> Iterator[str]:
+    """A line for the card if fewer rows than wanted are people's questions.
+
+    Args:
+        view: the run.
+        ctx: its settings.
+        kept: number of such rows that the release keeps.
+    """
+    config = ctx.config.generate
+    wanted = wanted_of_people(config, ())
+    if not wanted or kept >= wanted or not seeking_share(ctx.config, ctx.pack):
+        return
+    subjects = list(subjects_of(view, 10**9, set()))
+    dry = sum(s.exhausted for s in subjects)
+    why = f"{config.quota.max_rounds} rounds were not enough"
+    if dry:
+        why = f"{dry} of {len(subjects)} subjects are exhausted (only copies of earlier questions, or twice no answer)"
+    rest = "known items fill the rest" if config.mix.get("known_item") else "generate.mix has no known items"
+    yield f"Questions of people who had not read the texts: {kept} of {wanted} wanted rows; {why}; {rest}."
