@@ -8,7 +8,8 @@ from collections.abc import Iterable
 RUN = 4
 """Words in a row that a question may not share with the text it is about."""
 
-_NUMBER = re.compile(r"\d")
+_NUMBER = re.compile(r"(?<![\w.,])\d(?!-?[dD]\b)")
+"""A number by itself: neither a dimension ("3D") nor the digit of a name or formula ("CO2", "PM2.5")."""
 _WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 _NAME = re.compile(r"[^\W_]*(?:[a-z][A-Z]|[A-Za-z]\d|\d[A-Za-z])[^\s,;:()]*|[A-Z]{2,}[-_/]?[A-Z\d]*[^\s,;:()]*")
 _BEFORE = re.compile(r"^\s*([^\W_][\w.+-]*)\s*(?::|\s[–—-]\s|\()")
@@ -40,7 +41,9 @@ def borrowed(question: str, shown: str, names: frozenset[str], run: int = RUN) -
         return "it names a study by its authors"
     words = [w.casefold() for w in _WORD.findall(question)]
     known = {w.strip(".,?;:()\"'").casefold() for w in question.split()} | set(words)
-    if taken := sorted(names & known):
+    # A name that the text also writes as a common word ("PROTEINS", a set of proteins) is one here, too.
+    plain = {w for w in _WORD.findall(shown) if w.islower()} & set(_WORD.findall(question))
+    if taken := sorted((names - plain) & known):
         return f"it has a name that the text coins: {taken[0]!r}"
     said = [w.casefold() for w in _WORD.findall(shown)]
     runs = {tuple(said[i : i + run]) for i in range(len(said) - run + 1)}
