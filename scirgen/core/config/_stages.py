@@ -187,7 +187,7 @@ class AskConfig(Section):
     """Step ask: questions of people who have not read the text."""
 
     questions_per_subject: int = Field(
-        default=6,
+        default=8,
         ge=1,
         description="questions about each dataset and each paper that it uses, if generate.mix has them",
     )
