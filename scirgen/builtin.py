@@ -25,6 +25,9 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "tag": ("scirgen.stages.tag.stage:TagStage",),
         "release": ("scirgen.stages.release.stage:ReleaseStage",),
     },
+    "codes": {
+        "scirgen": ("scirgen.report.codes:MEANINGS",),
+    },
     "domain": {
         "general": ("scirgen.core.resources:GENERAL", "any field: examples from many"),
     },

@@ -56,6 +56,7 @@ PLUGIN = Plugin(
         Provided(
             "reader", "scirgen-geo", "scirgen_bench.published.reader:GeoReader", "records of ScIRGen-Geo, as released"
         ),
+        Provided("codes", "scirgen-bench", "scirgen_bench.codes:CODES"),
         Provided("resources", "scirgen-bench", "scirgen_bench:ROOT"),
     ),
 )

@@ -36,6 +36,7 @@ PLUGIN = Plugin(
             ("record_form", _FORMS),
             ("dataset_lookup", _LOOKUPS),
             ("http_client", _CLIENTS),
+            ("codes", {"scirgen-services": ("codes:CODES",)}),
         )
         for name, (target, *more) in listed.items()
     ),

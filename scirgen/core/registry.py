@@ -57,6 +57,7 @@ CONTRACTS: Final[Mapping[str, tuple[str, ...]]] = {
     "further_request": ("name", "version", "prompt", "reply", "variables(most, turn, ctx)", "read(further, task, ctx)"),
     "row_fields": ("name", "fields", "fingerprint(config)", "values(run, ctx)"),
     "reader": ("claims(path)", "groups(path, split, language)"),
+    "codes": ("items()",),
     "resources": (),
     "kind": (),
 }
