@@ -25,6 +25,7 @@ CONTRACTS: Final[Mapping[str, tuple[str, ...]]] = {
     "http_client": ("json(url)", "reply(url)", "download(url)", "close()"),
     "domain": ("name", "title", "root"),
     "chat_model": ("async start()", "async chat(request)", "async aclose()"),
+    "known_model": ("title", "languages", "note"),
     "scoring_model": ("async start()", "async score(requests)", "async aclose()"),
     "parser": ("parse(path, options)",),
     "match_strategy": ("name", "needs", "async judge(pair, ctx)"),
@@ -66,11 +67,8 @@ plugin adds a kind of its own with an entry of kind ``kind``, whose target is su
 kind."""
 
 
-OWN: Final = (
-    "scirgen", "scirgen_bench", "scirgen_embedded", "scirgen_geo", "scirgen_label", "scirgen_local", "scirgen_pdf",
-    "scirgen_probe", "scirgen_scale", "scirgen_services", "scirgen_tasks",
-)  # fmt: skip
-"""Packages of this distribution: its tests load them, and their classes have versions that are raised by hand."""
+OWN: Final = "scirgen"
+"""The package whose classes are checked by its own tests and have versions that are raised by hand."""
 
 
 @dataclass(frozen=True)
@@ -178,7 +176,7 @@ class Registry:
                 hint=suggest(attribute, [n for n in vars(loaded) if not n.startswith("_")]),
             )
         found: object = getattr(loaded, attribute)
-        if item.target.partition(".")[0] != "scirgen":
+        if _package(item) != OWN:
             wanted = self.contract(kind)
             if problems := shape_problems(item.kind, item.name, found, wanted):
                 raise PluginError(
@@ -217,9 +215,14 @@ class Registry:
         """
         names = {part for text in named for part in (text, text.partition(":")[0])}
         for (kind, name), (_, item) in self._entries.items():
-            if name in names and item.target.partition(":")[0].partition(".")[0] not in OWN:
+            if name in names and _package(item) != OWN:
                 with suppress(MissingExtraError):
                     self.get(kind, name)
+
+
+def _package(item: Provided) -> str:
+    """The top-level package of an entry's target."""
+    return item.target.partition(":")[0].partition(".")[0]
 
 
 def shape_problems(kind: str, name: str, found: object, wanted: Sequence[str]) -> list[str]:
