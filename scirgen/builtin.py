@@ -93,15 +93,7 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "joint": ("scirgen.stages.generate.joint:JointStrategy", "pairs of many types in one call"),
     },
     "release_format": {
-        "parquet": ("scirgen.stages.release.formats.parquet:ParquetFormat", "one Parquet file per table", "release"),
-        "beir": ("scirgen.stages.release.formats.retrieval:BeirFormat", "corpus, queries, qrels as BEIR reads them"),
-        "trec": ("scirgen.stages.release.formats.retrieval:TrecFormat", "TREC topics, qrels, documents"),
-        "ir_datasets": ("scirgen.stages.release.formats.retrieval:IrDatasetsFormat", "files and ids for ir_datasets"),
-        "sharegpt": ("scirgen.stages.release.formats.tuning:ShareGPTFormat", "chats for fine-tuning"),
-        "alpaca": ("scirgen.stages.release.formats.tuning:AlpacaFormat", "instructions for tuning"),
-        "preference": ("scirgen.stages.release.formats.tuning:PreferenceFormat", "kept against unfaithful"),
-        "squad": ("scirgen.stages.release.formats.tuning:SquadFormat", "SQuAD 2, with offsets"),
-        "rag": ("scirgen.stages.release.formats.rag:RagFormat", "samples for LlamaIndex and Ragas"),
+        "parquet": ("scirgen.stages.release.parquet:ParquetFormat", "one Parquet file per table", "release"),
     },
 }
 # fmt: on

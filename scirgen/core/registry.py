@@ -68,7 +68,7 @@ kind."""
 
 
 OWN: Final = "scirgen"
-"""The package whose classes are checked by its own tests and have versions that are raised by hand."""
+"""The generator's package and distribution: its classes have versions that are raised by hand."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +99,8 @@ class Registry:
     plugins: dict[str, Plugin] = field(default_factory=dict)
     broken: dict[str, PluginError] = field(default_factory=dict)
     """Installed plugins that do not load, by name, each with its error."""
+    shipped: set[str] = field(default_factory=set)
+    """Plugins of scirgen's own distribution, whose tests load all that they provide."""
 
     def refuse_broken(self) -> None:
         """Check that all installed plugins loaded, as a run needs.
@@ -214,8 +216,8 @@ class Registry:
             file.
         """
         names = {part for text in named for part in (text, text.partition(":")[0])}
-        for (kind, name), (_, item) in self._entries.items():
-            if name in names and _package(item) != OWN:
+        for (kind, name), (plugin, _) in self._entries.items():
+            if name in names and plugin not in self.shipped:
                 with suppress(MissingExtraError):
                     self.get(kind, name)
 
@@ -380,6 +382,8 @@ def load_registry() -> Registry:
             continue
         if isinstance(plugin, Plugin):
             plugins.append(plugin)
+            if point.dist is not None and point.dist.name == OWN:
+                registry.shipped.add(plugin.name)
         else:
             said = f"plugin {point.name!r} ({point.value}) is a {type(plugin).__name__}, not a scirgen.Plugin"
             registry.broken[point.name] = PluginError(said, hint="Reinstall or uninstall it.")
