@@ -34,7 +34,6 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "chat_model": {
         "openai": ("scirgen.llm.server.openai_compat:OpenAIChat", "any OpenAI-compatible server"),
         "azure": ("scirgen.llm.server.openai_compat:OpenAIChat", "a deployment of Azure OpenAI"),
-        "batch": ("scirgen.llm.batch.openai_batch:BatchChat", "the Batch API of such a server, half price"),
         "decision": ("scirgen.llm.server.decisions:DecisionChat", "a decision model, for judge and entailment"),
     },
     "scoring_model": {
@@ -45,7 +44,6 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "papers": ("scirgen.stages.collect.papers_source:PapersSource", "a folder of papers, one record per paper"),
     },
     "parser": {
-        "grobid": ("scirgen.stages.parse.grobid:GrobidParser", "PDF, by a GROBID server", "grobid"),
         "text": ("scirgen.stages.parse.text:TextParser", "Markdown, plain text, JATS and TEI"),
     },
     "gate": {
