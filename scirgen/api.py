@@ -20,6 +20,7 @@ from scirgen.core.resources import Domain
 from scirgen.core.resources import find_domain as find_domain
 from scirgen.core.resources import resolve_config as resolve_config
 from scirgen.core.runtime import blocking
+from scirgen.llm.known import known_model
 from scirgen.pipeline.observer import Observer, Several
 from scirgen.pipeline.progress import NotebookObserver, in_notebook
 from scirgen.pipeline.record_codec import record_id
@@ -245,13 +246,6 @@ def _resolved(given: Options) -> tuple[Config, Domain]:
     return loaded.config, pack
 
 
-EXPECTATION = (
-    "The embedded model (135M parameters) shows that everything works: 12 papers gave 5 rows (37 s a paper), 25 "
-    "records without papers 15 (5 s a record); a language model that read them called 3 and 13 good. Use --model for a "
-    "dataset. Without any model, python -m scirgen.testing serve answers with made-up text."
-)
-
-
 async def run_pipeline(
     folder: Path,
     config: Config,
@@ -267,8 +261,8 @@ async def run_pipeline(
     Raises:
         ScirgenError: wrong input or settings (before any work), or a fatal error (all finished work is kept).
     """
-    if config.models.generator.startswith("bundled:"):
-        notes = (*notes, EXPECTATION)
+    if model := known_model(config.models.generator):
+        notes = (*notes, model.note)
     begun = _modified(folder)
     try:
         outcome = await execute(folder, config, domain, source=source, observer=observer, notes=notes)

@@ -25,13 +25,15 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "tag": ("scirgen.stages.tag.stage:TagStage",),
         "release": ("scirgen.stages.release.stage:ReleaseStage",),
     },
+    "codes": {
+        "scirgen": ("scirgen.report.codes:MEANINGS",),
+    },
     "domain": {
         "general": ("scirgen.core.resources:GENERAL", "any field: examples from many"),
     },
     "chat_model": {
         "openai": ("scirgen.llm.server.openai_compat:OpenAIChat", "any OpenAI-compatible server"),
         "azure": ("scirgen.llm.server.openai_compat:OpenAIChat", "a deployment of Azure OpenAI"),
-        "batch": ("scirgen.llm.batch.openai_batch:BatchChat", "the Batch API of such a server, half price"),
         "decision": ("scirgen.llm.server.decisions:DecisionChat", "a decision model, for judge and entailment"),
     },
     "scoring_model": {
@@ -42,7 +44,6 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "papers": ("scirgen.stages.collect.papers_source:PapersSource", "a folder of papers, one record per paper"),
     },
     "parser": {
-        "grobid": ("scirgen.stages.parse.grobid:GrobidParser", "PDF, by a GROBID server", "grobid"),
         "text": ("scirgen.stages.parse.text:TextParser", "Markdown, plain text, JATS and TEI"),
     },
     "gate": {
@@ -90,15 +91,7 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "joint": ("scirgen.stages.generate.joint:JointStrategy", "pairs of many types in one call"),
     },
     "release_format": {
-        "parquet": ("scirgen.stages.release.formats.parquet:ParquetFormat", "one Parquet file per table", "release"),
-        "beir": ("scirgen.stages.release.formats.retrieval:BeirFormat", "corpus, queries, qrels as BEIR reads them"),
-        "trec": ("scirgen.stages.release.formats.retrieval:TrecFormat", "TREC topics, qrels, documents"),
-        "ir_datasets": ("scirgen.stages.release.formats.retrieval:IrDatasetsFormat", "files and ids for ir_datasets"),
-        "sharegpt": ("scirgen.stages.release.formats.tuning:ShareGPTFormat", "chats for fine-tuning"),
-        "alpaca": ("scirgen.stages.release.formats.tuning:AlpacaFormat", "instructions for tuning"),
-        "preference": ("scirgen.stages.release.formats.tuning:PreferenceFormat", "kept against unfaithful"),
-        "squad": ("scirgen.stages.release.formats.tuning:SquadFormat", "SQuAD 2, with offsets"),
-        "rag": ("scirgen.stages.release.formats.rag:RagFormat", "samples for LlamaIndex and Ragas"),
+        "parquet": ("scirgen.stages.release.parquet:ParquetFormat", "one Parquet file per table", "release"),
     },
 }
 # fmt: on

@@ -25,6 +25,16 @@ _COMMANDS = {
     "retriever": "Train an embedding model for retrieval on a release.",
 }
 _MODULES = {"import": "import_"}
+_FORMATS = {
+    "beir": ("retrieval:BeirFormat", "corpus, queries, qrels as BEIR reads them"),
+    "trec": ("retrieval:TrecFormat", "TREC topics, qrels, documents"),
+    "ir_datasets": ("retrieval:IrDatasetsFormat", "files and ids for ir_datasets"),
+    "sharegpt": ("tuning:ShareGPTFormat", "chats for fine-tuning"),
+    "alpaca": ("tuning:AlpacaFormat", "instructions for tuning"),
+    "preference": ("tuning:PreferenceFormat", "kept against unfaithful"),
+    "squad": ("tuning:SquadFormat", "SQuAD 2, with offsets"),
+    "rag": ("rag:RagFormat", "samples for LlamaIndex and Ragas"),
+}
 PLUGIN = Plugin(
     "scirgen-bench",
     __version__,
@@ -42,6 +52,10 @@ PLUGIN = Plugin(
         Provided("retriever", "hybrid", "scirgen_bench.dense:hybrid", "BM25 and an embedding model, fused", "dense"),
         Provided("retriever", "run", "scirgen_bench.runfile:run_file", "a TREC run file, replayed", "benchmark"),
         Provided("retriever", "rerank", "scirgen_bench.dense:rerank", "a cross-encoder over BM25", "dense"),
+        *(
+            Provided("release_format", name, f"scirgen_bench.formats.{target}", about)
+            for name, (target, about) in _FORMATS.items()
+        ),
         Provided(
             "release_format",
             "triples",
@@ -56,6 +70,7 @@ PLUGIN = Plugin(
         Provided(
             "reader", "scirgen-geo", "scirgen_bench.published.reader:GeoReader", "records of ScIRGen-Geo, as released"
         ),
+        Provided("codes", "scirgen-bench", "scirgen_bench.codes:CODES"),
         Provided("resources", "scirgen-bench", "scirgen_bench:ROOT"),
     ),
 )

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scirgen.core.errors import InputError
+from scirgen import InputError, Release
+from scirgen.plugin import QARow, open_qa
 from scirgen.release_files.judged import label_note
-from scirgen.release_files.qafiles import QARow, open_qa, type_key
-from scirgen.release_files.release import Release
+from scirgen.release_files.qafiles import type_key
 from scirgen.report.counting import aspect_rows, cross, diversity_index, histogram, mean, type_rows
 from scirgen.report.data import LEVELS
 

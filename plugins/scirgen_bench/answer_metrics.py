@@ -8,10 +8,11 @@ from typing import Final
 
 from rapidfuzz.distance import LCSseq
 
-from scirgen.core.errors import ModelAccessError, ModelError
+from scirgen import Entailment, ModelError
 from scirgen.core.registry import returned_list
 from scirgen.core.text.words import words_and_numbers
-from scirgen.llm.encoders.entailment import Entailment, EntailmentModel
+from scirgen.llm.encoders.entailment import EntailmentModel
+from scirgen.plugin import ModelAccessError
 
 THRESHOLD: Final = 0.5
 """An answer is right if it entails its reference with more than this probability (ScIRGen, section 4.2)."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from scirgen import Release
 from scirgen.commands.tables import Rows
-from scirgen.core.registry import load_registry
-from scirgen.core.resources import Resources, resolve_config
 from scirgen.core.runtime import blocking
-from scirgen.release_files.release import Release
+from scirgen.plugin import Resources, load_registry, resolve_config
 from scirgen_bench.defects import READS, Audit, judge_rows, open_rows
 from scirgen_bench.qa import QAReport, QASettings, run_qa
 from scirgen_bench.retrieval import RetrievalReport, evaluate

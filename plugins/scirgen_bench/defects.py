@@ -9,21 +9,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scirgen import Config, Dataset, Gate, Material, QAPair, StageContext, Table
 from scirgen.claims.conformance import matches, polarity
-from scirgen.commands.tables import Rows, Table, holds_questions, rows_of
-from scirgen.core.config import Config
-from scirgen.core.prompts import PromptLibrary
-from scirgen.core.records import Dataset, QAPair
-from scirgen.core.registry import Registry
-from scirgen.core.resources import Resources
+from scirgen.commands.tables import Rows, holds_questions, rows_of
 from scirgen.core.runtime import blocking
-from scirgen.core.taxonomy import Taxonomies
-from scirgen.release_files.qafiles import QAFile, QAGroup, QARow, no_rows, open_qa, plain_groups, type_key
+from scirgen.plugin import PromptLibrary, QAGroup, QARow, Registry, Resources, Taxonomies, open_qa
+from scirgen.release_files.qafiles import QAFile, no_rows, plain_groups, type_key
 from scirgen.repeats.neardup import Asked, resolve
-from scirgen.stages.base import StageContext
 from scirgen.stages.collect.files.folder import record_files
 from scirgen.stages.collect.files.recordfiles import kind_of
-from scirgen.stages.filter.base import Gate, Material
 from scirgen.stages.filter.stage import select_gates, verdicts_of
 
 if TYPE_CHECKING:

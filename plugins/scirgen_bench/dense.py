@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from scirgen.core.errors import PluginError
-from scirgen.core.text.sentences import sentence_spans
+from scirgen.plugin import PluginError, sentence_spans
 from scirgen_bench.retriever import OPTIONS, Ranking, Retriever, Tunable, ranked
 from scirgen_local.embeddings import CROSS, load, open_embedder
 

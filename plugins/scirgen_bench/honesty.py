@@ -14,11 +14,8 @@ from typing import Any, Final, Literal
 
 from pydantic import create_model
 
-from scirgen.core.errors import ModelError
-from scirgen.core.fingerprint import derived_seed
-from scirgen.core.prompts import PromptLibrary
-from scirgen.llm.session import ChatSession
-from scirgen.release_files.release import ReleaseRow
+from scirgen import ModelError, ReleaseRow
+from scirgen.plugin import ChatSession, PromptLibrary, derived_seed
 from scirgen_bench.metrics import Figures
 
 REFUSAL: Final = "UNANSWERABLE"

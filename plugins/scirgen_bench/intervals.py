@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from scirgen.core.errors import require
+from scirgen.plugin import require
 
 Interval = tuple[float, float]
 T = TypeVar("T")

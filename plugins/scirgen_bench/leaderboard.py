@@ -7,8 +7,9 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from scirgen.core.errors import InputError
-from scirgen.core.files.jsonl import first_problem, read_json
+from scirgen import InputError
+from scirgen.core.files.jsonl import first_problem
+from scirgen.plugin import read_json
 from scirgen_bench.metrics import POOL_NDCG
 from scirgen_bench.qa import QAReport
 from scirgen_bench.retrieval import RetrievalReport

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scirgen.core.errors import PluginError, require
+from scirgen.plugin import PluginError, require
 from scirgen_bench.retriever import Ranking, Retriever, ranked
 
 _GRID_K1 = (0.6, 0.9, 1.2, 1.6, 2.0, 2.5, 3.0, 4.0, 6.0, 9.0)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
-from scirgen.core.errors import require
+from scirgen.plugin import require
 from scirgen_bench.intervals import drawn_clusters, percentile_interval
 from scirgen_bench.retriever import Ranking
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scirgen.release_files.release import AspectRow, CorpusDocument, Release, ReleaseRow
+from scirgen import Release, ReleaseRow
+from scirgen.release_files.release import AspectRow, CorpusDocument
 from scirgen_bench.retriever import Ranking
 
 OWN_PAPER = "without-own-paper"

@@ -16,18 +16,11 @@ from pathlib import Path
 import numpy as np
 from pydantic import Field
 
-from scirgen.core.config import Config
-from scirgen.core.errors import ModelError
-from scirgen.core.fingerprint import derived_seed
-from scirgen.core.prompts import PromptLibrary, unfenced
-from scirgen.core.registry import Registry
-from scirgen.core.resources import Resources
-from scirgen.core.taxonomy import Taxonomies
+from scirgen import Config, ModelError, Release, ReleaseRow
+from scirgen.core.prompts import unfenced
 from scirgen.llm.cache import ReplyCache
 from scirgen.llm.encoders.entailment import EntailmentModel, open_entailment
-from scirgen.llm.open import open_sessions
-from scirgen.llm.session import ChatSession
-from scirgen.release_files.release import Release, ReleaseRow
+from scirgen.plugin import ChatSession, PromptLibrary, Registry, Resources, Taxonomies, derived_seed, open_sessions
 from scirgen_bench.answer_metrics import THRESHOLD, question_entails
 from scirgen_bench.honesty import NuggetScore, nugget_scores, rate, refused
 from scirgen_bench.metrics import Clusters, Figures, too_few

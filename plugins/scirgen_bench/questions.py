@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from scirgen.core.errors import InputError
-from scirgen.release_files.release import Release, ReleaseRow
+from scirgen import InputError, Release, ReleaseRow
 
 
 def is_answerable(row: ReleaseRow) -> bool:

@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from scirgen.core.errors import InputError
-from scirgen.core.registry import Registry
-from scirgen.release_files.release import CorpusDocument, Release, ReleaseRow
+from scirgen import InputError, Release, ReleaseRow
+from scirgen.plugin import Registry
+from scirgen.release_files.release import CorpusDocument
 from scirgen_bench.metrics import RELEVANT, Clusters, Figures, PerQuery, holm, means, per_query, too_few
 from scirgen_bench.own_paper import OWN_PAPER, own_paper
 from scirgen_bench.questions import questions_of_split

@@ -9,8 +9,7 @@ from typing import Protocol, cast, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from scirgen.core.errors import PluginError
-from scirgen.core.registry import Registry
+from scirgen.plugin import PluginError, Registry
 
 CONTRACT = ("parameters", "index(documents)", "search(queries, depth)")
 """The members that a plugin of kind ``retriever`` must have."""

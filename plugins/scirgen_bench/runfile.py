@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from scirgen.core.errors import InputError, PluginError
+from scirgen import InputError
+from scirgen.plugin import PluginError
 from scirgen.release_files.release import trec_id
 from scirgen_bench.retriever import Ranking, Retriever
 

@@ -8,17 +8,22 @@ from collections.abc import Mapping, Sequence
 from itertools import permutations
 from typing import ClassVar, Final
 
-from scirgen.core.errors import ConfigError, ModelError, ScirgenError
-from scirgen.core.prompts import RenderedPrompt
-from scirgen.core.records import QAPair, Score
-from scirgen.llm.base import Message, ScoreReply, ScoreRequest
-from scirgen.llm.encoders.entailment import (
+from scirgen import (
+    ConfigError,
     Entailment,
-    EntailmentModel,
-    content_identity,
+    Faithfulness,
+    Material,
+    ModelError,
+    QAPair,
+    ScirgenError,
+    Score,
+    ScoreReply,
+    ScoreRequest,
+    StageContext,
 )
-from scirgen.stages.base import StageContext
-from scirgen.stages.filter.base import Faithfulness, Material, Need
+from scirgen.llm.encoders.entailment import EntailmentModel, content_identity
+from scirgen.plugin import Message, RenderedPrompt
+from scirgen.stages.filter.base import Need
 from scirgen.stages.filter.faithfulness.framing import measured
 from scirgen.stages.filter.faithfulness.judged import entailment_model
 from scirgen.stages.filter.faithfulness.windows import evidence_window

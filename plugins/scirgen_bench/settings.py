@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from scirgen.core.config import Section
+from scirgen import Section
 
 
 class SemanticConfig(Section):

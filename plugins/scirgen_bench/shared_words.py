@@ -6,10 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import ClassVar
 
-from scirgen.core.errors import ModelError
+from scirgen import Entailment, ModelError, ModelURI
 from scirgen.core.text.words import words_and_numbers
-from scirgen.llm.encoders.entailment import Entailment
-from scirgen.llm.uri import ModelURI
 
 _EMPTY = frozenset([
     "a", "an", "and", "are", "as", "at", "be", "by", "for", "from", "in", "is", "it", "its", "of", "on", "or", "that",

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from scirgen import Release
 from scirgen.core.files.jsonl import write_rows
-from scirgen.release_files.release import SPLITS, Release
+from scirgen.plugin import SPLITS
 from scirgen_bench.lexical import BM25
 from scirgen_bench.tasks.task_files import Task
 

@@ -27,6 +27,8 @@ PLUGIN = Plugin(
         Provided("gate", "unknown_name", "scirgen_embedded.gates:UnknownNameGate"),
         Provided("gate", "vague", "scirgen_embedded.gates:VagueGate"),
         Provided("stage", "tag.small", "scirgen_embedded.stages.tag:SmallTagStage"),
+        Provided("known_model", "bundled", "scirgen_embedded.about:ABOUT"),
+        Provided("codes", "scirgen-embedded", "scirgen_embedded.codes:CODES"),
         Provided("resources", "scirgen-embedded", "scirgen_embedded:ROOT"),
     ),
 )

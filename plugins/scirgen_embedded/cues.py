@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from scirgen.core.records import AspectCategory, SectionClass
 from scirgen.core.taxonomy import AspectDefinition
+from scirgen.plugin import AspectCategory, SectionClass
 
 _USUAL_SECTION = 0.5
 _EARLIER_CUES = 0.05

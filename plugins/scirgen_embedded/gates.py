@@ -7,14 +7,13 @@ from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import ClassVar
 
+from scirgen import ACCEPT, Material, PairGate, QAPair, StageContext, Verdict
 from scirgen.claims.conformance import polarity, question_problem
 from scirgen.claims.support import spelled_out
 from scirgen.core.errors import ResourceError
-from scirgen.core.records import QAPair
 from scirgen.core.taxonomy import ENGLISH, LanguageWording
-from scirgen.core.text.textmatch import content_words, names, stem, words
-from scirgen.stages.base import StageContext
-from scirgen.stages.filter.base import ACCEPT, Material, PairGate, Verdict
+from scirgen.core.text.textmatch import names, stem, words
+from scirgen.plugin import content_words
 from scirgen.stages.filter.gates.form import foreign_material, type_of
 
 _UNSPACED = re.compile("[぀-ヿ㐀-䶿一-鿿豈-﫿가-힯]")

@@ -17,10 +17,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from scirgen.core.config import LimitsConfig, ModelsConfig
-from scirgen.core.errors import ConfigError, ModelAccessError
-from scirgen.llm.base import Backend, Capabilities, ModelIdentity, ScoreReply, ScoreRequest
-from scirgen.llm.uri import ModelURI
+from scirgen import (
+    Backend,
+    Capabilities,
+    ConfigError,
+    ModelIdentity,
+    ModelURI,
+    ScoreReply,
+    ScoreRequest,
+)
+from scirgen.plugin import LimitsConfig, ModelAccessError, ModelsConfig
 from scirgen_local.loading import LoadedModel, cache_folder, load_causal_lm
 from scirgen_local.transformers_local import TransformersChat
 from scirgen_local.transformers_scoring import TransformersScoring

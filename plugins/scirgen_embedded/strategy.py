@@ -10,12 +10,12 @@ from dataclasses import replace
 from itertools import product
 from typing import ClassVar, get_args
 
-from scirgen.core.errors import ReplyInvalidError
-from scirgen.core.records import Span
+from scirgen import Discard, Draft, Span, StageContext
+from scirgen import GenerationTask as Task
 from scirgen.core.taxonomy import QuestionType
-from scirgen.stages.base import StageContext
+from scirgen.plugin import ReplyInvalidError
 from scirgen.stages.generate.passages import choose_evidence, fitness, further_evidence
-from scirgen.stages.generate.strategy import About, Discard, Draft, Passage, Task, Wish
+from scirgen.stages.generate.strategy import About, Passage, Wish
 from scirgen_embedded.writer.writer import SmallWriter, holds_answer
 
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from scirgen.core.errors import InputError
-from scirgen.core.files.jsonl import read_json
+from scirgen import InputError
+from scirgen.plugin import read_json
 from scirgen.release_files.labels import Item, LabelSet, Part
 from scirgen_bench.intervals import wilson
 from scirgen_label.agreement import (

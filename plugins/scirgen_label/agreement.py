@@ -13,7 +13,8 @@ from dataclasses import asdict, dataclass
 from statistics import fmean, median
 from typing import Any, Final, Literal, SupportsFloat
 
-from scirgen.core.errors import InputError, require
+from scirgen import InputError
+from scirgen.plugin import require
 from scirgen_bench.intervals import percentile_interval, redrawn
 
 Value = str | int

@@ -10,12 +10,18 @@ from typing import Any
 
 import click
 
-from scirgen.cli.options import PATH, SPLIT, as_json_flag, echo_json, names_in, parse_settings, settings_option
-from scirgen.core.prompts import PromptLibrary
-from scirgen.core.registry import load_registry
-from scirgen.core.resources import Resources, resolve_config
-from scirgen.core.taxonomy import Taxonomies
+from scirgen.cli.options import PATH, SPLIT, as_json_flag, names_in
 from scirgen.pipeline.views.view import open_view
+from scirgen.plugin import (
+    PromptLibrary,
+    Resources,
+    Taxonomies,
+    echo_json,
+    load_registry,
+    parse_settings,
+    resolve_config,
+    settings_option,
+)
 from scirgen.release_files.labels import TASKS, LabelSet, Part, TaskName
 from scirgen_bench.retriever import split_specs
 from scirgen_bench.tasks.pools import PoolSettings

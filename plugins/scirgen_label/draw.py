@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from scirgen.core.errors import InputError
-from scirgen.core.fingerprint import content_id, digest
+from scirgen import InputError
 from scirgen.core.prompts import Prompt
-from scirgen.core.registry import suggest
+from scirgen.plugin import content_id, digest, suggest
 from scirgen.release_files.labels import (
     ADJUDICATOR,
     TASKS,

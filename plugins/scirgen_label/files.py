@@ -6,8 +6,7 @@ import errno
 from collections.abc import Sequence
 from pathlib import Path
 
-from scirgen.core.errors import InputError
-from scirgen.core.records import Record
+from scirgen import InputError, Record
 from scirgen.core.safety.files import private_folder, write_new
 
 

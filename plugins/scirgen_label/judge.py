@@ -13,16 +13,20 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from scirgen.core.config import Config
-from scirgen.core.errors import InputError, ModelError
-from scirgen.core.fingerprint import derived_seed, digest, file_sha256
-from scirgen.core.prompts import Prompt, PromptLibrary
-from scirgen.core.registry import Registry
-from scirgen.core.resources import Resources
-from scirgen.core.taxonomy import Taxonomies
+from scirgen import Config, InputError, ModelError
+from scirgen.core.prompts import Prompt
 from scirgen.llm.cache import ReplyCache
-from scirgen.llm.open import open_sessions
-from scirgen.llm.session import ChatSession
+from scirgen.plugin import (
+    ChatSession,
+    PromptLibrary,
+    Registry,
+    Resources,
+    Taxonomies,
+    derived_seed,
+    digest,
+    file_sha256,
+    open_sessions,
+)
 from scirgen.release_files.labels import ADJUDICATOR, UNSURE, Item, Label, LabelSet, read_lines
 from scirgen.stages.filter.deciding import select_scorers
 from scirgen_bench.calibrate.calibrate import Labelled, measure_score

@@ -13,9 +13,8 @@ from statistics import fmean, median
 
 import click
 
+from scirgen import InputError, Release
 from scirgen.cli.options import PATH
-from scirgen.core.errors import InputError
-from scirgen.release_files.release import Release
 from scirgen_bench.tables import markdown
 from scirgen_bench.tasks.pools import CITED
 from scirgen_bench.tasks.records import Grade

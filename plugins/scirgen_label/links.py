@@ -6,10 +6,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from scirgen.core.errors import InputError
-from scirgen.core.records import Dataset, Document, Link, Paper
-from scirgen.core.text.sentences import sentence_spans
+from scirgen import Dataset, InputError, Paper
 from scirgen.pipeline.views.view import StoreView
+from scirgen.plugin import Document, Link, sentence_spans
 from scirgen.release_files.labels import Hidden, Shown
 from scirgen_bench.tasks.records import Query
 from scirgen_label.sources import Candidate, Material, marked

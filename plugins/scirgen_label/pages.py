@@ -9,8 +9,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-from scirgen.core.errors import InputError
-from scirgen.core.fingerprint import digest
+from scirgen import InputError
+from scirgen.plugin import digest
 from scirgen.release_files.labels import ADJUDICATOR, Item, Label, LabelSet
 from scirgen.report.html import fill_page
 from scirgen.report.pictures import Picture, page_pictures

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from scirgen.core.errors import InputError
-from scirgen.core.files.jsonl import read_json
+from scirgen import InputError
+from scirgen.plugin import read_json
 from scirgen.release_files.labels import TaskName
 from scirgen_bench.intervals import wilson
 from scirgen_label.agreement import (

@@ -9,15 +9,20 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final, Protocol
 
-from scirgen.core.errors import InputError
-from scirgen.core.files.jsonl import read_objects
-from scirgen.core.records import Aspect, Dataset, Document, Paper, QAPair, Rejection, Span, context_text
-from scirgen.core.registry import Registry
-from scirgen.core.taxonomy import Taxonomies
+from scirgen import (
+    Dataset,
+    InputError,
+    Paper,
+    QAPair,
+    Rejection,
+    Release,
+    Span,
+)
+from scirgen.core.records import context_text
 from scirgen.pipeline.views.view import StoreView
+from scirgen.plugin import Aspect, Document, QAGroup, QARow, Registry, Taxonomies, open_qa, read_objects
 from scirgen.release_files.labels import Hidden, Marked, Shown
-from scirgen.release_files.qafiles import QAGroup, QARow, open_qa, type_key
-from scirgen.release_files.release import Release
+from scirgen.release_files.qafiles import type_key
 from scirgen_bench.tasks.judging import to_grade
 from scirgen_bench.tasks.pools import GOLD, PoolSettings, make_pool, pooled_queries, queries_to_grade
 from scirgen_bench.tasks.task_files import open_task

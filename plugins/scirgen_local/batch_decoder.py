@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from transformers import DynamicCache
 
-from scirgen.core.errors import ModelError
+from scirgen import ModelError
 from scirgen_local.decoding import Row
 from scirgen_local.loading import LoadedModel
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scirgen.core.errors import ConfigError, require
-from scirgen.llm.base import ChatReply, ChatRequest, Schema, Usage
+from scirgen import ChatReply, ChatRequest, ConfigError, Usage
+from scirgen.llm.base import Schema
+from scirgen.plugin import require
 
 if TYPE_CHECKING:
     import torch

@@ -15,8 +15,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from scirgen.core.errors import ConfigError, MissingExtraError, ModelAccessError, require
+from scirgen import ConfigError
 from scirgen.llm.encoders.embedder import Role, Vectors
+from scirgen.plugin import MissingExtraError, ModelAccessError, require
 from scirgen_local.loading import weights_hash
 
 SCHEME: Final = "st"

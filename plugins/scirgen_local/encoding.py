@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from scirgen.core.errors import ModelError
-from scirgen.llm.base import Message, ScoreRequest
+from scirgen import ModelError, ScoreRequest
+from scirgen.plugin import Message
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

@@ -18,9 +18,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from scirgen.core.errors import ConfigError, ModelAccessError, require
-from scirgen.core.fingerprint import digest, file_sha256
-from scirgen.llm.base import ModelIdentity
+from scirgen import ConfigError, ModelIdentity
+from scirgen.plugin import ModelAccessError, digest, file_sha256, require
 
 if TYPE_CHECKING:
     import torch

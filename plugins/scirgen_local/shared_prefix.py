@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from scirgen.core.errors import ModelError
+from scirgen import ModelError
 from scirgen.llm.tokens.prefixes import prefix_groups
 
 if TYPE_CHECKING:

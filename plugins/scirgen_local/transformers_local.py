@@ -12,10 +12,8 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from scirgen.core.config import LimitsConfig, ModelsConfig
-from scirgen.core.errors import ContextTooLongError, ModelError, ScirgenError
-from scirgen.llm.base import Capabilities, ChatModel, ChatReply, ChatRequest, ModelIdentity
-from scirgen.llm.uri import ModelURI
+from scirgen import Capabilities, ChatReply, ChatRequest, ModelError, ModelIdentity, ModelURI, ScirgenError
+from scirgen.plugin import ChatModel, ContextTooLongError, LimitsConfig, ModelsConfig
 from scirgen_local.loading import LOADING_OPTIONS, LoadedModel, load_causal_lm
 
 if TYPE_CHECKING:

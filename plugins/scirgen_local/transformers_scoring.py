@@ -6,10 +6,8 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
-from scirgen.core.config import LimitsConfig, ModelsConfig
-from scirgen.core.errors import ConfigError, ContextTooLongError, ModelError
-from scirgen.llm.base import Capabilities, ModelIdentity, ScoreReply, ScoreRequest, ScoringModel
-from scirgen.llm.uri import ModelURI
+from scirgen import Capabilities, ConfigError, ModelError, ModelIdentity, ModelURI, ScoreReply, ScoreRequest
+from scirgen.plugin import ContextTooLongError, LimitsConfig, ModelsConfig, ScoringModel
 from scirgen_local.encoding import Encoded, JointEncoder
 from scirgen_local.loading import LOADING_OPTIONS, LoadedModel, load_causal_lm
 

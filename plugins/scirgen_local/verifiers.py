@@ -17,8 +17,9 @@ from typing import Any, Final, Literal
 
 import yaml
 
-from scirgen.core.errors import ConfigError, ModelAccessError, require
+from scirgen import ConfigError
 from scirgen.core.files.yamlfile import parse_yaml
+from scirgen.plugin import ModelAccessError, require
 
 _LOG = logging.getLogger("scirgen.models")
 

@@ -7,5 +7,8 @@ from scirgen import Plugin, Provided, __version__
 PLUGIN = Plugin(
     "scirgen-pdf",
     __version__,
-    (Provided("parser", "pymupdf", "scirgen_pdf.parser:PyMuPDFParser", "PDF, by PyMuPDF", "pdf"),),
+    (
+        Provided("parser", "pymupdf", "scirgen_pdf.parser:PyMuPDFParser", "PDF, by PyMuPDF", "pdf"),
+        Provided("codes", "scirgen-pdf", "scirgen_pdf.codes:CODES"),
+    ),
 )

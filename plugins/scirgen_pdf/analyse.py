@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from scirgen.core.records import BlockKind
+from scirgen import BlockKind, ParsedPaper
 from scirgen.core.text.doi import find_doi
 from scirgen.core.text.language import detect_language
 from scirgen.stages.parse.assemble import clean
-from scirgen.stages.parse.base import ParsedPaper
 from scirgen_pdf.authors import printed_authors
 from scirgen_pdf.classify import mark_kinds, mark_references, mark_reviews
 from scirgen_pdf.flow import Vocabulary, blocks

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 from statistics import median
 
-from scirgen.core.records import BlockKind
+from scirgen import BlockKind
 from scirgen.stages.parse.terms import CAPTION, kind_of_heading
 from scirgen_pdf.page.characters import is_right_to_left
 from scirgen_pdf.page.lines import Line, Style, printed

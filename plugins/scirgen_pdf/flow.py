@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
-from scirgen.core.records import BlockKind, PlacedLine
-from scirgen.stages.parse.base import ParsedBlock
+from scirgen import BlockKind, ParsedBlock
+from scirgen.plugin import PlacedLine
 from scirgen_pdf.page.lines import Line
 from scirgen_pdf.paragraphs import Group
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from rapidfuzz import fuzz
 
-from scirgen.core.records import BlockKind
+from scirgen import BlockKind
 from scirgen.stages.parse.terms import ABSTRACT_LANGUAGE, DEPTH, KEYWORDS, kind_of_heading, plain
 from scirgen_pdf.classify import is_publishers
 from scirgen_pdf.page.lines import Style

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from statistics import median
 
-from scirgen.core.records import BlockKind
+from scirgen import BlockKind
 from scirgen.stages.parse.terms import kind_of_heading
 from scirgen_pdf.page.lines import Line, Style, join, printed, same_row
 from scirgen_pdf.page.order import Region

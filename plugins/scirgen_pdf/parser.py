@@ -12,9 +12,9 @@ from typing import Any
 
 import pymupdf
 
-from scirgen.core.errors import PaperError
-from scirgen.core.text.doi import find_dois
-from scirgen.stages.parse.base import LAYOUT_VERSION, ParsedPaper, ParserOptions
+from scirgen import PaperError, ParsedPaper, ParserOptions
+from scirgen.plugin import find_dois
+from scirgen.stages.parse.base import LAYOUT_VERSION
 from scirgen_pdf.analyse import Layout, RawPage, analyse, lay_out
 from scirgen_pdf.headings.candidates import Outline
 from scirgen_pdf.headings.trees import Classifier, classifier

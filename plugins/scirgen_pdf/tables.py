@@ -11,7 +11,8 @@ from typing import Any, Final
 
 import pymupdf
 
-from scirgen.core.records import BlockKind, Box
+from scirgen import BlockKind
+from scirgen.plugin import Box
 from scirgen_pdf.page.characters import composed
 from scirgen_pdf.page.lines import LIGATURES, UNKNOWN, Line, Run
 from scirgen_pdf.page.signs import Signs

@@ -9,13 +9,10 @@ from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
-from scirgen.core.fingerprint import content_id
-from scirgen.core.records import QAPair, Record, Rejection
-from scirgen.core.text.language import language_name
-from scirgen.stages.base import StageContext, StageResult
-from scirgen.stages.generate.further import FurtherRequest
+from scirgen import Draft, QAPair, Record, Rejection, StageContext, StageResult
+from scirgen import GenerationTask as Task
+from scirgen.plugin import Further, FurtherRequest, content_id, language_name
 from scirgen.stages.generate.locate import locate
-from scirgen.stages.generate.strategy import Draft, Further, Task
 from scirgen_probe.records import Nugget, Unanswerable
 from scirgen_probe.settings import settings
 

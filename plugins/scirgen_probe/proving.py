@@ -9,15 +9,28 @@ from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel, ConfigDict, create_model
 
-from scirgen.core.config import Config
-from scirgen.core.errors import ModelError, ScirgenError
-from scirgen.core.prompts import RenderedPrompt
-from scirgen.core.records import BlockKind, Dataset, Document, Failure, QAPair, Record, Rejection
+from scirgen import (
+    BlockKind,
+    Config,
+    Dataset,
+    ModelError,
+    QAPair,
+    Record,
+    Rejection,
+    RunView,
+    ScirgenError,
+    Scope,
+    Stage,
+    StageContext,
+    StageResult,
+    Step,
+    Uses,
+    WorkItem,
+)
+from scirgen.core.records import Failure
 from scirgen.core.text.bm25 import BM25
 from scirgen.core.text.passages import windows
-from scirgen.core.text.words import telling_words
-from scirgen.pipeline.plan import Step
-from scirgen.stages.base import RunView, Scope, Stage, StageContext, StageResult, Uses, WorkItem
+from scirgen.plugin import Document, RenderedPrompt, telling_words
 from scirgen.stages.filter.faithfulness.judged import Fault
 from scirgen.stages.generate.material import record_pieces
 from scirgen_probe.records import Nugget, Unanswerable

@@ -6,7 +6,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from scirgen.core.records import Id, Provenance, Record, Span
+from scirgen import Record, Span
+from scirgen.plugin import Id, Provenance
 
 Lacks = Literal["missing", "near_miss"]
 

@@ -10,13 +10,10 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from scirgen.core.records import Aspect, Id, QAPair, Record, Span
+from scirgen import QAPair, Record, RowFields, RunView, Span, StageContext
 from scirgen.core.text.bm25 import BM25
-from scirgen.core.text.words import telling_words
-from scirgen.release_files.release import SPLITS
-from scirgen.stages.base import RunView, StageContext
+from scirgen.plugin import SPLITS, Aspect, Id, PartContent, PartWritten, ReleaseMaterial, ReleasePart, telling_words
 from scirgen.stages.generate.material import record_pieces
-from scirgen.stages.release.parts import PartContent, PartWritten, ReleaseMaterial, ReleasePart, RowFields
 from scirgen_probe.records import Nugget, Unanswerable
 
 _SHOWN = 3

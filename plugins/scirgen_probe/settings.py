@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from scirgen.core.config import Config, Section
+from scirgen import Config, Section
 
 
 class ProbeConfig(Section):

@@ -14,17 +14,22 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from scirgen.core.config import Config, LimitsConfig
-from scirgen.core.errors import ConfigError, ScirgenError, StoreError, require
-from scirgen.core.prompts import PromptLibrary
-from scirgen.core.registry import Registry
-from scirgen.core.resources import Resources
-from scirgen.core.taxonomy import Taxonomies
+from scirgen import Config, ConfigError, ScirgenError, Stage, StageContext, StageResult, WorkItem
 from scirgen.llm.cache import CachedReply, NewReply, ReplyCache
-from scirgen.llm.open import Sessions, open_sessions
+from scirgen.llm.open import Sessions
 from scirgen.pipeline.plan import plan
 from scirgen.pipeline.run import build_stages
-from scirgen.stages.base import Stage, StageContext, StageResult, WorkItem, made_stage, roles_in, suited
+from scirgen.plugin import (
+    LimitsConfig,
+    PromptLibrary,
+    Registry,
+    Resources,
+    StoreError,
+    Taxonomies,
+    open_sessions,
+    require,
+)
+from scirgen.stages.base import made_stage, roles_in, suited
 from scirgen_scale.settings import RayConfig
 
 ON_DRIVER = frozenset({"release"})

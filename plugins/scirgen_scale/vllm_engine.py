@@ -13,15 +13,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from scirgen.core.errors import (
-    ConfigError,
-    ModelAccessError,
-    ModelError,
-    ScirgenError,
-    ServerUnavailableError,
-    require,
-)
-from scirgen.llm.base import ModelIdentity
+from scirgen import ConfigError, ModelError, ModelIdentity, ScirgenError
+from scirgen.core.errors import ServerUnavailableError
+from scirgen.plugin import ModelAccessError, require
 from scirgen_local.encoding import JointEncoder
 from scirgen_local.loading import weights_hash
 

@@ -10,22 +10,22 @@ import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final, cast
 
-from scirgen.core.errors import ConfigError, ContextTooLongError, ModelError
-from scirgen.llm.base import (
+from scirgen import (
     Backend,
     Capabilities,
-    ChatModel,
     ChatReply,
     ChatRequest,
+    ConfigError,
+    ModelError,
     ModelIdentity,
-    Sampling,
     ScoreReply,
     ScoreRequest,
-    ScoringModel,
     Usage,
 )
+from scirgen.llm.base import Sampling
 from scirgen.llm.server.openai_compat import is_choice, parameters_in_name
 from scirgen.llm.tokens.prefixes import WARM, prefix_groups
+from scirgen.plugin import ChatModel, ContextTooLongError, ScoringModel
 from scirgen_local.encoding import Encoded
 from scirgen_scale.vllm_engine import VLLM_OPTIONS, VLLMEngine
 

@@ -1,4 +1,4 @@
-"""Everything that asks a service on the network: catalogues, paper services, and the HTTP client that they share."""
+"""Everything that asks a service on the network: catalogues, paper services, GROBID, the Batch API."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ _FORMS = {
 }
 _LOOKUPS = {"datacite": ("datacite:DataCiteLookup", "datasets that papers name, at DataCite")}
 _CLIENTS = {"default": ("web.http:open_http", "limits, retries, checked addresses, a cache on disk")}
+_PARSERS = {"grobid": ("grobid:GrobidParser", "PDF, by a GROBID server", "grobid")}
+_MODELS = {"batch": ("batch.openai_batch:BatchChat", "the Batch API of an OpenAI-compatible server, half price")}
 PLUGIN = Plugin(
     "scirgen-services",
     __version__,
@@ -36,6 +38,9 @@ PLUGIN = Plugin(
             ("record_form", _FORMS),
             ("dataset_lookup", _LOOKUPS),
             ("http_client", _CLIENTS),
+            ("parser", _PARSERS),
+            ("chat_model", _MODELS),
+            ("codes", {"scirgen-services": ("codes:CODES",)}),
         )
         for name, (target, *more) in listed.items()
     ),

@@ -10,9 +10,8 @@ from collections.abc import Iterator
 
 from pydantic import Field
 
-from scirgen.core.errors import SourceRefusedError
-from scirgen.core.records import Dataset, Paper
-from scirgen.stages.collect.source import Candidate, Fetched
+from scirgen import Candidate, Dataset, Fetched, Paper
+from scirgen.plugin import SourceRefusedError
 from scirgen_services.web.http import is_xml
 from scirgen_services.web.json_api import ServiceOptions, WebService
 

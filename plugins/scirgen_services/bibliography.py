@@ -8,13 +8,12 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 
-from scirgen.core.errors import InputError, require
+from scirgen import Candidate, Dataset, Fetched, InputError, Paper, SourceSetup
 from scirgen.core.files.yamlfile import validate
-from scirgen.core.records import Dataset, Frozen, Paper
 from scirgen.core.safety.files import is_below, named_files
 from scirgen.core.text.doi import find_doi
+from scirgen.plugin import Frozen, require
 from scirgen.stages.collect.files.paperfolder import PAPER_TYPES, PaperFile, PaperFolder
-from scirgen.stages.collect.source import Candidate, Fetched, SourceSetup
 
 
 class BibliographyOptions(Frozen):

@@ -9,9 +9,8 @@ import re
 from collections.abc import Iterator
 from urllib.parse import parse_qs, urlsplit
 
-from scirgen.core.records import Dataset, Rejection
+from scirgen import Candidate, Cursor, Dataset, Rejection
 from scirgen.stages.collect.files.envelopes import as_dict, as_list, as_text
-from scirgen.stages.collect.source import Candidate, Cursor
 from scirgen_services.forms.datacite import dataset_of
 from scirgen_services.web.json_api import ServiceOptions, WebService, related_papers
 

@@ -11,12 +11,9 @@ from collections.abc import Iterator, Mapping
 
 from pydantic import Field
 
-from scirgen.core.errors import InputError
-from scirgen.core.licences import normalise_licence
-from scirgen.core.records import Dataset, Paper, Rejection
+from scirgen import Candidate, Cursor, Dataset, InputError, Paper, Rejection, normalise_licence
 from scirgen.core.secrets import secret_from_environment
 from scirgen.stages.collect.files.envelopes import as_dict, as_list, as_text
-from scirgen.stages.collect.source import Candidate, Cursor
 from scirgen_services.web.http import is_json
 from scirgen_services.web.json_api import ServiceOptions, WebService
 

@@ -10,11 +10,10 @@ from xml.etree.ElementTree import Element
 
 from pydantic import Field
 
-from scirgen.core.errors import SourceRefusedError
-from scirgen.core.records import Dataset, Rejection
+from scirgen import Candidate, Cursor, Dataset, Rejection
+from scirgen.plugin import SourceRefusedError
 from scirgen.stages.collect.files.mapping import RecordMapping
 from scirgen.stages.collect.files.recordfiles import OAI, dublin_core, plain_record
-from scirgen.stages.collect.source import Candidate, Cursor
 from scirgen_services.web.http import is_xml
 from scirgen_services.web.json_api import ServiceOptions, WebService, related_papers
 

@@ -3,9 +3,8 @@ https://unpaywall.org/products/api."""
 
 from __future__ import annotations
 
-from scirgen.core.records import Dataset, Paper
+from scirgen import Candidate, Dataset, Fetched, Paper, SourceSetup
 from scirgen.stages.collect.files.envelopes import as_dict, as_list, as_text
-from scirgen.stages.collect.source import Candidate, Fetched, SourceSetup
 from scirgen_services.web.json_api import ServiceOptions, WebService
 
 

@@ -38,6 +38,7 @@ PLUGIN = Plugin(
         Provided(
             "match_strategy", "datafinder", "scirgen_tasks.datafinder:DataFinderStrategy", "cited, and named twice"
         ),
+        Provided("codes", "scirgen-tasks", "scirgen_tasks.codes:CODES"),
         Provided("resources", "scirgen-tasks", "scirgen_tasks:ROOT"),
     ),
 )

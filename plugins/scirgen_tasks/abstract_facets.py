@@ -6,8 +6,8 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from scirgen.core.records import Aspect
 from scirgen.core.text.textmatch import normalise
+from scirgen.plugin import Aspect
 from scirgen_bench.tasks.taxonomies import Facets
 
 _USUAL = {"background": 0.0, "method": 0.55, "result": 1.0}

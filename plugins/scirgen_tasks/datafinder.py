@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, TypeVar
 
-from scirgen.core.records import SectionClass
-from scirgen.stages.base import StageContext
-from scirgen.stages.match.base import Judgement, Pair, Place
+from scirgen import Judgement, Place, StageContext
+from scirgen import MatchPair as Pair
+from scirgen.plugin import SectionClass
 from scirgen.stages.match.mention import evidence, find_mentions, letters
 from scirgen.stages.match.references import Reference
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scirgen.cli.options import SettingOption
+from scirgen.plugin import SettingOption
 
 RECIPES = SettingOption(
     ["--recipes"],

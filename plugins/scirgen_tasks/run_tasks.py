@@ -10,20 +10,26 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
-from scirgen.core.config import Config
-from scirgen.core.fingerprint import digest, file_sha256
+from scirgen import BlockKind, Config, Dataset, Rejection, Release, RunView, StageContext
 from scirgen.core.licences import Terms, terms_of
 from scirgen.core.printed import papers_of
-from scirgen.core.records import Aspect, BlockKind, Dataset, Document, Rejection
 from scirgen.core.safety.files import named_files
-from scirgen.core.text.sentences import sentence_spans
 from scirgen.core.text.textmatch import words
 from scirgen.core.text.untrusted import talks_to_machine
 from scirgen.core.text.words import letters
+from scirgen.plugin import (
+    Aspect,
+    Document,
+    PartContent,
+    PartWritten,
+    ReleaseMaterial,
+    ReleasePart,
+    TaskInfo,
+    digest,
+    file_sha256,
+    sentence_spans,
+)
 from scirgen.release_files.labels import UNSURE, LabelSet
-from scirgen.release_files.release import Release, TaskInfo
-from scirgen.stages.base import RunView, StageContext
-from scirgen.stages.release.parts import PartContent, PartWritten, ReleaseMaterial, ReleasePart
 from scirgen_bench.tasks.records import Grade, Query
 from scirgen_bench.tasks.release_tasks import TaskContent, TaskSet
 from scirgen_bench.tasks.reviews import reviewed_drafts, reviewed_needs

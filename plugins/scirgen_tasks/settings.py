@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from scirgen.core.config import Config, Section
+from scirgen import Config, Section
 
 
 class QueryConfig(Section):

@@ -14,7 +14,7 @@ from scirgen.pipeline.store import Store, result_hash
 
 _STEP = 256
 _OF_MODELS = ("replies", "spent", "batches", "batch_requests", "batch_replies")
-"""Tables of `scirgen.llm.cache` and `batch_journal`, whose replies were paid for."""
+"""Tables of `scirgen.llm.cache` and of journals of batches, whose replies were paid for."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ _MOST_FILES = 500
 
 
 def plugin_code(plugin: type) -> str:
-    """A hash of a plugin's code; empty for scirgen's own classes.
+    """A hash of a plugin's code; empty for the generator's own classes.
 
     It covers the modules of the class and its bases and, if such a module is in a package, the whole package.
     A class without a file (in a notebook) is hashed by the byte code of its methods.
@@ -22,7 +22,7 @@ def plugin_code(plugin: type) -> str:
     found: set[str] = set()
     for kind in plugin.__mro__:
         top = kind.__module__.partition(".")[0]
-        if top in ("builtins", "typing", "abc", "pydantic", *OWN):
+        if top in ("builtins", "typing", "abc", "pydantic", OWN):
             continue
         module = sys.modules.get(kind.__module__)
         file = getattr(module, "__file__", None)
@@ -52,10 +52,10 @@ def _code(method: object) -> str:
 
 
 def provided_code(registry: Registry, kind: str, name: str) -> tuple[str, ...]:
-    """A hash of the package that provides a plugin, which is not imported; nothing for scirgen's own plugins."""
+    """A hash of the package that provides a plugin, which is not imported; nothing for the generator's own."""
     found = registry.entries().get((kind, name))
     top = found[1].target.partition(":")[0].partition(".")[0] if found else ""
-    spec = find_spec(top) if top and top not in OWN else None
+    spec = find_spec(top) if top and top != OWN else None
     if spec is None or spec.origin is None:
         return ()
     file = Path(spec.origin)

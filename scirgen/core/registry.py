@@ -25,6 +25,7 @@ CONTRACTS: Final[Mapping[str, tuple[str, ...]]] = {
     "http_client": ("json(url)", "reply(url)", "download(url)", "close()"),
     "domain": ("name", "title", "root"),
     "chat_model": ("async start()", "async chat(request)", "async aclose()"),
+    "known_model": ("title", "languages", "note"),
     "scoring_model": ("async start()", "async score(requests)", "async aclose()"),
     "parser": ("parse(path, options)",),
     "match_strategy": ("name", "needs", "async judge(pair, ctx)"),
@@ -57,6 +58,7 @@ CONTRACTS: Final[Mapping[str, tuple[str, ...]]] = {
     "further_request": ("name", "version", "prompt", "reply", "variables(most, turn, ctx)", "read(further, task, ctx)"),
     "row_fields": ("name", "fields", "fingerprint(config)", "values(run, ctx)"),
     "reader": ("claims(path)", "groups(path, split, language)"),
+    "codes": ("items()",),
     "resources": (),
     "kind": (),
 }
@@ -65,11 +67,8 @@ plugin adds a kind of its own with an entry of kind ``kind``, whose target is su
 kind."""
 
 
-OWN: Final = (
-    "scirgen", "scirgen_bench", "scirgen_embedded", "scirgen_geo", "scirgen_label", "scirgen_local", "scirgen_pdf",
-    "scirgen_probe", "scirgen_scale", "scirgen_services", "scirgen_tasks",
-)  # fmt: skip
-"""Packages of this distribution: its tests load them, and their classes have versions that are raised by hand."""
+OWN: Final = "scirgen"
+"""The generator's package and distribution: its classes have versions that are raised by hand."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +99,8 @@ class Registry:
     plugins: dict[str, Plugin] = field(default_factory=dict)
     broken: dict[str, PluginError] = field(default_factory=dict)
     """Installed plugins that do not load, by name, each with its error."""
+    shipped: set[str] = field(default_factory=set)
+    """Plugins of scirgen's own distribution, whose tests load all that they provide."""
 
     def refuse_broken(self) -> None:
         """Check that all installed plugins loaded, as a run needs.
@@ -177,7 +178,7 @@ class Registry:
                 hint=suggest(attribute, [n for n in vars(loaded) if not n.startswith("_")]),
             )
         found: object = getattr(loaded, attribute)
-        if item.target.partition(".")[0] != "scirgen":
+        if _package(item) != OWN:
             wanted = self.contract(kind)
             if problems := shape_problems(item.kind, item.name, found, wanted):
                 raise PluginError(
@@ -215,10 +216,15 @@ class Registry:
             file.
         """
         names = {part for text in named for part in (text, text.partition(":")[0])}
-        for (kind, name), (_, item) in self._entries.items():
-            if name in names and item.target.partition(":")[0].partition(".")[0] not in OWN:
+        for (kind, name), (plugin, _) in self._entries.items():
+            if name in names and plugin not in self.shipped:
                 with suppress(MissingExtraError):
                     self.get(kind, name)
+
+
+def _package(item: Provided) -> str:
+    """The top-level package of an entry's target."""
+    return item.target.partition(":")[0].partition(".")[0]
 
 
 def shape_problems(kind: str, name: str, found: object, wanted: Sequence[str]) -> list[str]:
@@ -376,6 +382,8 @@ def load_registry() -> Registry:
             continue
         if isinstance(plugin, Plugin):
             plugins.append(plugin)
+            if point.dist is not None and point.dist.name == OWN:
+                registry.shipped.add(plugin.name)
         else:
             said = f"plugin {point.name!r} ({point.value}) is a {type(plugin).__name__}, not a scirgen.Plugin"
             registry.broken[point.name] = PluginError(said, hint="Reinstall or uninstall it.")

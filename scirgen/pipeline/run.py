@@ -24,6 +24,7 @@ from scirgen.core.runtime import allow_waits, end_waits, rare_collections
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.core.text.shown import shown
 from scirgen.llm.cache import ReplyCache
+from scirgen.llm.known import cannot_write
 from scirgen.llm.open import Sessions, open_sessions
 from scirgen.llm.usage import whole_usage
 from scirgen.pipeline.engine import Engine
@@ -119,12 +120,12 @@ def check_settings(config: Config, registry: Registry, *, writes: bool = True) -
     """Refuse settings that no run can work with; it opens neither model nor input.
 
     Raises:
-        ConfigError: a plugin is broken, a gate, scorer or stage does not exist, or the embedded model, if it is to
-            write, cannot write the language.
+        ConfigError: a plugin is broken, a gate, scorer or stage does not exist, or the model, if it is to write,
+            is known not to write the language.
     """
-    if writes and config.models.generator.startswith("bundled:") and not config.language.lower().startswith("en"):
+    if writes and (said := cannot_write(config.models.generator, config.language)):
         raise ConfigError(
-            f"the embedded model writes English, not {config.language!r}",
+            said,
             hint="Pass --model with a model that writes it. To try the plumbing without a model: "
             "python -m scirgen.testing serve.",
         )

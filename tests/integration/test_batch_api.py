@@ -18,7 +18,6 @@ from scirgen.core.config import Config, LimitsConfig, ModelsConfig
 from scirgen.core.errors import ConfigError, ModelError, RateLimitedError, ServerUnavailableError
 from scirgen.core.prompts import fence
 from scirgen.core.registry import load_registry
-from scirgen.llm.batch.batch_journal import Arrived, BatchJournal, OpenBatch
 from scirgen.llm.cache import ReplyCache
 from scirgen.llm.open import Sessions, open_sessions
 from scirgen.pipeline.observer import Observer
@@ -26,6 +25,7 @@ from scirgen.pipeline.store import Store
 from scirgen.testing.batches import Batches
 from scirgen.testing.faults import Faults
 from scirgen.testing.server import FakeServer
+from scirgen_services.batch.batch_journal import Arrived, BatchJournal, OpenBatch
 from tests.support.models import prompt
 
 DATA = fence("Snow depth was measured at 40 stations. The lake lost two metres of water in ten years.")
@@ -196,7 +196,7 @@ async def test_several_servers_or_another_engine_are_refused() -> None:
 
 
 def test_a_batch_over_the_servers_token_limit_is_a_matter_of_rate() -> None:
-    from scirgen.llm.batch.batch_file import fault_of
+    from scirgen_services.batch.batch_file import fault_of
 
     errors = {"data": [{"code": "token_limit_exceeded", "message": "Enqueued token limit reached"}]}
     assert isinstance(fault_of(None, {"status": "failed", "errors": errors}, "batch:m"), RateLimitedError)

@@ -110,5 +110,5 @@ async def test_a_run_imports_no_wing_that_it_does_not_use(tmp_path: Path) -> Non
         "scirgen_services.", "scirgen_pdf.", "scirgen_local.",
     )  # fmt: skip
     reads_records = "scirgen_services.forms"
-    used = [n for n in used if not n.startswith(reads_records) and not n.endswith(".settings")]
+    used = [n for n in used if not n.startswith(reads_records) and not n.endswith((".settings", ".codes"))]
     assert [n for n in used if n.startswith(wings)] == []

@@ -11,11 +11,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar
 
-from scirgen.core.errors import require
-from scirgen.core.prompts import PromptLibrary
-from scirgen.core.registry import load_registry
-from scirgen.core.resources import Resources
 from scirgen.llm.encoders.entailment import EntailmentModel, open_entailment
+from scirgen.plugin import PromptLibrary, Resources, load_registry, require
 from scirgen_bench.answer_metrics import THRESHOLD, exact_match, number_match, question_entails, rouge_l
 
 with require("benchmark", "these metrics"):

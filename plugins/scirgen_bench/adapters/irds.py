@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from scirgen.core.errors import InputError, MissingExtraError
-from scirgen.core.files.jsonl import read_json
+from scirgen import InputError
+from scirgen.plugin import MissingExtraError, read_json
 
 _REGISTERED: dict[str, Path] = {}
 """Id -> folder, in this process: ir_datasets keeps the data that an id was first registered with."""

@@ -10,22 +10,22 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from scirgen.core.config import Config
-from scirgen.core.errors import InputError, ScirgenError
-from scirgen.core.files.jsonl import read_objects
-from scirgen.core.fingerprint import digest
-from scirgen.core.prompts import PromptLibrary
-from scirgen.core.records import QAPair, Score, Span
-from scirgen.core.registry import Registry
-from scirgen.core.resources import Resources
-from scirgen.core.taxonomy import Taxonomies
-from scirgen.llm.open import open_scoring, open_sessions
+from scirgen import Config, InputError, Material, QAPair, ScirgenError, Score, Span, StageContext
+from scirgen.llm.open import open_scoring
 from scirgen.llm.score_session import CachedScoreSession
-from scirgen.llm.session import ChatSession, ScoreSession
+from scirgen.llm.session import ScoreSession
+from scirgen.plugin import (
+    ChatSession,
+    PromptLibrary,
+    Registry,
+    Resources,
+    Taxonomies,
+    digest,
+    open_sessions,
+    read_objects,
+)
 from scirgen.release_files.labels import LabelSet
 from scirgen.release_files.qafiles import type_key
-from scirgen.stages.base import StageContext
-from scirgen.stages.filter.base import Material
 from scirgen.stages.filter.deciding import AUTO, possible_names, select_scorers
 from scirgen.stages.filter.faithfulness.calibrated import coefficients_for
 from scirgen.stages.filter.stage import FilterStage

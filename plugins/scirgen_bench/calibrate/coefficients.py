@@ -10,12 +10,8 @@ from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from scirgen.core.errors import InputError, require
-from scirgen.core.fingerprint import digest
-from scirgen.core.records import QAPair, Score
-from scirgen.llm.base import ModelIdentity
-from scirgen.stages.base import StageContext
-from scirgen.stages.filter.base import Material
+from scirgen import InputError, Material, ModelIdentity, QAPair, Score, StageContext
+from scirgen.plugin import digest, require
 from scirgen.stages.filter.faithfulness.calibrated import FEATURES, Coefficients, features, measured_words
 from scirgen.stages.filter.faithfulness.shift import ShiftScorer
 from scirgen_bench.calibrate.quality import FEWEST, Judged, auc_interval, roc_auc

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from scirgen.core.errors import require
+from scirgen.plugin import require
 from scirgen_bench.intervals import Interval, percentile_interval, redrawn
 
 LENGTHS: Final = (("1 word", 1), ("2-5 words", 5), ("6-20 words", 20), ("over 20 words", 10**9))

@@ -8,19 +8,14 @@ from textwrap import shorten
 
 import click
 
-from scirgen.api import resolve_config
 from scirgen.cli.options import (
     PATH,
     SPLIT,
     config_option,
     counted,
-    echo_json,
-    parse_settings,
-    settings_option,
     write_json,
 )
-from scirgen.core.registry import load_registry
-from scirgen.core.resources import Resources
+from scirgen.plugin import Resources, echo_json, load_registry, parse_settings, resolve_config, settings_option
 from scirgen_bench.defects import READS, Audit, judge_rows, open_rows
 
 

@@ -103,8 +103,9 @@ def retrieval(
         return
     if profile or form or cut or not_after_query:
         raise click.UsageError("--profile, --form, --cut and --not-after-query need a --task")
-    from scirgen.core.registry import load_registry
-    from scirgen.release_files.release import Release, read_qrels
+    from scirgen import Release
+    from scirgen.plugin import load_registry
+    from scirgen.release_files.release import read_qrels
     from scirgen_bench.retrieval import DEFAULT_SETTINGS, evaluate
     from scirgen_bench.retriever import split_specs
     from scirgen_bench.tables import breakdown_table, retrieval_table, shown_spec
@@ -229,8 +230,8 @@ def qa(
     """Measure closed-book and retrieval-augmented answers, beside the baselines always-Yes and copy-the-context."""
     import asyncio
 
-    from scirgen.core.registry import load_registry
-    from scirgen.release_files.release import Release
+    from scirgen import Release
+    from scirgen.plugin import load_registry
     from scirgen_bench.cli.tasks import Count, beside
     from scirgen_bench.qa import BREAKDOWNS, QASettings, run_qa
     from scirgen_bench.tables import honesty_table, qa_cells_table, qa_table

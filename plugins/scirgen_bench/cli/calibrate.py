@@ -10,18 +10,14 @@ from typing import Any
 import click
 import yaml
 
-from scirgen.api import resolve_config
 from scirgen.cli.options import (
     PATH,
     config_option,
     json_file_option,
     names_in,
-    parse_settings,
-    settings_option,
     write_json,
 )
-from scirgen.core.registry import load_registry
-from scirgen.core.resources import Resources
+from scirgen.plugin import Resources, load_registry, parse_settings, resolve_config, settings_option
 from scirgen_bench.calibrate.calibrate import Calibrated, fit_coefficients, read_labels
 from scirgen_bench.calibrate.calibrate import calibrate as run
 from scirgen_bench.calibrate.coefficients import write

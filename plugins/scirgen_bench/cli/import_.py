@@ -10,7 +10,7 @@ import click
 from scirgen.cli.options import PATH, SPLIT, names_in
 
 if TYPE_CHECKING:
-    from scirgen.release_files.release import Release
+    from scirgen import Release
     from scirgen.stages.release.content import ReleaseContent
 
 
@@ -59,9 +59,7 @@ def scirgen_geo(
 
 def _written(content: ReleaseContent, out: Path, formats: str, seed: int = 0) -> Release:
     """Write an imported release."""
-    from scirgen.core.registry import load_registry
-    from scirgen.core.resources import Resources
-    from scirgen.core.taxonomy import Taxonomies
+    from scirgen.plugin import Resources, Taxonomies, load_registry
     from scirgen.stages.release.write import ReleaseSettings, write_release
 
     wording = Taxonomies(Resources()).wording.of(content.info.language)

@@ -54,7 +54,7 @@ def train(release: Path, base: str, out: Path, **given: Any) -> None:
 
     After an interruption, run the same command again to continue from the last checkpoint.
     """
-    from scirgen.release_files.release import Release
+    from scirgen import Release
     from scirgen_bench.train.train import TrainingSettings, train_retriever
 
     settings = TrainingSettings(**given)

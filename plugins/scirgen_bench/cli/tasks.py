@@ -13,7 +13,7 @@ import click
 from scirgen.cli.options import names_in, write_json
 
 if TYPE_CHECKING:
-    from scirgen.release_files.release import Release
+    from scirgen import Release
     from scirgen_bench.tasks.evaluate import TaskSettings
     from scirgen_bench.tasks.pool_run import PoolResult
 
@@ -62,8 +62,8 @@ def measure(
     release: Path, task: str, retrievers: str, settings: TaskSettings, json_file: Path | None, *, quiet: bool
 ) -> None:
     """Measure retrievers on a task, print the table and write the figures."""
-    from scirgen.core.registry import load_registry
-    from scirgen.release_files.release import Release
+    from scirgen import Release
+    from scirgen.plugin import load_registry
     from scirgen_bench.retriever import split_specs
     from scirgen_bench.tables import shown_spec, task_table
     from scirgen_bench.tasks.evaluate import evaluate_task
@@ -90,9 +90,9 @@ def measure(
 
 def grade(release: Path, task: str | None, options: PoolOptions) -> None:
     """Pool and grade a task, and print the result. Exit code 3: some pairs could not be graded."""
-    from scirgen.core.registry import load_registry
+    from scirgen import Release
+    from scirgen.plugin import load_registry
     from scirgen.release_files.labels import LabelSet
-    from scirgen.release_files.release import Release
     from scirgen_bench.retriever import split_specs
     from scirgen_bench.tasks.pool_run import run_task_pool
     from scirgen_bench.tasks.pools import PoolSettings

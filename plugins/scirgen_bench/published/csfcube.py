@@ -10,9 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from scirgen.core.errors import InputError
-from scirgen.core.records import Span
-from scirgen.release_files.release import TaskInfo
+from scirgen import InputError, Span
+from scirgen.plugin import TaskInfo
 from scirgen.stages.release.content import ReleaseContent
 from scirgen_bench.published.reading import HINT, damaged, find, imported, needed, number, rows, whole
 from scirgen_bench.tasks.records import Grade, Query

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from scirgen.core.records import Dataset
-from scirgen.release_files.release import TaskInfo
+from scirgen import Dataset
+from scirgen.plugin import TaskInfo
 from scirgen.stages.release.content import ReleaseContent
 from scirgen_bench.published.reading import find, imported, needed, rows, table
 from scirgen_bench.tasks.records import Query, QueryForm

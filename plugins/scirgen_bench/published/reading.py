@@ -9,9 +9,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from scirgen.core.errors import InputError
-from scirgen.core.files.jsonl import open_text, read_json, read_objects
-from scirgen.core.records import Dataset
+from scirgen import Dataset, InputError
+from scirgen.core.files.jsonl import open_text
+from scirgen.plugin import read_json, read_objects
 from scirgen.release_files.release import ReleaseInfo
 from scirgen.stages.release.content import ReleaseContent
 from scirgen_bench.tasks.release_tasks import TaskContent, TaskSet

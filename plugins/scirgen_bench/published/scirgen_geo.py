@@ -11,9 +11,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
 
-from scirgen.core.errors import InputError
-from scirgen.core.fingerprint import content_id
-from scirgen.core.records import Aspect, AspectCategory, Dataset, Paper, QAPair, Span
+from scirgen import Dataset, InputError, Paper, QAPair, Span
+from scirgen.plugin import Aspect, AspectCategory, content_id
 from scirgen.release_files.qafiles import type_key
 from scirgen.release_files.release import ReleaseInfo
 from scirgen.stages.release.content import ReleaseContent

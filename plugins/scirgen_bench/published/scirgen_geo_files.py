@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from scirgen.core.errors import InputError
+from scirgen import InputError
 from scirgen.core.files.jsonl import objects_in
-from scirgen.release_files.release import SPLITS
+from scirgen.plugin import SPLITS
 
 HINT: Final = (
     "SRC is a folder of ScIRGen-Geo's JSON files (flat, or in full/, train/, dev/, test/), of "

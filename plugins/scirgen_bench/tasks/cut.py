@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from scirgen.core.errors import ConfigError
+from scirgen import ConfigError
 from scirgen_bench.tasks.task_files import TaskDocument
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from scirgen.core.errors import InputError
-from scirgen.core.registry import Registry
+from scirgen import InputError
+from scirgen.plugin import Registry
 from scirgen_bench.metrics import Clusters, Figures, too_few
 from scirgen_bench.retrieval import TestRow, file_name, paired_tests, write_run
 from scirgen_bench.retriever import (

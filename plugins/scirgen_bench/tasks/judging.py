@@ -15,10 +15,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from scirgen.core.errors import ModelError
-from scirgen.core.fingerprint import derived_seed
-from scirgen.core.prompts import PromptLibrary, RenderedPrompt, unfenced
-from scirgen.llm.session import ChatSession
+from scirgen import ModelError
+from scirgen.core.prompts import unfenced
+from scirgen.plugin import ChatSession, PromptLibrary, RenderedPrompt, derived_seed
 from scirgen_bench.tasks.pools import Pool
 from scirgen_bench.tasks.records import Grade
 from scirgen_bench.tasks.task_files import ADJUDICATED, AbstractRow, Task, TaskDocument, TaskQuery, requirements

@@ -8,15 +8,10 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from scirgen.core.config import Config
-from scirgen.core.errors import InputError
+from scirgen import Config, InputError
 from scirgen.core.files.jsonl import write_rows
-from scirgen.core.prompts import PromptLibrary
-from scirgen.core.registry import Registry
-from scirgen.core.resources import Resources
-from scirgen.core.taxonomy import Taxonomies
 from scirgen.llm.cache import ReplyCache
-from scirgen.llm.open import open_sessions
+from scirgen.plugin import PromptLibrary, Registry, Resources, Taxonomies, open_sessions
 from scirgen_bench.retriever import complete_specs
 from scirgen_bench.tasks.judging import Asked, Graded, Judging, bill, differ, to_grade
 from scirgen_bench.tasks.pools import GOLD, PoolSettings, make_pool, pooled_queries, queries_to_grade

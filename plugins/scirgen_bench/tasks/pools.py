@@ -12,10 +12,8 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from scirgen.core.errors import ConfigError, InputError
-from scirgen.core.fingerprint import derived_seed
-from scirgen.core.registry import Registry
-from scirgen.core.text.sentences import sentence_spans
+from scirgen import ConfigError, InputError
+from scirgen.plugin import Registry, derived_seed, sentence_spans
 from scirgen_bench.retriever import Identified, make_retriever
 from scirgen_bench.tasks.reviews import Need, reviewed_needs
 from scirgen_bench.tasks.task_files import AbstractRow, Task, TaskDocument, TaskQuery

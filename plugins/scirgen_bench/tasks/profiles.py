@@ -14,8 +14,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from scirgen.core.errors import ConfigError
-from scirgen.core.registry import suggest
+from scirgen import ConfigError
+from scirgen.plugin import suggest
 
 Scored = tuple[str, float]
 """A document's id and its score."""

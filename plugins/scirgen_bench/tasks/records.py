@@ -6,8 +6,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from scirgen.core.fingerprint import content_id
-from scirgen.core.records import Id, Provenance, Record, Span, Year
+from scirgen import Record, Span
+from scirgen.core.records import Year
+from scirgen.plugin import Id, Provenance, content_id
 
 QueryForm = Literal["sentence", "keyphrases", "complex", "aspect", "sub_aspect", "sub_query", "facet"]
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
+from scirgen import Rejection, Release
 from scirgen.core.files.jsonl import write_rows
-from scirgen.core.records import Rejection
-from scirgen.release_files.release import SPLITS, LinkedInfo, Release, TaskInfo
-from scirgen.stages.release.parts import PartContent, PartWritten, ReleaseMaterial
+from scirgen.plugin import SPLITS, PartContent, PartWritten, ReleaseMaterial, TaskInfo
+from scirgen.release_files.release import LinkedInfo
 from scirgen_bench.tasks.exports import beir_tasks, trec_tasks
 from scirgen_bench.tasks.records import Grade, Query
 from scirgen_bench.tasks.task_files import AbstractRow, TaskQuery, write_task

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from scirgen.core.errors import ConfigError, InputError
-from scirgen.core.fingerprint import digest
+from scirgen import ConfigError, InputError
+from scirgen.plugin import digest
 from scirgen.release_files.labels import ADJUDICATOR, Item, LabelSet
 from scirgen.release_files.reviews import agreement_of
 from scirgen_bench.tasks.records import Query

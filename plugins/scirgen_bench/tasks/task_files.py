@@ -18,11 +18,10 @@ from statistics import median_low
 
 from pydantic import Field
 
-from scirgen.core.errors import ConfigError, InputError
-from scirgen.core.files.jsonl import read_json, read_records, write_rows
-from scirgen.core.records import Record
-from scirgen.core.registry import suggest
-from scirgen.release_files.release import SPLITS, Release, Split, TaskInfo, read_qrels
+from scirgen import ConfigError, InputError, Record, Release
+from scirgen.core.files.jsonl import read_records, write_rows
+from scirgen.plugin import SPLITS, TaskInfo, read_json, suggest
+from scirgen.release_files.release import Split, read_qrels
 from scirgen_bench.questions import is_answerable
 from scirgen_bench.tasks.records import Grade, Query
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from scirgen.core.errors import ResourceError
-from scirgen.core.records import AspectCategory, Frozen
-from scirgen.core.registry import suggest
-from scirgen.core.taxonomy import Taxonomies
+from scirgen.plugin import AspectCategory, Frozen, Taxonomies, suggest
 
 
 class NeedField(Frozen):

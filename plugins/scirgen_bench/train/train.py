@@ -13,9 +13,8 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, Literal
 
-from scirgen.core.errors import ConfigError, InputError, require
-from scirgen.core.version import __version__
-from scirgen.release_files.release import Release
+from scirgen import ConfigError, InputError, Release, __version__
+from scirgen.plugin import require
 from scirgen_bench.lexical import BM25
 from scirgen_bench.questions import is_answerable
 from scirgen_bench.tasks.task_files import Task

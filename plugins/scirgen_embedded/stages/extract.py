@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from scirgen.core.records import AspectCategory, Dataset, Document
-from scirgen.stages.base import StageContext
+from scirgen import Dataset, StageContext
+from scirgen.plugin import AspectCategory, Document
 from scirgen.stages.extract.reading import Picked, Sentence
 from scirgen.stages.extract.stage import ExtractStage
 from scirgen_embedded.cues import AspectCues

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from scirgen.core.records import QAPair
-from scirgen.stages.base import StageContext
+from scirgen import QAPair, StageContext
 from scirgen.stages.tag.stage import TagStage, render, tagged
 
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scirgen.core.records import Aspect, AspectCategory, Dataset, Document, Link
-from scirgen.core.text.words import DATA_WORDS, telling_words
-from scirgen.stages.base import StageContext, WorkItem
+from scirgen import Dataset, StageContext, WorkItem
+from scirgen.core.text.words import DATA_WORDS
+from scirgen.plugin import Aspect, AspectCategory, Document, Link, telling_words
 from scirgen.stages.verify.stage import Verdict, VerifyStage
 from scirgen_embedded.cues import AspectCues
 

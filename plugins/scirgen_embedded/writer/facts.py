@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from scirgen.core.text.textmatch import content_words
+from scirgen.plugin import content_words
 
 UNIT = (
     r"(?:°(?:\s?[CNSEW](?!\w))?|℃|%|‰|(?:k|c|m|d|μ|µ|n|h|M|G)?(?:m|g|s|W|Hz|Pa|bar|eV|J|L|l|K)(?:[²³]|\^?-?[23])?|"

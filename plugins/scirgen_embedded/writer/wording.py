@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from scirgen.core.text.textmatch import content_words, stem, words
-from scirgen.core.text.words import telling_words
+from scirgen.core.text.textmatch import stem, words
+from scirgen.plugin import content_words, telling_words
 from scirgen.stages.generate.naming import short_name
 from scirgen_embedded.writer.facts import main_auxiliary
 

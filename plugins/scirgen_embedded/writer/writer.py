@@ -11,15 +11,15 @@ import random
 import re
 from collections.abc import Sequence
 
-from scirgen.core.prompts import RenderedPrompt
+from scirgen import Discard, Draft, StageContext
+from scirgen import GenerationTask as Task
 from scirgen.core.taxonomy import ENGLISH, QuestionType
-from scirgen.core.text.language import language_name
-from scirgen.core.text.textmatch import content_words, words
 from scirgen.core.text.textmatch import stem as stem_of
-from scirgen.stages.base import StageContext
+from scirgen.core.text.textmatch import words
+from scirgen.plugin import RenderedPrompt, content_words, language_name
 from scirgen.stages.generate.naming import short_name
 from scirgen.stages.generate.replies import yes_no
-from scirgen.stages.generate.strategy import Discard, Draft, Passage, Task, Wish
+from scirgen.stages.generate.strategy import Passage, Wish
 from scirgen_embedded.writer import alterations, facts, wording
 from scirgen_embedded.writer.few_shot import shots
 from scirgen_embedded.writer.reply_text import one_answer, one_question

@@ -10,7 +10,7 @@ from typing import Final
 
 from rapidfuzz import fuzz
 
-from scirgen.core.records import BlockKind
+from scirgen import BlockKind
 from scirgen.stages.parse.terms import ABSTRACT, kind_of_heading, plain
 from scirgen_pdf.headings.numbering import Number, in_sequence, number_of
 from scirgen_pdf.page.lines import Style

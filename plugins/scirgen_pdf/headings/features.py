@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import pairwise
 
-from scirgen.core.records import BlockKind
+from scirgen import BlockKind
 from scirgen.stages.parse.terms import plain
 from scirgen_pdf.headings.candidates import Candidate, StyleKey
 from scirgen_pdf.headings.numbering import SCHEMES, without_number

@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Final
 
-from scirgen.core.records import BlockKind
+from scirgen import BlockKind
 from scirgen.stages.parse.terms import plain
 from scirgen_pdf.headings.candidates import Candidate
 from scirgen_pdf.page.lines import Style

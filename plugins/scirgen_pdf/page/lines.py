@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from scirgen.core.records import Box
+from scirgen.plugin import Box
 from scirgen_pdf.page.characters import begins_with_accent, composed, ends_in_accent
 
 LIGATURES: Final = str.maketrans({

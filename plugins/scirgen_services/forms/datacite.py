@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from scirgen.core.licences import normalise_licence
-from scirgen.core.records import Dataset, Rejection
+from scirgen import Dataset, Rejection, normalise_licence
 from scirgen.core.text.doi import find_doi
 from scirgen.core.text.language import stated_language
 from scirgen.stages.collect.files.envelopes import as_dict, as_list, as_text

@@ -19,15 +19,13 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx2
 
-from scirgen.core.config import HttpConfig
-from scirgen.core.errors import PaperError, PluginError, SourceError, SourceRefusedError
+from scirgen import Fetched, PaperError, SourceError, SourceSetup, __version__
 from scirgen.core.files.jsonl import json_value
 from scirgen.core.runtime import pause
 from scirgen.core.safety.http import retry_after_s
 from scirgen.core.secrets import masked_bytes, may_have_keys, shown
-from scirgen.core.version import __version__
+from scirgen.plugin import HttpConfig, PluginError, SourceRefusedError
 from scirgen.stages.collect.http import Reply
-from scirgen.stages.collect.source import Fetched, SourceSetup
 from scirgen_services.web.address_guard import BlockedAddressError, GuardedTransport, ends_in
 from scirgen_services.web.replies import Download, ReplyCache
 

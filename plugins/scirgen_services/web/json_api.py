@@ -6,12 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import ClassVar, Generic, TypeVar
 
-from scirgen.core.errors import ConfigError, SourceError, SourceRefusedError
+from scirgen import Candidate, ConfigError, Dataset, Fetched, Paper, SourceError, SourceSetup
 from scirgen.core.files.yamlfile import validate
-from scirgen.core.records import Dataset, Frozen, Paper
-from scirgen.core.text.doi import find_dois
+from scirgen.plugin import Frozen, SourceRefusedError, find_dois
 from scirgen.stages.collect.files.envelopes import as_dict
-from scirgen.stages.collect.source import Candidate, Fetched, SourceSetup
 from scirgen_services.web.http import open_http
 
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scirgen.core.errors import StoreError
 from scirgen.core.files.inflate import TooLargeError, deflate, inflate
 from scirgen.core.safety.files import private_file
+from scirgen.plugin import StoreError
 from scirgen.stages.collect.http import Reply
 
 _SCHEMA = """

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 
 from pydantic import BaseModel, ConfigDict
 
-from scirgen.core.records import AspectCategory, Rejection
+from scirgen import Rejection, Scope, StageContext, StageResult, WorkItem
 from scirgen.core.text.textmatch import words
-from scirgen.stages.base import Scope, StageContext, StageResult, WorkItem
+from scirgen.plugin import AspectCategory
 from scirgen_bench.tasks.records import Query
 from scirgen_bench.tasks.taxonomies import needs_of
 from scirgen_tasks.recipes.base import PaperMaterial, QueryRecipe, paper_materials, rejected

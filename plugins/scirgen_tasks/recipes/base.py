@@ -9,12 +9,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
-from scirgen.core.fingerprint import digest
-from scirgen.core.records import Aspect, AspectCategory, Document, Paper, Rejection
-from scirgen.core.text.sentences import sentence_spans
+from scirgen import Paper, Rejection, Scope, StageContext, StageResult, WorkItem
 from scirgen.core.text.textmatch import normalise
 from scirgen.core.text.untrusted import talks_to_machine
-from scirgen.stages.base import Scope, StageContext, StageResult, WorkItem
+from scirgen.plugin import Aspect, AspectCategory, Document, digest, sentence_spans
 from scirgen_bench.tasks.taxonomies import facets_of, needs_of
 
 STAGE = "query"

@@ -8,9 +8,8 @@ from itertools import combinations
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from scirgen.core.records import Span
-from scirgen.core.text.sentences import sentence_spans
-from scirgen.core.text.textmatch import content_words
+from scirgen import Span
+from scirgen.plugin import content_words, sentence_spans
 from scirgen_bench.tasks.records import Query
 
 LEAST_ASPECTS, MOST_ASPECTS, MOST_SUB_ASPECTS = 3, 9, 6

@@ -10,10 +10,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from scirgen.core.prompts import RenderedPrompt
-from scirgen.core.records import Document, SectionClass, Span
+from scirgen import Span, StageContext, StageResult, WorkItem
 from scirgen.core.text.verbatim import Verbatim
-from scirgen.stages.base import StageContext, StageResult, WorkItem
+from scirgen.plugin import Document, RenderedPrompt, SectionClass
 from scirgen_bench.tasks.records import Query
 from scirgen_bench.tasks.taxonomies import Facets, facets_of
 from scirgen_tasks.abstract_facets import sentence_facets

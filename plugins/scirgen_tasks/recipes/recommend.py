@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from scirgen.core.records import AspectCategory, Rejection
-from scirgen.core.text.textmatch import content_words, words
-from scirgen.stages.base import StageContext, StageResult, WorkItem
+from scirgen import Rejection, StageContext, StageResult, WorkItem
+from scirgen.core.text.textmatch import words
+from scirgen.plugin import AspectCategory, content_words
 from scirgen_bench.tasks.records import Query, QueryForm
 from scirgen_bench.tasks.taxonomies import NeedField, needs_of
 from scirgen_tasks.recipes.base import PaperMaterial, QueryRecipe, paper_materials, rejected

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from scirgen.core.config import Config
-from scirgen.core.errors import PluginError
-from scirgen.core.fingerprint import digest
+from scirgen import (
+    Config,
+    Paper,
+    Scope,
+    Stage,
+    StageContext,
+    StageResult,
+    Step,
+    Uses,
+    WorkItem,
+)
 from scirgen.core.printed import as_printed
-from scirgen.core.records import Aspect, Document, Link, Paper
-from scirgen.core.registry import Registry, returned
-from scirgen.pipeline.plan import Step
-from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
+from scirgen.core.registry import returned
+from scirgen.plugin import Aspect, Document, Link, PluginError, Registry, digest
 from scirgen_tasks.recipes.base import STAGE, PaperMaterial, QueryRecipe
 from scirgen_tasks.settings import settings
 

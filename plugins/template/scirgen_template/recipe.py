@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from scirgen import Query, StageContext, StageResult, WorkItem
-from scirgen_tasks import QueryRecipe, paper_materials
+from scirgen_tasks import Query, QueryRecipe, paper_materials
+
+from scirgen import StageContext, StageResult, WorkItem
 
 
 class TemplateRecipe(QueryRecipe):

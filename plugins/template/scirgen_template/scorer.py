@@ -13,7 +13,7 @@ class TemplateScorer(Faithfulness):
     """Share of the answer's words that stand in its evidence; replace `score` with your own measure."""
 
     name: ClassVar[str] = "template_scorer"
-    needs: ClassVar[tuple[str, ...]] = ()
+    needs = ()  # ("scorer",) for one that asks a model
     default_threshold: ClassVar[float] = 0.2
 
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:

@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from scirgen import Candidate, Cursor, Dataset, Fetched, InputError, Paper, Rejection, SourceSetup, normalise_licence
 
@@ -61,10 +62,11 @@ class TemplateSource:
             return Fetched(code="not_found", reason=f"{path.name} is not in the folder of papers")
         return Fetched(file=path, media_type="text/markdown")
 
-    def _records(self) -> list[dict]:
-        return json.loads(self._file.read_text(encoding="utf-8"))
+    def _records(self) -> list[dict[str, Any]]:
+        records: list[dict[str, Any]] = json.loads(self._file.read_text(encoding="utf-8"))
+        return records
 
-    def _dataset(self, record: dict, number: int) -> Dataset | Rejection:
+    def _dataset(self, record: dict[str, Any], number: int) -> Dataset | Rejection:
         try:
             if not record["title"]:
                 raise ValueError("the title is empty")

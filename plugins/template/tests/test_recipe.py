@@ -19,7 +19,7 @@ We measured the water temperature of twelve garden ponds every hour from 2019 to
 """
 
 
-def test_the_recipe_asks_with_the_title_of_a_paper(tmp_path: Path):
+def test_the_recipe_asks_with_the_title_of_a_paper(tmp_path: Path) -> None:
     (tmp_path / "papers").mkdir()
     (tmp_path / "papers" / "ponds.md").write_text(PAPER, encoding="utf-8")
     wanted = {"query.recipes": ["template_recipe"], "generate.off": True}

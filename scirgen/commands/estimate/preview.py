@@ -20,6 +20,7 @@ from scirgen.core.records import OWN, Dataset, Document, Paper, Rejection
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Domain
 from scirgen.core.text.shown import shown
+from scirgen.llm.known import cannot_write
 from scirgen.pipeline.intake import open_input
 from scirgen.pipeline.run import check_settings
 from scirgen.release_files.publishing import Line, Publishing, cell
@@ -166,8 +167,8 @@ async def preview(config: Config, registry: Registry, domain: Domain | None, fol
 
 def _lacking(config: Config) -> Iterator[str]:
     """Lines about what a run needs and does not have."""
-    if config.models.generator.startswith("bundled:") and not config.language.lower().startswith("en"):
-        yield f"the embedded model writes English, not {config.language!r}: a run needs --model"
+    if said := cannot_write(config.models.generator, config.language):
+        yield f"{said}: a run needs --model"
     if config.parse.ocr and not shutil.which("tesseract"):
         yield "parse.ocr is on, but Tesseract is not installed: scans are not read. Install it and its language data"
 

@@ -1,7 +1,7 @@
 """The only writer of a SQLite database. It groups writes into transactions and, during a run, commits nearby
 transactions together.
 
-`scirgen.pipeline.store`, `scirgen.llm.cache` and `scirgen.llm.batch.batch_journal` define the content and share a
+`scirgen.pipeline.store`, `scirgen.llm.cache` and backends that keep a journal define the content and share a
 connection.
 """
 

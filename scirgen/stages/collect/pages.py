@@ -31,6 +31,7 @@ from scirgen.core.fingerprint import digest, file_sha256
 from scirgen.core.licences import UNKNOWN, licence_allowed, not_wanted
 from scirgen.core.records import Dataset, Failure, Link, Paper, Rejection
 from scirgen.core.text.language import in_other_languages, language_name
+from scirgen.llm.known import known_model, languages_of
 from scirgen.stages.collect.source import MOST_BAD, Candidate, Cursor, Fetched, Source
 
 T = TypeVar("T")
@@ -207,13 +208,13 @@ def other_language(languages: Counter[str], config: Config, *, of: str = "record
         dry: nothing will be written now, so no model is needed.
 
     Raises:
-        ConfigError: all records are in a language that the embedded model cannot read, and nobody chose that.
+        ConfigError: all records are in a language that the model is known not to read, and nobody chose that.
     """
     found = in_other_languages(languages, config.language, of)
     (most, number), *_ = languages.most_common(1) or [("", 0)]
     other, chosen = most != config.language.lower().partition("-")[0], "language" in config.model_fields_set
-    if found and config.models.generator.startswith("bundled:"):
-        found = f"{found}; the embedded model reads and writes English"
+    if found and (model := known_model(config.models.generator)):
+        found = f"{found}; {model.title} reads and writes {languages_of(model)}"
         if other and number == languages.total() and not (chosen or dry):
             raise ConfigError(found, hint="Pass --model with a model that reads it.")
         return found + (": a run needs --model" if dry and other else "")

@@ -97,6 +97,10 @@ class Task:
     papers: tuple[SourcePaper, ...] = ()
 
 
+GenerationTask = Task
+"""The public name of `Task`."""
+
+
 @dataclass(frozen=True)
 class Draft:
     """A candidate that is not yet checked. Its evidence is spans, or quotes that the stage must find verbatim."""

@@ -116,6 +116,10 @@ class Pair:
         return " ".join(self.document.text[start:end].split())
 
 
+MatchPair = Pair
+"""The public name of `Pair`."""
+
+
 class MatchStrategy(Protocol):
     """Decides whether a paper uses a dataset. Registered as ``match_strategy``; made without arguments.
 

@@ -27,7 +27,7 @@ from scirgen.stages.release import rows as to_rows
 from scirgen.stages.release.content import ReleaseContent
 from scirgen.stages.release.describe.card import write_card
 from scirgen.stages.release.describe.croissant import write_croissant
-from scirgen.stages.release.formats.base import ReleaseFormat
+from scirgen.stages.release.formats import ReleaseFormat
 from scirgen.stages.release.parts import PartWritten
 from scirgen.stages.release.passages import PassageIndex
 from scirgen.stages.release.settle.duplicates import Benchmarks, Choose, Resolve, Settled, settle

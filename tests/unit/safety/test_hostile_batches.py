@@ -9,10 +9,10 @@ import pytest
 
 from scirgen.core.config import Config, ModelsConfig
 from scirgen.core.errors import ModelError
-from scirgen.llm.batch.batch_file import read_answers
 from scirgen.testing.batches import Batches
 from scirgen.testing.replies import chat_completion
 from scirgen.testing.server import FakeServer
+from scirgen_services.batch.batch_file import read_answers
 from tests.integration.test_batch_api import ask, opened, settings, values
 
 

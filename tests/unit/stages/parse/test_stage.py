@@ -15,7 +15,7 @@ from scirgen.core.config import Config
 from scirgen.core.errors import PluginError, ServerUnavailableError
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.records import BlockKind, Document, Paper
-from scirgen.core.registry import Registry
+from scirgen.core.registry import Registry, load_registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.stages.base import StageContext, StageResult, WorkItem
@@ -27,9 +27,8 @@ realdata = pytest.mark.skipif(
 )
 
 
-def context(**parse: object) -> StageContext:
-    registry, resources = Registry(), Resources()
-    registry.add(PLUGIN)
+def context(registry: Registry | None = None, **parse: object) -> StageContext:
+    registry, resources = registry or load_registry(), Resources()
     config = Config.model_validate({"parse": parse})
     run = StageContext(config, resources, PromptLibrary(resources), Taxonomies(resources), registry, Path())
     return run.at("parse", "paper", "fingerprint")
@@ -38,6 +37,13 @@ def context(**parse: object) -> StageContext:
 async def run(path: Path, **parse: object) -> StageResult:
     item = WorkItem("paper", (Paper(id="paper", title="T", file=str(path), sha256="0" * 64),))
     return await ParseStage().process(item, context(**parse))
+
+
+async def without_wings(path: Path) -> StageResult:
+    registry = Registry()
+    registry.add(PLUGIN)
+    item = WorkItem("paper", (Paper(id="paper", title="T", file=str(path), sha256="0" * 64),))
+    return await ParseStage().process(item, context(registry))
 
 
 def document(result: StageResult) -> Document:
@@ -56,7 +62,7 @@ async def test_file_of_a_kind_that_no_installed_parser_reads_stops_with_a_hint(t
     path = tmp_path / "paper.pdf"
     path.write_bytes(b"%PDF-1.4 something")
     with pytest.raises(PluginError, match="no installed parser reads pdf files"):
-        await run(path)
+        await without_wings(path)
 
 
 async def test_file_when_it_is_missing_then_not_found(tmp_path: Path) -> None:

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Protocol, TextIO
 from xml.sax.saxutils import escape
 
+from scirgen import Release, ReleaseRow
 from scirgen.core.files.jsonl import write_rows
-from scirgen.release_files.release import SETTINGS, SPLITS, CorpusDocument, Release, ReleaseRow, trec_id
+from scirgen.plugin import SPLITS
+from scirgen.release_files.release import SETTINGS, CorpusDocument, trec_id
 
 
 class BeirFormat:

@@ -20,19 +20,17 @@ from typing import Any, ClassVar, Final
 
 import openai
 
-from scirgen.core.config import LimitsConfig, ModelsConfig
-from scirgen.core.errors import ConfigError, ModelError, RateLimitedError, ServerUnavailableError
+from scirgen import ChatReply, ChatRequest, ConfigError, ModelError, ModelURI
+from scirgen.core.errors import RateLimitedError, ServerUnavailableError
 from scirgen.core.files.writer import Writer
-from scirgen.core.fingerprint import digest
-from scirgen.llm.base import ChatReply, ChatRequest
-from scirgen.llm.batch.batch_file import CANCELLED, ENDPOINT, PASSING, fault_of, read_answers, request_line
-from scirgen.llm.batch.batch_journal import Arrived, BatchJournal, OpenBatch
 from scirgen.llm.server.endpoints import ServerGoneError
 from scirgen.llm.server.limits import RETRYABLE
 from scirgen.llm.server.openai_client import OpenAIServer
 from scirgen.llm.server.openai_compat import OPTIONS, OpenAIChat
 from scirgen.llm.server.server_errors import NotFoundError, RefusedRequestError, status_error
-from scirgen.llm.uri import ModelURI
+from scirgen.plugin import LimitsConfig, ModelsConfig, digest
+from scirgen_services.batch.batch_file import CANCELLED, ENDPOINT, PASSING, fault_of, read_answers, request_line
+from scirgen_services.batch.batch_journal import Arrived, BatchJournal, OpenBatch
 
 GIVE_UP_S: Final = 600.0
 """If the server does not report on a batch for this long, the run stops; the next run collects the batch."""

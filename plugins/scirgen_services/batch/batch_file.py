@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from scirgen.core.errors import ModelError, RateLimitedError, ServerUnavailableError
-from scirgen.llm.batch.batch_journal import Arrived
+from scirgen import ModelError
+from scirgen.core.errors import RateLimitedError, ServerUnavailableError
 from scirgen.llm.server.server_errors import clean, status_error
+from scirgen_services.batch.batch_journal import Arrived
 
 ENDPOINT: Final = "/v1/chat/completions"
 CANCELLED: Final = "batch_cancelled"

@@ -7,11 +7,12 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from scirgen.core.errors import InputError
+from scirgen import InputError, Release, ReleaseRow
 from scirgen.core.files.jsonl import write_rows
-from scirgen.core.text.textmatch import content_words, jaccard
-from scirgen.release_files.release import SPLITS, Release, ReleaseRow, UnfaithfulRow
-from scirgen.stages.release.formats.rag import with_contexts
+from scirgen.core.text.textmatch import jaccard
+from scirgen.plugin import SPLITS, content_words
+from scirgen.release_files.release import UnfaithfulRow
+from scirgen_bench.formats.rag import with_contexts
 
 
 def _with_context(release: Release, split: str) -> Iterator[tuple[ReleaseRow, str]]:

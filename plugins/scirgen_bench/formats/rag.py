@@ -10,9 +10,9 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from scirgen import Release, ReleaseRow
 from scirgen.core.files.jsonl import write_rows
-from scirgen.core.fingerprint import digest
-from scirgen.release_files.release import SPLITS, Release, ReleaseRow
+from scirgen.plugin import SPLITS, digest
 
 SAMPLE = 200
 

@@ -12,8 +12,8 @@ from typing import Any
 import requests
 from grobid_client.grobid_client import GrobidClient
 
-from scirgen.core.errors import PaperError, ServerUnavailableError
-from scirgen.stages.parse.base import ParsedPaper, ParserOptions
+from scirgen import PaperError, ParsedPaper, ParserOptions
+from scirgen.core.errors import ServerUnavailableError
 from scirgen.stages.parse.xml.tei import parse_tei
 from scirgen.stages.parse.xml.xmlread import read_xml
 

@@ -1,0 +1,1 @@
+"""Release formats of other toolkits: retrieval, tuning, tests of answers."""
