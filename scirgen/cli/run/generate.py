@@ -156,10 +156,7 @@ def summarise(run: Run) -> int:
     if run.outcome.status in ("success", "partial"):
         splits = ", ".join(f"{split} {rows}" for split, rows in run.released().items())
         click.echo(f"release  {run.release}  ({splits if pairs else 'no questions; queries in tasks/'})")
-        written = (run.release / "release.json").is_file()
-        for note in Release(run.release).info.notes if written else ():
-            if note.startswith("The format "):
-                click.echo(f"  {note}")
+        echo_unwritten_formats(run)
     if (run.folder / "report.html").is_file():
         click.echo(f"report   {run.folder / 'report.html'}")
     folder = shlex.quote(str(run.folder))
@@ -174,6 +171,14 @@ def summarise(run: Run) -> int:
             err=True,
         )
     return {"success": 0, "partial": 3, "budget": 4, "stopped": 130}[run.outcome.status]
+
+
+def echo_unwritten_formats(run: Run) -> None:
+    """Print which formats the release has nothing for."""
+    written = (run.release / "release.json").is_file()
+    for note in Release(run.release).info.notes if written else ():
+        if note.startswith("The format "):
+            click.echo(f"  {note}")
 
 
 def queries_made(run: Run) -> str:
