@@ -57,6 +57,8 @@ PLUGIN = Plugin(
             "reader", "scirgen-geo", "scirgen_bench.published.reader:GeoReader", "records of ScIRGen-Geo, as released"
         ),
         Provided("resources", "scirgen-bench", "scirgen_bench:ROOT"),
+        Provided("taxonomy", "needs", "scirgen_bench.tasks.taxonomies:Needs", "fields of a need for data"),
+        Provided("taxonomy", "facets", "scirgen_bench.tasks.taxonomies:Facets", "facets of an abstract, with grades"),
     ),
 )
 

@@ -58,6 +58,7 @@ CONTRACTS: Final[Mapping[str, tuple[str, ...]]] = {
     "row_fields": ("name", "fields", "fingerprint(config)", "values(run, ctx)"),
     "reader": ("claims(path)", "groups(path, split, language)"),
     "resources": (),
+    "taxonomy": ("model_fields", "model_validate"),
     "kind": (),
 }
 """kind -> the members that it must have, with the arguments of methods. docs/plugins.md has an example of each kind; a
