@@ -37,6 +37,12 @@ def open_input(config: Config, registry: Registry, domain: Domain | None, folder
     return open_source(config, registry, domain, folder, FrontReader(config.parse, registry))
 
 
+def input_identity(config: Config) -> str:
+    """Hash of what a run is to read, however much of it: two commands with the same one make the same run."""
+    folders = [f and str(Path(f).expanduser().resolve()) for f in (config.input, config.papers)]
+    return digest(folders, config.domain, config.collect.source, config.collect.options)
+
+
 def intake_fingerprint(ctx: StageContext) -> str:
     """Hash of the settings that decide the content of a catalogue's page; the limit is part of the page's key
     instead."""

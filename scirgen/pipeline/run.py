@@ -27,7 +27,7 @@ from scirgen.llm.cache import ReplyCache
 from scirgen.llm.open import Sessions, open_sessions
 from scirgen.llm.usage import whole_usage
 from scirgen.pipeline.engine import Engine
-from scirgen.pipeline.intake import open_input
+from scirgen.pipeline.intake import input_identity, open_input
 from scirgen.pipeline.manifest import build_manifest, write_manifest
 from scirgen.pipeline.observer import JsonLog, Observer, Several
 from scirgen.pipeline.plan import PLAN, Step, plan
@@ -69,6 +69,7 @@ async def execute(
         for note in (*notes, *opened.warnings()):
             observer.note(note)
         store = closing.enter_context(Store(folder / "run.db", shared=config.shared))
+        store.set_meta("input", input_identity(config))
         prompts = PromptLibrary(resources)
         replies = ReplyCache(store.writer)
         needs_scores = "scorer" in roles_in(stages.values(), config)

@@ -25,8 +25,9 @@ def embedded_writer(models: Iterable[str]) -> str:
     if not any(model.startswith(EMBEDDED) for model in models):
         return ""
     return (
-        "The embedded model (135M parameters) wrote these rows. It shows that everything works; this is not a dataset "
-        f"to use. In two runs that were measured, {EMBEDDED_YIELD}. Rows about other data may be wrong or say little."
+        "The embedded model (135M parameters) and its rules wrote these rows. They show that everything works; this "
+        f"is not a dataset to use. In two runs that were measured, {EMBEDDED_YIELD}. Rows about other data may be "
+        "wrong or say little."
     )
 
 

@@ -119,7 +119,8 @@ def _in_a_sentence(data: ReportData) -> str:
         f"about {papers if alone else f'{some}{data.datasets:,} {datasets}'} of the domain {data.domain or 'unknown'}"
     )
     about += f" and {papers} that use them" if data.papers and not alone else ""
-    by = f"written by {', '.join(writers)}" if writers else ""
+    rules = "rules and " if embedded_writer(writers) else ""
+    by = f"written by {rules}{', '.join(writers)}" if writers else ""
     by += f" and kept from {data.candidates:,} candidates" if writers and data.candidates else ""
     queries = sum(data.queries.values())
     recipes = ", ".join(f"{recipe} {n:,}" for recipe, n in data.queries.items())
@@ -162,8 +163,9 @@ def _flow(data: ReportData) -> list[dict[str, object]]:
 
 
 def _examples(sample: Sequence[SampleRow]) -> list[SampleRow]:
-    """Accepted rows with evidence, of different types and datasets where there are some."""
-    rows = [r for r in sample if r.status == "accepted" and r.evidence and len(r.answer.split()) > _FEW_WORDS]
+    """Accepted rows with evidence, of different types and datasets where there are some; short answers last."""
+    rows = [r for r in sample if r.status == "accepted" and r.evidence]
+    rows.sort(key=lambda r: len(r.answer.split()) <= _FEW_WORDS)
     first = {r.question_type: r for r in reversed(rows)}
     apart = {r.dataset: r for r in reversed(list(first.values()))}
     return [*apart.values(), *(r for r in rows if r not in apart.values())][:_EXAMPLES]

@@ -295,7 +295,9 @@ def test_losses_are_said_in_plain_sentences(run: Path) -> None:
 def test_the_report_begins_with_what_the_embedded_model_is(run: Path, model: str, first: bool) -> None:
     page = render(gather(run).model_copy(update={"models": {"generator": model, "scorer": "bundled:smollm2-135m"}}))
     lead = page.partition("</h1>")[2].lstrip()
-    assert lead.startswith('<p class="lead why"><strong>The embedded model (135M parameters) wrote') is first
+    assert (
+        lead.startswith('<p class="lead why"><strong>The embedded model (135M parameters) and its rules wrote') is first
+    )
     assert ("not a dataset to use" in page) is first
 
 

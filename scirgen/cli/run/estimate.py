@@ -10,6 +10,7 @@ import click
 
 from scirgen.api import estimate_run, resolve_config
 from scirgen.cli.options import PATH, as_json_flag, counted, echo_json, run_options, settings_of
+from scirgen.cli.run.generate import default_folder
 from scirgen.commands.estimate.estimate import Estimate, Figure
 from scirgen.llm.services import prices_read
 
@@ -30,7 +31,7 @@ from scirgen.llm.services import prices_read
 )
 @as_json_flag
 def estimate(
-    out: Path,
+    out: Path | None,
     config_file: Path | None,
     sample: int,
     history: Path | None,
@@ -44,6 +45,7 @@ def estimate(
     its fake model, counts the calls, and multiplies them by the number of datasets and the prices.
     """
     loaded, domain = resolve_config(domain=given["domain"], config_file=config_file, flags=settings_of(given))
+    out = out or default_folder(loaded.config)
     found = asyncio.run(
         estimate_run(out, loaded.config, domain, sample=sample, history=history, tokens_per_second=tokens_per_second)
     )

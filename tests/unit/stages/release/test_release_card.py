@@ -47,7 +47,7 @@ def test_the_card_says_who_wrote_the_rows(models, sentence, tmp_path):
 def test_the_card_begins_with_what_the_embedded_model_is(model, embedded, tmp_path):
     card, _ = pages(write(written_by(small_run(), model), tmp_path / "release"))
     body = card.partition("\n# ")[2].partition("\n")[2].lstrip()
-    assert body.startswith("**The embedded model (135M parameters) wrote these rows.") is embedded
+    assert body.startswith("**The embedded model (135M parameters) and its rules wrote these rows.") is embedded
     assert ("not a dataset to use" in card) is embedded
 
 
