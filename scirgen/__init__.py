@@ -11,6 +11,7 @@ _EXPORTS = {
     "aestimate": "scirgen.api", "inspect": "scirgen.api", "profile": "scirgen.api",
     "parse": "scirgen.commands.parts", "score": "scirgen.commands.parts", "tag": "scirgen.commands.parts",
     "match": "scirgen.commands.parts", "Table": "scirgen.commands.tables", "Observer": "scirgen.pipeline.observer",
+    "ScreenObserver": "scirgen.pipeline.progress",
     "merge": "scirgen.api", "Run": "scirgen.api",
     "Domain": "scirgen.core.resources", "Plugin": "scirgen.core.registry", "Provided": "scirgen.core.registry",
     "Source": "scirgen.stages.collect.source", "SourceSetup": "scirgen.stages.collect.source",
@@ -89,6 +90,7 @@ if TYPE_CHECKING:
     from scirgen.llm.uri import ModelURI as ModelURI
     from scirgen.pipeline.observer import Observer as Observer
     from scirgen.pipeline.plan import Step as Step
+    from scirgen.pipeline.progress import ScreenObserver as ScreenObserver
     from scirgen.release_files.release import Release as Release
     from scirgen.release_files.release import ReleaseRow as ReleaseRow
     from scirgen.stages.base import RunView as RunView

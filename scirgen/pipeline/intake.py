@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
@@ -88,6 +89,9 @@ class Intake:
             if known is not None and known[0] == fingerprint:
                 ids, cursor, reader = list(json.loads(known[2])), known[1], None
                 seen.update(ids)
+                self._observer.planned("collect", len(ids))
+                for stored in chain.from_iterable(self._store.members(id, ("collect",)) for id in ids):
+                    self._observer.finished(stored, reused=True, seconds=0.0)
                 if self._store.member(RUN, "collect", f"page:{key}") is not None:
                     self._rejecting.append(f"page:{key}")
             else:

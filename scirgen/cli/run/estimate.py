@@ -71,6 +71,9 @@ def as_text(found: Estimate) -> str:
             f"by models.prices or list prices of {prices_read()}"
         )
     lines.append(f"cost      {cost}")
+    if found.cost_per_row is not None:
+        known = f"if all {found.rows:,} candidates are kept" if found.sampled else f"for {found.rows:,} rows"
+        lines.append(f"a row     {'at least ' if found.sampled else ''}{found.cost_per_row:.4f}, {known}")
     hours = "unknown: give --history RUN or --tokens-per-second"
     if found.hours is not None:
         hours = " .. ".join(_hours(h) for h in (found.hours.low, found.hours.typical, found.hours.high))
