@@ -46,6 +46,7 @@ from scirgen.llm.encoders.entailment import Entailment as Entailment
 from scirgen.llm.uri import ModelURI as ModelURI
 from scirgen.pipeline.observer import Observer as Observer
 from scirgen.pipeline.plan import Step as Step
+from scirgen.pipeline.progress import ScreenObserver as ScreenObserver
 from scirgen.release_files.release import Release as Release
 from scirgen.release_files.release import ReleaseRow as ReleaseRow
 from scirgen.stages.base import RunView as RunView

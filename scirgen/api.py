@@ -13,27 +13,30 @@ from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack
 from scirgen.commands.estimate.estimate import Estimate
 from scirgen.commands.estimate.estimate import estimate_run as estimate_run
 from scirgen.commands.merge.merge import Permitted, merge_runs
+from scirgen.commands.tables import Table
 from scirgen.core.config import Config
 from scirgen.core.errors import ScirgenError
+from scirgen.core.known_models import known_model
 from scirgen.core.records import QAPair, Record
 from scirgen.core.resources import Domain
 from scirgen.core.resources import find_domain as find_domain
 from scirgen.core.resources import resolve_config as resolve_config
 from scirgen.core.runtime import blocking
-from scirgen.llm.known import known_model
-from scirgen.pipeline.observer import Observer, Several
-from scirgen.pipeline.progress import NotebookObserver, in_notebook
+from scirgen.pipeline.observer import EarlyYield, Observer, Several
+from scirgen.pipeline.progress import NotebookObserver, ScreenObserver, in_notebook
 from scirgen.pipeline.record_codec import record_id
 from scirgen.pipeline.run import build_stages as build_stages
 from scirgen.pipeline.run import execute
 from scirgen.pipeline.runner import Outcome
 from scirgen.pipeline.store import StoredResult
 from scirgen.pipeline.views.view import open_view
-from scirgen.release_files.release import SPLITS
+from scirgen.release_files.release import SPLITS, Release
 from scirgen.report import write_report
 from scirgen.stages.collect.source import Source
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from scirgen.report.profile import Profile
 
 R = TypeVar("R", bound=Record)
@@ -59,6 +62,15 @@ class Run:
         """Accepted and tagged pairs, in the order of dataset and pair ids."""
         with open_view(self.folder) as view:
             yield from view.pairs()
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The released rows as a DataFrame of pandas, with the columns of the release's JSON Lines.
+
+        Raises:
+            InputError: the run has no release yet.
+            MissingExtraError: pandas is not installed.
+        """
+        return Table([row.model_dump(mode="json") for row in Release(self.release).rows()], "rows").to_pandas()
 
     def released(self) -> dict[str, int]:
         """Number of rows of the release by split. There are fewer than `rows` if the target or near-duplicates left
@@ -134,7 +146,8 @@ def generate(
         seed: random seed for sampling and splits.
         config_file: a YAML file of settings.
         settings: dotted setting -> value; these override all other layers.
-        observer: receives the events of the run; None: a notebook shows its progress, anything else nothing.
+        observer: receives the events of the run, such as `scirgen.ScreenObserver()`, which shows progress as the
+            command line does; None: a notebook shows its progress, anything else nothing.
 
     Returns:
         The run; ``run.outcome`` says how it ended.
@@ -177,8 +190,8 @@ async def agenerate(out: str | Path, **given: Unpack[Options]) -> Run:
     """`generate` for asynchronous code: ``run = await scirgen.agenerate("runs/first", domain="geo")``."""
     config, pack = _resolved(given)
     observer = given.get("observer")
-    shown = NotebookObserver() if observer is None and in_notebook() else nullcontext(observer or Observer())
-    with shown as watching:
+    watching = NotebookObserver() if observer is None and in_notebook() else observer or Observer()
+    with watching if isinstance(watching, ScreenObserver) else nullcontext():
         return await run_pipeline(Path(out), config, pack, source=_own_source(given), observer=watching)
 
 
@@ -263,6 +276,7 @@ async def run_pipeline(
     """
     if model := known_model(config.models.generator):
         notes = (*notes, model.note)
+        observer = Several(observer, EarlyYield(observer.note))
     begun = _modified(folder)
     try:
         outcome = await execute(folder, config, domain, source=source, observer=observer, notes=notes)

@@ -90,6 +90,9 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "generation_strategy": {
         "joint": ("scirgen.stages.generate.joint:JointStrategy", "pairs of many types in one call"),
     },
+    "taxonomy": {
+        "seekers": ("scirgen.stages.ask.stage:Seekers", "who asks without having read the text"),
+    },
     "release_format": {
         "parquet": ("scirgen.stages.release.parquet:ParquetFormat", "one Parquet file per table", "release"),
     },

@@ -72,6 +72,8 @@ PLUGIN = Plugin(
         ),
         Provided("codes", "scirgen-bench", "scirgen_bench.codes:CODES"),
         Provided("resources", "scirgen-bench", "scirgen_bench:ROOT"),
+        Provided("taxonomy", "needs", "scirgen_bench.tasks.taxonomies:Needs", "fields of a need for data"),
+        Provided("taxonomy", "facets", "scirgen_bench.tasks.taxonomies:Facets", "facets of an abstract, with grades"),
     ),
 )
 

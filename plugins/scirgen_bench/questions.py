@@ -6,6 +6,9 @@ from collections.abc import Callable
 
 from scirgen import InputError, Release, ReleaseRow
 
+ALL = "all"
+"""Stands for all splits, for releases that are too small to have a test split."""
+
 
 def is_answerable(row: ReleaseRow) -> bool:
     """Tells whether something in the release answers a row (field ``answerable`` of `scirgen_probe`)."""
@@ -19,11 +22,11 @@ def questions_of_split(
     keep: Callable[[ReleaseRow], bool] = is_answerable,
     what: str = "questions",
 ) -> list[ReleaseRow]:
-    """The questions of a split; with a limit, that many, evenly spaced, so that they cover the datasets.
+    """The questions of a split, or of `ALL`; with a limit, that many, evenly spaced, so that they cover the datasets.
 
     Args:
         release: an opened release.
-        split: ``train``, ``dev`` or ``test``.
+        split: ``train``, ``dev``, ``test`` or ``all``.
         limit: largest number; None: all.
         keep: selects rows.
         what: what the error calls them.
@@ -31,12 +34,10 @@ def questions_of_split(
     Raises:
         InputError: there are none; it says which splits have questions.
     """
-    rows = [r for r in release.rows(split) if keep(r)]
+    rows = [r for r in release.rows(None if split == ALL else split) if keep(r)]
     if not rows:
         sizes = {name: count.rows for name, count in release.info.splits.items() if count.rows and name != split}
         others = ", ".join(f"{name} ({n:,} questions)" for name, n in sizes.items())
-        raise InputError(
-            f"the split {split} of {release.folder} has no {what}",
-            hint=f"Choose another with --split: {others}." if others else "No split of this release has questions.",
-        )
+        hint = f"Choose another with --split: {others}, or {ALL}." if others else "No split has questions."
+        raise InputError(f"the split {split} of {release.folder} has no {what}", hint=hint)
     return [rows[i * len(rows) // limit] for i in range(limit)] if limit and limit < len(rows) else rows

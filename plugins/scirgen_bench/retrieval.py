@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scirgen import InputError, Release, ReleaseRow
-from scirgen.plugin import Registry
+from scirgen.plugin import SPLITS, Registry
 from scirgen.release_files.release import CorpusDocument
 from scirgen_bench.metrics import RELEVANT, Clusters, Figures, PerQuery, holm, means, per_query, too_few
 from scirgen_bench.own_paper import OWN_PAPER, own_paper
-from scirgen_bench.questions import questions_of_split
+from scirgen_bench.questions import ALL, questions_of_split
 from scirgen_bench.retriever import Identified, Ranking, Retriever, Tunable, complete_specs, make_retriever
 
 DEPTH = 100
@@ -106,7 +106,7 @@ def evaluate(
         retrievers: ``name`` or ``name:argument``; see `complete_specs` for what ``hybrid`` alone means.
         registry: where the names are looked up.
         settings: ``without-paper``, ``with-paper``, ``without-own-paper``, ``with-paper-json``.
-        split: ``train``, ``dev`` or ``test``.
+        split: ``train``, ``dev``, ``test`` or ``all``.
         runs: a folder for TREC run files, one for each retriever and setting.
         qrels: pooled judgements with grades 0 to 3, instead of the one gold dataset; only judged questions are asked.
         limit: at most this many questions, evenly spaced over the split so that they cover the datasets.
@@ -205,11 +205,13 @@ def indexed(release: Release, setting: str) -> list[CorpusDocument]:
 def _load(
     release: Release, split: str, limit: int | None = None, qrels: Mapping[str, Mapping[str, int]] | None = None
 ) -> _Questions:
-    if qrels is None:
-        rows = questions_of_split(release, split, limit)
-    else:
-        rows = questions_of_split(release, split, limit, lambda r: r.id in qrels, "questions with such judgements")
-    return _Questions(rows, qrels if qrels is not None else release.qrels(split))
+    if qrels is not None:
+        wanted = frozenset(qrels)
+        rows = questions_of_split(release, split, limit, lambda r: r.id in wanted, "questions with such judgements")
+        return _Questions(rows, qrels)
+    splits = SPLITS if split == ALL else (split,)
+    gold = {query: grades for name in splits for query, grades in release.qrels(name).items()}
+    return _Questions(questions_of_split(release, split, limit), gold)
 
 
 def _rank(
@@ -230,6 +232,8 @@ def _rank(
     if isinstance(retriever, Tunable) and retriever.wants_tuning:
         # Never on the measured split: dev is for tuning, or train if dev is measured.
         on = "train" if split == "dev" else "dev"
+        if split == ALL:
+            raise InputError(f"{spec} is tuned on the split {on}, which --split all measures", hint=_UNTUNED)
         known = _known(release, on, spec)
         progress(f"{spec}: tuning on {on}")
         place = {d: i for i, d in enumerate(ids)}
@@ -239,13 +243,16 @@ def _rank(
     return retriever.search(questions.texts, DEPTH + len(texts) - len(ids)), parameters
 
 
+_UNTUNED = "Give its parameters instead, e.g. bm25:k1=1.2,b=0.75."
+
+
 def _known(release: Release, on: str, spec: str) -> _Questions:
     try:
         return _load(release, on)
     except InputError as error:
         raise InputError(
             f"{spec} is tuned on the split {on}, which has no questions",
-            hint="Give its parameters instead, e.g. bm25:k1=1.2,b=0.75.",
+            hint=_UNTUNED,
         ) from error
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import scipy.sparse  # noqa: F401 - BM25 needs it when it writes, after all calls are paid for
+
 from scirgen import Release
 from scirgen.core.files.jsonl import write_rows
 from scirgen.plugin import SPLITS

@@ -60,9 +60,7 @@ _OPTIONS = (
     click.option(
         "--out",
         type=PATH,
-        default=Path("runs/latest"),
-        show_default=True,
-        help="The run's folder.",
+        help="The run's folder. [default: runs/latest; runs/latest-2 ... if that holds a run of other input]",
     ),
     click.option("--limit", type=click.IntRange(min=1), help="Largest number of datasets."),
     click.option("--refresh", is_flag=True, default=None, help="Read the catalogue again even if it looks unchanged."),

@@ -60,6 +60,7 @@ CONTRACTS: Final[Mapping[str, tuple[str, ...]]] = {
     "reader": ("claims(path)", "groups(path, split, language)"),
     "codes": ("items()",),
     "resources": (),
+    "taxonomy": ("model_fields", "model_validate"),
     "kind": (),
 }
 """kind -> the members that it must have, with the arguments of methods. docs/plugins.md has an example of each kind; a

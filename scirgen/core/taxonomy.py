@@ -381,6 +381,10 @@ class Taxonomies:
         found = _by_id(self.graesser.types, id, "question type")
         return self._spoken.setdefault((id, language), _in_language(found, language, self.wording))
 
+    def names(self) -> list[str]:
+        """Names of all taxonomy files, those of plugins among them."""
+        return sorted(self._resources.find("taxonomies"))
+
     def hash(self, name: str) -> str:
         """Content hash of one taxonomy, also of a plugin's."""
         loaded: BaseModel = getattr(self, name) if hasattr(type(self), name) else self.load(name, _AnyTaxonomy)
@@ -473,7 +477,7 @@ def _moved(lines: dict[tuple[str | int, ...], int], above: Any, merged: Any) -> 
 def _misspelt(above: dict[str, Any], below: dict[str, Any]) -> str:
     """A hint for an entry whose id is not in the lower layers but is similar to one of theirs."""
     for key, entries in above.items():
-        known = [e["id"] for e in below.get(key) or () if _has_id(e)]
+        known = [e["id"] for e in below.get(key) or () if _has_id(e)] if isinstance(below.get(key), list) else []
         for entry in entries if isinstance(entries, list) else ():
             near = difflib.get_close_matches(entry["id"], known, n=1) if _has_id(entry) else []
             if near and entry["id"] not in known:

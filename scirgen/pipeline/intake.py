@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
@@ -35,6 +36,12 @@ def open_input(config: Config, registry: Registry, domain: Domain | None, folder
         ScirgenError: as `open_source`.
     """
     return open_source(config, registry, domain, folder, FrontReader(config.parse, registry))
+
+
+def input_identity(config: Config) -> str:
+    """Hash of what a run is to read, however much of it: two commands with the same one make the same run."""
+    folders = [f and str(Path(f).expanduser().resolve()) for f in (config.input, config.papers)]
+    return digest(folders, config.domain, config.collect.source, config.collect.options)
 
 
 def intake_fingerprint(ctx: StageContext) -> str:
@@ -82,6 +89,9 @@ class Intake:
             if known is not None and known[0] == fingerprint:
                 ids, cursor, reader = list(json.loads(known[2])), known[1], None
                 seen.update(ids)
+                self._observer.planned("collect", len(ids))
+                for stored in chain.from_iterable(self._store.members(id, ("collect",)) for id in ids):
+                    self._observer.finished(stored, reused=True, seconds=0.0)
                 if self._store.member(RUN, "collect", f"page:{key}") is not None:
                     self._rejecting.append(f"page:{key}")
             else:

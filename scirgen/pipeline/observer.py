@@ -57,6 +57,30 @@ class Several(Observer):
             observer.models(waiting)
 
 
+class EarlyYield(Observer):
+    """Says once, from the third dataset on, that datasets give fewer than one row for three, and how to get more."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell = tell
+        self._datasets = self._rows = 0
+        self._told = False
+        self._started = time.monotonic()
+
+    def finished(self, result: StoredResult, *, reused: bool, seconds: float) -> None:
+        if result.stage != "filter" or self._told:
+            return
+        self._datasets += 1
+        self._rows += result.n_outputs
+        if self._datasets >= 3 and 3 * self._rows < self._datasets:
+            self._told = True
+            each = (time.monotonic() - self._started) / self._datasets
+            rows = "1 row" if self._rows == 1 else f"{self._rows} rows"
+            self._tell(
+                f"The first {self._datasets} datasets gave {rows}, in about {each:.0f} s each. A larger model gives "
+                "more and better ones: stop with Ctrl-C and pass --model (docs/models.md)."
+            )
+
+
 def _no_link(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NOFOLLOW, 0o666)
 

@@ -35,11 +35,15 @@ class _Counts:
 
 class ScreenObserver(Observer):
     """Counts events and shows them as a live table, or as a line every ten seconds (every minute if nothing
-    happens)."""
+    happens).
+
+    Args:
+        live: show a table; None: on a terminal.
+    """
 
     _every_s = _PLAIN_EVERY_S
 
-    def __init__(self, *, live: bool) -> None:
+    def __init__(self, *, live: bool | None = None) -> None:
         self._counts = {step.stage: _Counts() for step in PLAN}
         self._started = time.monotonic()
         self._said = self._started
@@ -49,7 +53,7 @@ class ScreenObserver(Observer):
         self._ended = threading.Event()
         self._live = (
             Live(get_renderable=self._table, console=self._console, refresh_per_second=2, transient=True)
-            if live
+            if (sys.stderr.isatty() if live is None else live)
             else None
         )
         self._heart = threading.Thread(target=self._beat, name="scirgen progress", daemon=True)

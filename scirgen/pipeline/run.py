@@ -16,6 +16,7 @@ from pathlib import Path
 
 from scirgen.core.config import CollectConfig, Config
 from scirgen.core.errors import ConfigError, InputError, PluginError, ScirgenError
+from scirgen.core.known_models import cannot_write
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.records import Dataset, Rejection
 from scirgen.core.registry import Registry, load_registry
@@ -24,11 +25,10 @@ from scirgen.core.runtime import allow_waits, end_waits, rare_collections
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.core.text.shown import shown
 from scirgen.llm.cache import ReplyCache
-from scirgen.llm.known import cannot_write
 from scirgen.llm.open import Sessions, open_sessions
 from scirgen.llm.usage import whole_usage
 from scirgen.pipeline.engine import Engine
-from scirgen.pipeline.intake import open_input
+from scirgen.pipeline.intake import input_identity, open_input
 from scirgen.pipeline.manifest import build_manifest, write_manifest
 from scirgen.pipeline.observer import JsonLog, Observer, Several
 from scirgen.pipeline.plan import PLAN, Step, plan
@@ -71,6 +71,7 @@ async def execute(
         for note in (*notes, *opened.warnings()):
             observer.note(note)
         store = closing.enter_context(Store(folder / "run.db", shared=config.shared))
+        store.set_meta("input", input_identity(config))
         prompts = PromptLibrary(resources)
         replies = ReplyCache(store.writer)
         needs_scores = "scorer" in roles_in(stages.values(), config)

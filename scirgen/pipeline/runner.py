@@ -247,6 +247,9 @@ class Runner:
         if not round:
             complete = self._store.completed(dataset_id)
             if complete.startswith(fingerprint) or (steps[-1].stage == "parse" and complete == _READ + fingerprint):
+                for stored in self._store.members(dataset_id, names[1:-1]) if len(before) == 1 else ():
+                    self._count_planned(stored.stage, [stored.key])
+                    self._count_finished(stored, reused=True)
                 return
             self._store.supersede(dataset_id, keep=before)
         scope = DatasetScope(dataset_id, round=round, wanted=wanted, shared=shared)
@@ -257,7 +260,7 @@ class Runner:
             planned = stage.items(scope, self._ctx.at(step.stage, dataset_id, ""))
             items = returned_list(stage.items, planned, WorkItem, "a scirgen.WorkItem")
             self._store.plan(dataset_id, step.stage, [item.key for item in items], round)
-            self._count_planned(step.stage, items)
+            self._count_planned(step.stage, [item.key for item in items])
             results = await _together([self._item(step.stage, item, scope) for item in items])
             scope.add(results)
             clean = clean and all(r.status == "done" for r in results)
@@ -344,7 +347,7 @@ class Runner:
         for item in self._stages[name].items(scope, self._ctx.at(name, RUN, "")):
             salted = replace(item, salt=digest(item.salt, state, *view.notes()))
             self._store.plan(RUN, name, [item.key])
-            self._count_planned(name, [item])
+            self._count_planned(name, [item.key])
             stored = self._store.get(name, item.key, scope.fingerprint(salted, self._static[name]))
             if stored is not None and not complete_on_disk(stored, self._ctx):
                 self._store.forget(stored.id)
@@ -352,8 +355,8 @@ class Runner:
 
     # -- counts for observers: an item that datasets share counts once, as in `scirgen status` -------------------------
 
-    def _count_planned(self, name: str, items: Sequence[WorkItem]) -> None:
-        fresh = {hash((name, item.key, "planned")) for item in items} - self._counted
+    def _count_planned(self, name: str, keys: Sequence[str]) -> None:
+        fresh = {hash((name, key, "planned")) for key in keys} - self._counted
         self._counted |= fresh
         self._observer.planned(name, len(fresh))
 

@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
+from scirgen.core.known_models import known_model
 from scirgen.release_files.release import LabelNote, ReleaseInfo
 
 _JUDGE = "llm_judge"
+
+
+def known_writer(models: Iterable[str]) -> str:
+    """Say what rows are that a model wrote which a plugin describes (the embedded one); "" if none did.
+
+    Args:
+        models: those that wrote rows.
+    """
+    described = [known for known in map(known_model, models) if known]
+    return described[0].rows if described else ""
 
 
 def judged_by(info: ReleaseInfo) -> str:

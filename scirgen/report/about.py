@@ -10,8 +10,9 @@ from pathlib import Path
 from scirgen.core.errors import ScirgenError
 from scirgen.core.resources import find_domain
 from scirgen.release_files.judged import judged_by, label_note
-from scirgen.release_files.release import ReleaseInfo
-from scirgen.report.data import RecordRow, shown
+from scirgen.release_files.publishing import Kind, Publishing, lines_of
+from scirgen.release_files.release import Release, ReleaseInfo
+from scirgen.report.data import PublishingTable, RecordRow, shown
 
 _LISTED = 300
 
@@ -37,6 +38,14 @@ def judgements(info: ReleaseInfo | None) -> tuple[str, ...]:
     people = tuple(f"Labels ({note.task}): {label_note(note)}" for note in info.labels)
     judged = judged_by(info) or ("No language model judged the rows." if info.made else "")
     return tuple(filter(None, (judged, *(people or ("No person has labelled rows of it.",)))))
+
+
+def publishing(release: Release) -> PublishingTable:
+    """Count what may be published of a release."""
+    found = Publishing(line for line in lines_of(release) if line.kind != "passage")
+    kinds: tuple[Kind, ...] = ("record", "paper", "question")
+    rows = ((r.licence, str(r.terms), tuple(r.counts.get(k, 0) for k in kinds)) for r in found.rows)
+    return PublishingTable(rows=tuple(rows), summary=tuple(found.summary()))
 
 
 def most_rows(titles: Mapping[str, str], papers: Mapping[str, int], rows: Iterable[str]) -> tuple[RecordRow, ...]:

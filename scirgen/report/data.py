@@ -146,6 +146,13 @@ class RecordRow(Frozen):
     rows: int
 
 
+class PublishingTable(Frozen):
+    """A release by licence: (licence, what it allows, numbers of records, papers and questions)."""
+
+    rows: tuple[tuple[str, str, tuple[int, int, int]], ...]
+    summary: tuple[str, ...]
+
+
 class ReportData(Frozen):
     """All figures of a run, or of a release, which has no funnel, usage or rejected rows.
 
@@ -154,6 +161,7 @@ class ReportData(Frozen):
         date: day on which the run, or the release, was last written.
         judged: who judged the rows, with their agreement, in sentences.
         records: the datasets with most rows.
+        publishing: what may be published of the release: the table, and sentences about it.
         rows: accepted pairs; ``released`` of them are in the release. Tables of types, levels and hops count the
             released rows, or all accepted ones before the first release.
         papers: papers judged to use a dataset; ``papers_cited`` of them are evidence of a row, and
@@ -168,6 +176,7 @@ class ReportData(Frozen):
     date: str = ""
     judged: tuple[str, ...] = ()
     records: tuple[RecordRow, ...] = ()
+    publishing: PublishingTable | None = None
     models: dict[str, str]
     datasets: int
     datasets_with_papers: int

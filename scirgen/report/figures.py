@@ -24,7 +24,7 @@ from scirgen.core.records import (
 from scirgen.pipeline.plan import PLAN, WRITERS, Step
 from scirgen.pipeline.views.view import StoreView, dearest_papers, open_view
 from scirgen.release_files.release import Release
-from scirgen.report.about import day_of, field_of, judgements, most_rows
+from scirgen.report.about import day_of, field_of, judgements, most_rows, publishing
 from scirgen.report.counting import Nearest, aspect_rows, cross, diversity_index, drawn, histogram, type_rows
 from scirgen.report.data import (
     LEVELS,
@@ -56,10 +56,12 @@ def gather(folder: Path, *, sample: int = 300) -> ReportData:
     """
     with open_view(folder) as view:
         data = _gather(view, sample)
-    info = Release(folder).info if (folder / "release" / "release.json").is_file() else None
+    release = Release(folder) if (folder / "release" / "release.json").is_file() else None
+    judged = judgements(release.info if release else None)
     return data.model_copy(
         update={
-            "name": folder.resolve().name, "field": field_of(data.domain), "judged": judgements(info),
+            "name": folder.resolve().name, "field": field_of(data.domain), "judged": judged,
+            "publishing": publishing(release) if release else None,
             "date": day_of(folder / "manifest.json", folder / "run.db"),
         }
     )  # fmt: skip

@@ -16,6 +16,11 @@ def words(name: object) -> str:
     return str(name).replace("_", " ")
 
 
+def brief(text: str) -> str:
+    """Return the first clause of an explanation, as a sentence."""
+    return re.split(r"(?<=[.:;]) | \(", text)[0].rstrip(".:;") + "."
+
+
 def fill_page(parts: Traversable, name: str, **values: object) -> str:
     """The page ``NAME.html.j2`` of a folder, with ``NAME.css`` and ``NAME.js`` in it. All text is escaped.
 
@@ -29,7 +34,7 @@ def fill_page(parts: Traversable, name: str, **values: object) -> str:
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["n"] = lambda value: f"{value:,}"
-    environment.filters["brief"] = lambda text: re.split(r"(?<=[.:;]) | \(", text)[0].rstrip(".:;") + "."
+    environment.filters["brief"] = brief
     environment.filters["words"] = words
     admitted = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     template = environment.from_string((parts / f"{name}.html.j2").read_text("utf-8"))

@@ -11,18 +11,20 @@ from typing import Final
 from scirgen.core.errors import InputError, StoreError
 from scirgen.core.fingerprint import digest
 from scirgen.core.safety.files import mode_beside, write_new
+from scirgen.release_files.judged import known_writer
 from scirgen.release_files.release import SPLITS, Release
 from scirgen.report.charts import histograms
 from scirgen.report.codes import meanings
 from scirgen.report.counting import summaries
 from scirgen.report.data import ReportData, SampleRow
 from scirgen.report.figures import gather
-from scirgen.report.html import fill_page, words
+from scirgen.report.html import fill_page
+from scirgen.report.plain import in_plain_words
 from scirgen.report.profile import as_html, build_profile
 from scirgen.report.released import gather_release
 
 _PARTS = files("scirgen.report") / "page"
-_EXAMPLES: Final = 3
+_EXAMPLES: Final = 10
 _FEW_WORDS: Final = 3
 
 
@@ -85,7 +87,8 @@ def render(data: ReportData, pages: Mapping[str, str] | None = None) -> str:
         data=data,
         title=data.name or "scirgen report",
         said=_in_a_sentence(data),
-        reason=_commonest_reason(data),
+        embedded=known_writer(m for role, m in data.models.items() if role != "scorer"),
+        plain=in_plain_words(data),
         per_row=_tokens_per_row(data),
         meanings=meanings(_codes(data)),
         scores=summaries(data.scores),
@@ -116,7 +119,8 @@ def _in_a_sentence(data: ReportData) -> str:
         f"about {papers if alone else f'{some}{data.datasets:,} {datasets}'} of the domain {data.domain or 'unknown'}"
     )
     about += f" and {papers} that use them" if data.papers and not alone else ""
-    by = f"written by {', '.join(writers)}" if writers else ""
+    rules = "rules and " if known_writer(writers) else ""
+    by = f"written by {rules}{', '.join(writers)}" if writers else ""
     by += f" and kept from {data.candidates:,} candidates" if writers and data.candidates else ""
     queries = sum(data.queries.values())
     recipes = ", ".join(f"{recipe} {n:,}" for recipe, n in data.queries.items())
@@ -124,23 +128,8 @@ def _in_a_sentence(data: ReportData) -> str:
     if queries and not data.candidates:
         return ", ".join(p for p in (asked, about, by) if p) + "."
     count = f"{rows:,} {'question' if rows == 1 else 'questions'} with answers"
-    said = ", ".join(p for p in (count, of, about, by) if p) + "; each answer has the sentence that supports it."
+    said = ", ".join(p for p in (count, of, about, by) if p) + "; each answer names the text that it rests on."
     return said + (f" Beside them, {asked}." if asked else "")
-
-
-def _commonest_reason(data: ReportData) -> str:
-    """Say where most is lost: the failure that kept most items back, else the commonest rejection."""
-    failures = [(n, row.stage, code) for row in data.funnel for code, n in row.failures.items()]
-    if failures:
-        number, stage, code = max(failures)
-        return f"Most items that could not be done: {stage}, {words(code)} ({number:,}). The next run tries them again."
-    rejected = [(n, row.stage, code) for row in data.funnel for code, n in row.rejected.items()]
-    if not rejected:
-        return ""
-    number, stage, code = max(rejected)
-    of = f" of {data.candidates:,} candidates" if stage == "filter" else ""
-    meaning = meanings([code]).get(code, "")
-    return f"Commonest reason for a rejection: {stage}, {words(code)} ({number:,}{of}). {meaning}".strip()
 
 
 _FLOW: Final = {
@@ -174,8 +163,9 @@ def _flow(data: ReportData) -> list[dict[str, object]]:
 
 
 def _examples(sample: Sequence[SampleRow]) -> list[SampleRow]:
-    """Accepted rows with evidence, of different types and datasets where there are some."""
-    rows = [r for r in sample if r.status == "accepted" and r.evidence and len(r.answer.split()) > _FEW_WORDS]
+    """Accepted rows with evidence, of different types and datasets where there are some; short answers last."""
+    rows = [r for r in sample if r.status == "accepted" and r.evidence]
+    rows.sort(key=lambda r: len(r.answer.split()) <= _FEW_WORDS)
     first = {r.question_type: r for r in reversed(rows)}
     apart = {r.dataset: r for r in reversed(list(first.values()))}
     return [*apart.values(), *(r for r in rows if r not in apart.values())][:_EXAMPLES]

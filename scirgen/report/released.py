@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from scirgen.release_files.release import CorpusDocument, EvidenceRow, Passage, Release, ReleaseRow
-from scirgen.report.about import day_of, field_of, judgements, most_rows
+from scirgen.report.about import day_of, field_of, judgements, most_rows, publishing
 from scirgen.report.counting import aspect_rows, cross, diversity_index, drawn, histogram, type_rows
 from scirgen.report.data import (
     LEVELS,
@@ -64,6 +64,7 @@ def gather_release(release: Release, *, sample: int = 300) -> ReportData:
         field=field_of(info.domain),
         date=day_of(release.folder / "release.json"),
         judged=judgements(info),
+        publishing=publishing(release),
         records=most_rows(titles, {d: len(p) for d, p in documents.items()}, (a.dataset_id for a in asked)),
         models={str(n): model for n, model in enumerate(info.models, 1)},
         datasets=len(documents),

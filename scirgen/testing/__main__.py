@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 
 import click
 
@@ -60,8 +59,12 @@ def serve(
             click.echo(f"serving on {server.url}  (use it as: --model openai:{model}@{server.url})")
             await asyncio.Event().wait()
 
-    with contextlib.suppress(KeyboardInterrupt):
+    try:
         asyncio.run(run())
+    except OSError as error:
+        raise click.ClickException(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
+    except KeyboardInterrupt:
+        pass
 
 
 if __name__ == "__main__":

@@ -78,6 +78,36 @@ async def test_agenerate_is_awaited_and_astream_gives_rows_while_the_run_goes_on
     assert unfinished > 0
 
 
+async def test_astream_of_an_earlier_run_gives_its_rows_first(tmp_path: Path) -> None:
+    records = write_records(tmp_path / "records.jsonl", 3)
+    async with FakeServer() as server:
+        given = {"domain": "geo", "input": records, "model": f"openai:fake@{server.url}", "settings": SETTINGS}
+        run = await scirgen.agenerate(tmp_path / "run", **given)
+        again = [pair.id async for pair in scirgen.astream(tmp_path / "run", **given)]
+    assert sorted(again) == sorted(p.id for p in run.rows()) and again
+
+
+async def test_counts_of_a_resumed_run_begin_where_it_stopped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    records = write_records(tmp_path / "records.jsonl", 4)
+    async with FakeServer() as server:
+        given = {"domain": "geo", "input": records, "model": f"openai:fake@{server.url}", "settings": SETTINGS}
+        shown = [scirgen.ScreenObserver(live=False) for _ in range(2)]
+        for observer in shown:
+            await scirgen.agenerate(tmp_path / "run", observer=observer, **given)
+            observer._say()
+    first, resumed = (line.partition("] ")[2] for line in capsys.readouterr().err.splitlines() if "collect 4/4" in line)
+    assert first == resumed
+
+
+def test_a_run_is_a_data_frame(made: tuple[Path, Path]) -> None:
+    run = scirgen.Run(made[1])
+    frame = run.to_pandas()
+    assert len(frame) == sum(run.released().values()) > 0
+    assert set(frame["id"]) <= {p.id for p in run.rows()} and {"question", "answer", "split", "evidence"} <= {*frame}
+
+
 async def test_leaving_the_stream_stops_the_run_and_the_next_one_goes_on(tmp_path: Path) -> None:
     records = write_records(tmp_path / "records.jsonl", 4)
     async with FakeServer() as server:

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 from scirgen.cli.main import cli
 from scirgen.core.errors import ScirgenError
+from scirgen.core.registry import load_registry
 
 
 def refused(out: Path, *arguments: str) -> ScirgenError:
@@ -45,11 +46,25 @@ def write(path: Path, text: str) -> Path:
         (("--engine", "slurm"), "unknown engine", "local"),
         (("--model", "openai:x@http://127.0.0.1:9"), "127.0.0.1:9", ""),
         (("--source", "nosuch"), "unknown source", "local"),
+        (("--set", "release.formats=[bier]"), "unknown release_format 'bier'", "'beir'"),
     ],
 )
 def test_wrong_setting_is_named_with_a_hint(tmp_path: Path, arguments: tuple[str, ...], says: str, hints: str) -> None:
     error = refused(tmp_path / "run", *arguments)
     assert says in error.message and hints in error.hint
+
+
+@pytest.mark.parametrize(
+    ("format_", "package", "extra"), [("parquet", "pyarrow", "release"), ("triples", "scipy", "benchmark")]
+)
+def test_a_format_without_its_packages_is_refused_before_any_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format_: str, package: str, extra: str
+) -> None:
+    writer = load_registry().entries()["release_format", format_][1].target.partition(":")[0]
+    monkeypatch.delitem(sys.modules, writer, raising=False)
+    monkeypatch.setitem(sys.modules, package, None)
+    error = refused(tmp_path / "run", "--set", f"release.formats=[jsonl,{format_}]")
+    assert package in error.message and f"scirgen[{extra}]" in error.hint and not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize("option", ["--input", "--papers"])

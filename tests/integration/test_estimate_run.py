@@ -58,6 +58,7 @@ def test_the_command_prints_a_table_or_json_and_does_without_a_server(tmp_path: 
     shown = CliRunner().invoke(cli, ["estimate", *options], catch_exceptions=False)
     assert shown.exit_code == 0 and shown.output.startswith("12 datasets; tried on 4 of them")
     assert "cost" in shown.output and "did not answer" in shown.output
+    assert "\na row     at least 0.0" in shown.output and "candidates are kept" in shown.output
     found = json.loads(CliRunner().invoke(cli, ["estimate", *options, "--json"], catch_exceptions=False).output)
     assert found["datasets"] == 12 and found["sampled"] == 4
     assert 0 < found["calls"]["low"] < found["calls"]["typical"] < found["calls"]["high"]

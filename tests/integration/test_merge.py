@@ -168,10 +168,11 @@ def test_the_manifest_and_a_table_say_which_part_each_dataset_is_from(sample: Pa
 def test_a_merged_row_is_traced_to_its_prompt_reply_and_paper(sample: Path, tmp_path: Path) -> None:
     run = scirgen.merge(tmp_path / "m", [sample / "a", sample / "b", sample / "c"])
     row = next(r for r in Release(tmp_path / "m").rows() if any(e.source == "paper" for e in r.evidence))
-    shown = command("inspect", run.folder, row.id).output
+    shown, brief = (command("inspect", run.folder, row.id, *more).output for more in (("--prompt",), ()))
     assert "[system]" in shown and "-- reply" in shown and row.evidence[0].text in shown
-    assert shown == command("inspect", sample / "whole", row.id).output
-    assert command("inspect", run.folder, row.id[:10]).output == shown
+    assert "[system]" not in brief and "-- reply" not in brief and row.evidence[0].text in brief
+    assert shown == command("inspect", sample / "whole", row.id, "--prompt").output
+    assert command("inspect", run.folder, row.id[:10]).output == brief
     assert "no record" in str(command("inspect", run.folder, "qa-nothing").exception)
 
 
@@ -210,9 +211,7 @@ def test_near_duplicates_and_conflicts_across_parts_are_settled(tmp_path: Path) 
     assert len({r.split for r in Release(tmp_path / "m").rows() if r.group == several[0].group}) == 1
     assert release_bytes(tmp_path / "m") == release_bytes(tmp_path / "whole")
     rejected = next(iter(open_view(tmp_path / "m").rejections("release")))
-    assert (
-        f"rejected as {rejected.code}" in command("inspect", tmp_path / "m", rejected.record_id, "--no-replies").output
-    )
+    assert f"rejected as {rejected.code}" in command("inspect", tmp_path / "m", rejected.record_id).output
 
 
 def test_a_target_counts_over_all_parts(parts: Path, tmp_path: Path) -> None:
@@ -242,6 +241,10 @@ def test_benchmarks_and_formats_can_be_given_to_the_merge(parts: Path, tmp_path:
     again = command("merge", parts / "p0", parts / "p1", "--out", tmp_path / "m")
     assert again.exit_code == 0 and release_bytes(tmp_path / "m") == release_bytes(parts / "whole")
     assert "contaminated" not in again.output
+    no_tasks = command(
+        "merge", parts / "p0", parts / "p1", "--out", tmp_path / "m", "--set", "release.formats=[triples]"
+    )
+    assert no_tasks.exit_code == 0 and "The format triples is not written" in no_tasks.output
 
 
 def test_merging_again_does_nothing_until_a_part_has_changed(copied: Path, tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ from scirgen.pipeline.store import Store
 from scirgen.report import gather, write_report
 from scirgen.report.charts import binned, histograms
 from scirgen.report.page import render
+from scirgen.report.plain import in_plain_words
 from scirgen.stages.base import StageResult
 from scirgen_bench.tasks.records import Query
 
@@ -208,7 +209,6 @@ def test_losses_are_those_of_all_steps_in_the_unit_of_their_step(run: Path) -> N
         other = Dataset(id="d2", title="Ice", description="Ice.")
         store.use("d2", "collect", "k9", store.put("collect", "k9", "f", StageResult((other,)), 0.1).id)
     page = render(gather(run))
-    assert "Commonest reason for a rejection: verify, irrelevant (9)." in page
     assert "sentences kept, counted for each dataset that uses their paper" in page
     assert "about 1 of 2 datasets of the domain geo" in page
 
@@ -265,9 +265,47 @@ def test_charts_show_both_verdicts_and_the_threshold_on_one_axis(judged: Path) -
 
 def test_who_judged_and_what_was_lost_where_is_on_the_first_screen(run: Path) -> None:
     page = render(gather(run).model_copy(update={"judged": ("Judged by x; not tested against people.",)}))
-    first, _, _ = page.partition('id="examples"')
+    first, _, _ = page.partition('id="types"')
     assert "Judged by x; not tested against people." in first and f"<h1>{run.name}</h1>" in first
     assert "<b>−1 pointing</b> <span>The question points at something its reader cannot see." in first
+
+
+def test_losses_are_said_in_plain_sentences(run: Path) -> None:
+    documents = [Document(id=f"doc{n}", paper_id=f"10.1/{n}", text=TEXT, blocks=()) for n in range(7)]
+    scan = Rejection(stage="parse", code="no_text", reason="scan", record_kind="Paper", record_id="10.1/s")
+    unnamed = Rejection(stage="match", code="not_named", reason="no", record_kind="Link", record_id="d1|10.1/2")
+    with Store(run / "run.db") as store:
+        store.see_datasets(["d1", "d2"], 0, 1)
+        for stage, result in (
+            ("parse", StageResult(tuple(documents), (scan,))),
+            ("match", StageResult((), (unnamed,))),
+            ("collect", StageResult((Dataset(id="d2", title="Ice", description="Ice."),))),
+        ):
+            store.use("d1", stage, "k9", store.put(stage, "k9", "f", result, 0.1).id)
+    assert in_plain_words(gather(run)) == [
+        "Read: 2 records of datasets and 8 papers.",
+        "1 of 9 papers could not be read. The file contains no text (1).",
+        "7 of your 8 papers are used by no dataset. The paper does not name the dataset (1).",
+        "1 of 2 records gave no question.",
+        "7 of 8 candidate questions were kept. The question points at something its reader cannot see (1).",
+    ]
+
+
+@pytest.mark.parametrize(("model", "first"), [("bundled:smollm2-135m@x", True), ("openai:m", False)])
+def test_the_report_begins_with_what_the_embedded_model_is(run: Path, model: str, first: bool) -> None:
+    page = render(gather(run).model_copy(update={"models": {"generator": model, "scorer": "bundled:smollm2-135m"}}))
+    lead = page.partition("</h1>")[2].lstrip()
+    assert (
+        lead.startswith('<p class="lead why"><strong>The embedded model (135M parameters) and its rules wrote') is first
+    )
+    assert ("not a dataset to use" in page) is first
+
+
+def test_ten_rows_and_what_may_be_published_come_before_the_figures(tmp_path: Path) -> None:
+    page = write_report(SAMPLE / "release" / "en", tmp_path).read_text("utf-8").partition('id="types"')[0]
+    assert page.count("<article>") == 10 and ", page " in page
+    table = page.partition('id="publishing"')[2]
+    assert "yes, naming the source" in table and "each by the strictest of its licences" in table
 
 
 def test_each_dataset_gets_a_page_that_the_report_links(run: Path) -> None:

@@ -132,6 +132,9 @@ def stop(process: subprocess.Popen[bytes], how: str, draw: random.Random) -> Non
             process.send_signal(signal.SIGINT)
 
 
+MIX = ("--set", "generate.mix={seeking: 0.5, known_item: 0.5}")
+
+
 def parses(pid: int) -> bool:
     for child in psutil.Process(pid).children():
         with contextlib.suppress(psutil.Error):
@@ -140,17 +143,55 @@ def parses(pid: int) -> bool:
     return False
 
 
-def test_ctrl_c_of_a_terminal_while_papers_are_parsed_loses_none(
-    server: Server, undisturbed: tuple[Path, float], tmp_path: Path
+def reached(process: subprocess.Popen[str], out: Path, moment: int | str) -> bool:
+    """Whether the run has finished so many items, parses a paper, or writes its release."""
+    if moment == "parse":
+        return parses(process.pid)
+    if moment == "release":
+        return (out / ".release.making").is_dir()
+    if not (out / "log.jsonl").is_file():
+        return False
+    began = any(e.get("process") == process.pid for e in map(json.loads, (out / "log.jsonl").read_text().splitlines()))
+    return began and len(stages_worked(out)) >= int(moment)
+
+
+@pytest.mark.parametrize(
+    ("seed", "stops", "more"),
+    [
+        (1, 5, ()),
+        pytest.param(2, 20, (), marks=pytest.mark.nightly),
+        pytest.param(3, 20, MIX, marks=pytest.mark.nightly),
+    ],
+)
+def test_ctrl_c_at_moments_of_every_stage_leaves_the_release_identical(
+    server: Server, tmp_path: Path, seed: int, stops: int, more: tuple[str, ...]
 ) -> None:
-    out = tmp_path / "stopped"
-    with subprocess.Popen(command(server, out), start_new_session=True, stderr=subprocess.DEVNULL) as process:
-        while process.poll() is None and not parses(process.pid):
-            time.sleep(0.01)
-        os.killpg(process.pid, signal.SIGINT)
-        assert process.wait(timeout=60) == 130
-    assert run(server, out).returncode == 0
-    assert release_bytes(out) == release_bytes(undisturbed[0])
+    """A terminal sends Ctrl-C to the whole process group."""
+    whole, out, draw = tmp_path / "whole", tmp_path / "stopped", random.Random(seed)
+    more = (*more, "--set", "limits.concurrency=2")
+    assert run(server, whole, *more).returncode == 0
+    worked = stages_worked(whole)
+    stages = [s for s in dict.fromkeys(worked) if s != "release"]
+    of_stage = [draw.choice([n for n, stage in enumerate(worked) if stage == s]) for s in stages]
+    others = draw.sample(range(len(worked) - 1), stops)
+    moments: list[int | str] = ["parse", *sorted([*of_stage, *others][: stops - 2]), "release"]
+    stopped_in: list[str] = []
+    for moment in moments:
+        with subprocess.Popen(
+            command(server, out, *more), start_new_session=True, text=True, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as process:  # fmt: skip
+            while process.poll() is None and not reached(process, out, moment):
+                time.sleep(0.005)
+            assert process.poll() is None, f"the run ended before {moment}"
+            os.killpg(process.pid, signal.SIGINT)
+            said, noted = process.communicate(timeout=120)
+        # The last files of a release may be written before the signal is seen.
+        assert process.returncode in (130, 0 if moment == "release" else 130), f"{moment}: {said}{noted}"
+        stopped_in += stages_worked(out)[-1:]
+    assert run(server, out, *more).returncode == 0
+    assert release_bytes(out) == release_bytes(whole)
+    assert len(set(stopped_in)) >= min(stops, len(stages)) / 2
 
 
 @pytest.mark.parametrize("seed", [7, *NIGHTLY])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from click.testing import CliRunner
 from scirgen.cli.run.inspect import _show_scores, inspect
 from scirgen.cli.run.status import status
 from scirgen.core.records import QAPair, Score
+from scirgen.pipeline.store import Store
 from scirgen.testing.server import FakeServer
 from tests.support.small_runs import run_small, write_records
 
@@ -40,7 +42,7 @@ async def test_reasons_name_the_papers_file_and_json_gives_the_records(tmp_path:
     rows = list(run.rows())
     assert rows
     for pair in rows:
-        shown = CliRunner().invoke(inspect, [folder, pair.id, "--no-replies"], catch_exceptions=False).output
+        shown = CliRunner().invoke(inspect, [folder, pair.id], catch_exceptions=False).output
         assert "gates passed: schema, not_verbatim" in shown
         assert f"dataset {pair.dataset_id} “Snow depth at station" in shown and shown.count(pair.question) == 1
 
@@ -64,7 +66,7 @@ async def test_status_names_what_judged_nothing_and_inspect_shows_scores(tmp_pat
     refused = [json.loads(line) for line in shown(status, "--reasons", "filter", "--json").splitlines()]
     low = next(r for r in refused if r["code"] == "shift")
     assert low["reason"].startswith("the evidence barely raises the answer's probability")
-    seen = shown(inspect, low["record_id"], "--no-replies")
+    seen = shown(inspect, low["record_id"])
     assert "rejected as shift" in seen and "score shift" in seen and "(threshold 0.99) failed" in seen
 
 
@@ -76,3 +78,22 @@ def test_inspect_says_what_speaks_against_a_pair_only_where_it_did_not_pass(
     score = Score(name="calibrated", value=0.6, threshold=0.5, passed=passed, detail=against)
     _show_scores(QAPair(id="q", dataset_id="d", question="Why?", answer="So.", question_type="x", scores=(score,)))
     assert (against in capsys.readouterr().out) is told
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "known"), [("semantic_samples", 10, True), ("window", "no longer a window", False)]
+)
+async def test_inspect_shows_a_run_whose_settings_this_version_does_not_have(
+    tmp_path: Path, setting: str, value: object, known: bool
+) -> None:
+    write_records(tmp_path / "in.jsonl", 1)
+    async with FakeServer() as server:
+        run = await run_small(server, tmp_path / "in.jsonl", tmp_path / "run")
+    with closing(Store(run.folder / "run.db")) as store:
+        manifest = json.loads(store.meta("manifest") or "")
+        manifest["settings"]["filter"][setting] = value
+        store.set_meta("manifest", json.dumps(manifest))
+    (row, *_) = run.rows()
+    shown = CliRunner().invoke(inspect, [str(run.folder), row.id], catch_exceptions=False)
+    assert shown.exit_code == 0 and row.answer in shown.output
+    assert ("gates passed: schema, not_verbatim" in shown.output) is known

@@ -9,6 +9,8 @@ import click
 
 from scirgen.cli.options import PATH, SPLIT, json_file_option, names_in, write_json
 
+_SPLIT = click.Choice([*SPLIT.choices, "all"])
+
 
 @click.group()
 def benchmark() -> None:
@@ -32,7 +34,7 @@ def benchmark() -> None:
     "is from; with-paper-json has the extracts as JSON, as in the published BM25 row. "
     "[default: without-paper,with-paper,without-own-paper; with --task: without-paper]",
 )
-@click.option("--split", type=SPLIT, default="test", show_default=True)
+@click.option("--split", type=_SPLIT, default="test", show_default=True)
 @click.option("--limit", type=click.IntRange(min=1), help="Largest number of questions, spread over the split.")
 @json_file_option
 @click.option("--runs", type=PATH, help="Folder for TREC run files.")
@@ -91,8 +93,8 @@ def retrieval(
         from scirgen_bench.tasks.cut import parse_cut
         from scirgen_bench.tasks.evaluate import DEPTH, TaskSettings
 
-        if qrels or by or limit:
-            raise click.UsageError("--qrels, --by and --limit are for the release's questions, not for a --task")
+        if qrels or by or limit or split == "all":
+            raise click.UsageError("--qrels, --by, --limit and --split all are for a release's questions, not a task")
         if not (named := names_in("without-paper" if settings is None else settings)):
             raise click.BadParameter("give at least one", param_hint="--setting")
         given = TaskSettings(
@@ -201,7 +203,7 @@ def pool(release: Path, task: str | None, **given: Any) -> None:
 @click.option("--model", required=True, help="URI of the model: openai:NAME[@URL], hf:ID_OR_DIR, vllm:..., bundled:...")
 @click.option("--retriever", default="bm25", show_default=True, help="Retriever that finds the passages.")
 @click.option("--k", "depths", default="0,1,5", show_default=True, help="Numbers of passages; 0 is closed-book.")
-@click.option("--split", type=SPLIT, default="test", show_default=True)
+@click.option("--split", type=_SPLIT, default="test", show_default=True)
 @click.option(
     "--limit", type=click.IntRange(min=1), default=200, show_default=True, help="Questions, spread over the split."
 )

@@ -78,9 +78,9 @@ def copy(prompt: str, domain: str, into: Path) -> None:
 def render(
     prompt: str, domain: str, overrides: Path | None, kind: str, variables: tuple[str, ...], language: str
 ) -> None:
-    """Print the messages as they are sent to the model.
+    """Print the messages as they are sent to the model under the default settings.
 
-    A value that no taxonomy gives is shown as <name>.
+    A value that no taxonomy gives is shown as <name>; --var sets it: --var quotes=true.
     """
     from scirgen.commands.prompts.lint import sample_variables
 

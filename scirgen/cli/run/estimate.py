@@ -10,6 +10,7 @@ import click
 
 from scirgen.api import estimate_run, resolve_config
 from scirgen.cli.options import PATH, as_json_flag, counted, echo_json, run_options, settings_of
+from scirgen.cli.run.generate import default_folder
 from scirgen.commands.estimate.estimate import Estimate, Figure
 from scirgen.llm.services import prices_read
 
@@ -30,7 +31,7 @@ from scirgen.llm.services import prices_read
 )
 @as_json_flag
 def estimate(
-    out: Path,
+    out: Path | None,
     config_file: Path | None,
     sample: int,
     history: Path | None,
@@ -44,6 +45,7 @@ def estimate(
     its fake model, counts the calls, and multiplies them by the number of datasets and the prices.
     """
     loaded, domain = resolve_config(domain=given["domain"], config_file=config_file, flags=settings_of(given))
+    out = out or default_folder(loaded.config)
     found = asyncio.run(
         estimate_run(out, loaded.config, domain, sample=sample, history=history, tokens_per_second=tokens_per_second)
     )
@@ -69,6 +71,9 @@ def as_text(found: Estimate) -> str:
             f"by models.prices or list prices of {prices_read()}"
         )
     lines.append(f"cost      {cost}")
+    if found.cost_per_row is not None:
+        known = f"if all {found.rows:,} candidates are kept" if found.sampled else f"for {found.rows:,} rows"
+        lines.append(f"a row     {'at least ' if found.sampled else ''}{found.cost_per_row:.4f}, {known}")
     hours = "unknown: give --history RUN or --tokens-per-second"
     if found.hours is not None:
         hours = " .. ".join(_hours(h) for h in (found.hours.low, found.hours.typical, found.hours.high))

@@ -6,6 +6,7 @@ import asyncio
 import shlex
 import sys
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,13 @@ import click
 from scirgen.api import Run, resolve_config, run_pipeline
 from scirgen.cli.options import counted, echo_json, run_options, settings_of
 from scirgen.commands.estimate.preview import Preview, fields_of, preview, write_list
+from scirgen.core.config import Config
 from scirgen.core.registry import load_registry
 from scirgen.core.text.shown import shown
+from scirgen.pipeline.intake import input_identity
 from scirgen.pipeline.plan import WRITERS
 from scirgen.pipeline.progress import make_observer
+from scirgen.pipeline.views.view import open_view
 from scirgen.release_files.release import Release
 
 
@@ -29,7 +33,7 @@ from scirgen.release_files.release import Release
 @click.option("--json", "as_json", is_flag=True, help="With --dry-run: machine-readable.")
 @click.option("--quiet", is_flag=True, help="Print only the final summary.")
 def generate(
-    out: Path,
+    out: Path | None,
     config_file: Path | None,
     quiet: bool,
     dry_run: bool,
@@ -47,6 +51,7 @@ def generate(
     if listed and not dry_run:
         raise click.UsageError("--list needs --dry-run")
     loaded, domain = resolve_config(domain=given["domain"], config_file=config_file, flags=settings_of(given))
+    out = out or default_folder(loaded.config)
     if dry_run:
         found = asyncio.run(preview(loaded.config, load_registry(), domain, out, whole=listed))
         if listed:
@@ -68,6 +73,18 @@ def generate(
     with observer:
         run = asyncio.run(run_pipeline(out, loaded.config, domain, observer=observer, notes=notes))
     sys.exit(summarise(run))
+
+
+def default_folder(config: Config, runs: Path = Path("runs")) -> Path:
+    """Return ``runs/latest``, or the first of ``runs/latest-2`` ... that holds no run of other input."""
+    for number in count(1):
+        folder = runs / ("latest" if number == 1 else f"latest-{number}")
+        if not (folder / "run.db").is_file():
+            return folder
+        with open_view(folder) as view:
+            if view.store.meta("input") in (None, input_identity(config)):
+                return folder
+    raise AssertionError("endless")
 
 
 _SHOWN = 16
@@ -134,10 +151,13 @@ def summarise(run: Run) -> int:
     """Print the result and where it is; returns the exit code."""
     assert run.outcome is not None
     funnel = run.funnel()
-    accepted = funnel["tag"]["outputs"]
+    accepted, released = funnel["tag"]["outputs"], run.released()
     candidates = sum(funnel[name]["outputs"] for name in WRITERS if name in funnel)
     queries = queries_made(run)
     pairs = f"{accepted} accepted of {counted(candidates, 'candidate')}" if candidates or not queries else ""
+    ended = run.outcome.status in ("success", "partial")
+    if pairs and ended and sum(released.values()) != accepted:
+        pairs += f", {sum(released.values())} released"
     made = " and ".join(filter(None, (pairs, queries)))
     click.echo(f"{run.outcome.status}: {made}, from {counted(run.outcome.datasets, 'dataset')}")
     for stage, row in funnel.items():
@@ -153,17 +173,13 @@ def summarise(run: Run) -> int:
         click.echo(f"  stopped: {run.outcome.message.removeprefix('stopped ')}")
     if left := run.left():
         click.echo(f"  {counted(left, 'dataset')} of earlier runs left the catalogue or the selection, and the release")
-    if run.outcome.status in ("success", "partial"):
-        splits = ", ".join(f"{split} {rows}" for split, rows in run.released().items())
+    if ended:
+        splits = ", ".join(f"{split} {rows}" for split, rows in released.items())
         click.echo(f"release  {run.release}  ({splits if pairs else 'no questions; queries in tasks/'})")
-        written = (run.release / "release.json").is_file()
-        for note in Release(run.release).info.notes if written else ():
-            if note.startswith("The format "):
-                click.echo(f"  {note}")
+        echo_unwritten_formats(run)
     if (run.folder / "report.html").is_file():
         click.echo(f"report   {run.folder / 'report.html'}")
     folder = shlex.quote(str(run.folder))
-    ended = run.outcome.status in ("success", "partial")
     click.echo(f"next     scirgen status {folder}" + (f"; scirgen inspect {folder} ROW_ID" if ended else ""))
     if not ended:
         click.echo("The same command continues; it repeats no finished work.", err=True)
@@ -174,6 +190,14 @@ def summarise(run: Run) -> int:
             err=True,
         )
     return {"success": 0, "partial": 3, "budget": 4, "stopped": 130}[run.outcome.status]
+
+
+def echo_unwritten_formats(run: Run) -> None:
+    """Print which formats the release has nothing for."""
+    written = (run.release / "release.json").is_file()
+    for note in Release(run.release).info.notes if written else ():
+        if note.startswith("The format "):
+            click.echo(f"  {note}")
 
 
 def queries_made(run: Run) -> str:

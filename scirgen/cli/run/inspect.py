@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TypeVar
 
 import click
+from pydantic import ValidationError
 
 from scirgen.cli.options import PATH
-from scirgen.core.config import Config
+from scirgen.core.config import Config, FilterConfig
 from scirgen.core.errors import InputError
 from scirgen.core.records import Dataset, Document, Paper, Provenance, QAPair, Record, Rejection, Span, rejected_pair
 from scirgen.core.registry import load_registry
@@ -25,9 +26,9 @@ R = TypeVar("R", bound=Record)
 @click.argument("run", type=PATH)
 @click.argument("id")
 @click.option("--json", "as_json", is_flag=True, help="The records as JSON lines.")
-@click.option("--replies/--no-replies", default=True, help="Show prompts and raw replies.")
-def inspect(run: Path, id: str, as_json: bool, replies: bool) -> None:
-    """Show where a row comes from: span in the page, prompt, raw reply, scores, gates."""
+@click.option("--prompt", "prompts", is_flag=True, help="Also show the prompts and the raw replies.")
+def inspect(run: Path, id: str, as_json: bool, prompts: bool) -> None:
+    """Show where a row comes from: span in the page, scores, gates; with --prompt, the calls that made it."""
     with open_view(run) as view:
         found = _find(view, id)
         shown: set[str] = set()
@@ -43,8 +44,8 @@ def inspect(run: Path, id: str, as_json: bool, replies: bool) -> None:
                     _show_record(view, result, record, shown_before=record_id(record) in rows)
                     rows.add(record_id(record))
                 origin = getattr(record, "provenance", None)
-                if replies and origin is not None:
-                    _show_replies(view, origin, shown)
+                if origin is not None:
+                    _show_replies(view, origin, shown, whole=prompts)
 
 
 def _find(view: StoreView, id: str) -> list[tuple[str, StoredResult]]:
@@ -157,18 +158,26 @@ def _titled(view: StoreView, dataset_id: str) -> str:
 
 
 def _gates(view: StoreView) -> list[str]:
-    """Codes of the active gates, according to the settings in the run's manifest."""
+    """Codes of the active gates, according to the settings in the run's manifest.
+
+    Empty if this version cannot read them: settings come and go between versions.
+    """
     settings = view.manifest().get("settings")
-    if not isinstance(settings, dict) or "filter" not in settings:
+    if not isinstance(settings, dict) or not isinstance(settings.get("filter"), dict):
         return []
-    config = Config.model_validate({"filter": settings["filter"]})
+    known = {k: v for k, v in settings["filter"].items() if k in FilterConfig.model_fields}
+    try:
+        config = Config.model_validate({"filter": known})
+    except ValidationError:
+        return []
     return [str(gate["code"]) for gate in describe_gates(config, load_registry()) if gate["on"]]
 
 
-def _show_replies(view: StoreView, origin: Provenance, shown: set[str]) -> None:
+def _show_replies(view: StoreView, origin: Provenance, shown: set[str], *, whole: bool) -> None:
     if origin.prompt:
-        click.echo(f"   prompt {origin.prompt}  model {origin.model}")
-    for key in origin.replies:
+        more = "" if whole else "  (--prompt shows it and the reply)"
+        click.echo(f"   prompt {origin.prompt}  model {origin.model}{more}")
+    for key in origin.replies if whole else ():
         if key in shown:
             continue
         shown.add(key)

@@ -13,7 +13,7 @@ import click
 from scirgen.api import Run
 from scirgen.api import merge as merge_runs
 from scirgen.cli.options import PATH, counted, parse_settings
-from scirgen.cli.run.generate import queries_made
+from scirgen.cli.run.generate import echo_unwritten_formats, queries_made
 from scirgen.pipeline.observer import Observer
 
 
@@ -92,6 +92,7 @@ def summarise(run: Run, runs: int) -> int:
         said = ", ".join(f"{code} {n}" for code, n in sorted(reasons.items(), key=lambda kn: (-kn[1], kn[0])))
         click.echo(f"  release   rejected {said}")
     click.echo(f"release  {run.release}  ({', '.join(f'{split} {rows}' for split, rows in released.items())})")
+    echo_unwritten_formats(run)
     if (run.folder / "report.html").is_file():
         click.echo(f"report   {run.folder / 'report.html'}")
     click.echo(f"parts    {run.folder / 'parts.tsv'} says which run each dataset is from")

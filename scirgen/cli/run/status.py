@@ -73,6 +73,7 @@ def collect_status(run: Path, view: StoreView) -> dict[str, Any]:
         stage: {
             **{k: row.get(k, 0) for k in ("done", "partial", "failed", "todo", "outputs", "rejected")},
             "rejected_by_code": {k.split(":", 1)[1]: n for k, n in row.items() if k.startswith("rejected:")},
+            "unchosen": row.get("unchosen", 0),
             "failed_by_code": {k.split(":", 1)[1]: n for k, n in row.items() if k.startswith("failed:")},
         }
         for stage, row in view.funnel().items()
@@ -146,6 +147,7 @@ def _as_text(run: Path, view: StoreView) -> str:
     lines.append(f"{'stage':10}{'done':>7}{'to do':>7}{'failed':>8}{'out':>7}{'rejected':>10}  why")
     for stage, row in found["stages"].items():
         why = [f"{code} {n}" for code, n in sorted(row["rejected_by_code"].items(), key=lambda kn: -kn[1])]
+        why += [f"not chosen {row['unchosen']}"] if row["unchosen"] else []
         why += [f"failed: {code} {n}" for code, n in sorted(row["failed_by_code"].items(), key=lambda kn: -kn[1])]
         failed = row["failed"] + row["partial"]
         lines.append(

@@ -95,6 +95,9 @@ class Estimate:
         hours: time of the models; None if their speed is unknown.
         own_minutes: time that scirgen itself needs (fetching, parsing, gates) on this machine, beside the models;
             None with an earlier run's figures.
+        rows: what the run would give: as many a dataset as the earlier run released; with a trial, all its candidates,
+            since nothing is known of what will be rejected; at most the target.
+        cost_per_row: the typical cost of one of them; with a trial, a lower bound.
         notes: what the figures leave out.
     """
 
@@ -107,10 +110,15 @@ class Estimate:
     cost: Figure | None
     hours: Figure | None
     own_minutes: float | None
+    rows: int
     notes: tuple[str, ...] = ()
 
+    @property
+    def cost_per_row(self) -> float | None:
+        return self.cost.typical / self.rows if self.cost and self.rows else None
+
     def data(self) -> dict[str, object]:
-        found: dict[str, object] = _rounded(asdict(self))  # type: ignore[assignment]
+        found: dict[str, object] = _rounded({**asdict(self), "cost_per_row": self.cost_per_row})  # type: ignore[assignment]
         return found
 
 
@@ -156,12 +164,13 @@ async def estimate_run(
     if not drawn:
         raise InputError("there is no dataset to estimate from", hint="Look at: scirgen generate --dry-run.")
     if history:
-        shares, speed = _of_history(history, config, total, notes)
-        return _summed(shares, config, total, 0, tokens_per_second or speed, None, notes)
+        shares, speed, rows = _of_history(history, config, total, notes)
+        return _summed(shares, config, total, 0, rows, tokens_per_second or speed, None, notes)
     trial = await tried(config, registry, domain, opened, drawn, total, notes)
     shares = _of_trial(trial, config, total, notes)
     own = walked + trial.first_s + trial.each_s * (total - 1) + sum(s.calls.typical for s in shares) / CALLS_A_SECOND
-    return _summed(shares, config, total, len(drawn), tokens_per_second, own / 60, notes)
+    rows = trial.candidates * total / trial.datasets
+    return _summed(shares, config, total, len(drawn), rows, tokens_per_second, own / 60, notes)
 
 
 async def _drawn(source: CheckedSource, config: Config, size: int) -> tuple[list[Dataset], int, list[str]]:
@@ -236,8 +245,9 @@ def _is_history(folder: Path, config: Config) -> bool:
     )
 
 
-def _of_history(folder: Path, config: Config, total: int, notes: list[str]) -> tuple[list[Share], float | None]:
-    """The usage per dataset of an earlier run, times the datasets; and the units of work per second of its models.
+def _of_history(folder: Path, config: Config, total: int, notes: list[str]) -> tuple[list[Share], float | None, float]:
+    """The usage per dataset of an earlier run, times the datasets; the units of work per second of its models; and its
+    released rows per dataset, times the datasets.
 
     Raises:
         StoreError: the folder has no run.
@@ -245,6 +255,7 @@ def _of_history(folder: Path, config: Config, total: int, notes: list[str]) -> t
     """
     with StoreView(Store(folder / "run.db", writable=False)) as view:
         manifest, datasets, seconds = view.manifest(), len(view.dataset_ids()), _active_seconds(view.store)
+        released = sum(view.released_rows().values())
     usage, models = manifest.get("usage"), manifest.get("models")
     rows = {role: row for role, row in usage.items() if isinstance(row, Mapping)} if isinstance(usage, dict) else {}
     if not datasets or not any(row.get("completion_tokens") for row in rows.values()):
@@ -258,7 +269,7 @@ def _of_history(folder: Path, config: Config, total: int, notes: list[str]) -> t
         counts = (float(row.get(key) or 0) * factor for key in ("calls", "prompt_tokens", "completion_tokens"))
         found.append(Share("", role, *(Figure.around(count, KNOWN) for count in counts)))
     units = _units(found).typical / factor
-    return found, units / seconds if seconds and units else None
+    return found, units / seconds if seconds and units else None, released * factor
 
 
 def _active_seconds(store: Store) -> float:
@@ -290,6 +301,7 @@ def _summed(
     config: Config,
     total: int,
     sampled: int,
+    rows: float,
     speed: float | None,
     own_minutes: float | None,
     notes: Sequence[str],
@@ -322,5 +334,5 @@ def _summed(
         notes.append(f"--max-tokens stops the run after about {limits.max_tokens / used:.0%} of it.")
     return Estimate(
         total, sampled, tuple(shares), calls, prompts, replies, cost, hours if speed or capped else None, own_minutes,
-        tuple(notes),
+        round(min(rows, config.generate.quota.total or rows)), tuple(notes),
     )  # fmt: skip

@@ -14,13 +14,13 @@ from typing import TextIO
 
 from scirgen.core.config import Config
 from scirgen.core.errors import InputError, ScirgenError
+from scirgen.core.known_models import cannot_write
 from scirgen.core.licences import licence_allowed, not_wanted
 from scirgen.core.printed import as_printed, differences
 from scirgen.core.records import OWN, Dataset, Document, Paper, Rejection
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Domain
 from scirgen.core.text.shown import shown
-from scirgen.llm.known import cannot_write
 from scirgen.pipeline.intake import open_input
 from scirgen.pipeline.run import check_settings
 from scirgen.release_files.publishing import Line, Publishing, cell

@@ -7,12 +7,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
+
+from pydantic import BaseModel
 
 from scirgen.claims.conformance import answer_problem, question_problem
+from scirgen.core.config import GenerateConfig
 from scirgen.core.errors import ResourceError
 from scirgen.core.prompts import Prompt, PromptLibrary
-from scirgen.core.registry import suggest
+from scirgen.core.registry import load_registry, suggest
 from scirgen.core.resources import Resources
 from scirgen.core.safety.sandbox import Placeholder
 from scirgen.core.taxonomy import QuestionType, Taxonomies
@@ -58,6 +61,7 @@ def sample_variables(
         "levels": lambda: list(taxonomies.bloom.levels),
         "tie_breaking": lambda: taxonomies.bloom.tie_breaking,
         "language": lambda: language_name(language),
+        "quotes": lambda: GenerateConfig().evidence == "quotes",
     }
     return {name: known[name]() if name in known else Placeholder(f"<{name}>") for name in prompt.file.variables}
 
@@ -70,27 +74,42 @@ def lint(
     language: str = "en",
     context_tokens: int | None = None,
 ) -> list[Finding]:
-    """All findings, errors first, over all prompts and the two taxonomies of questions.
+    """All findings, errors first, over all prompts and taxonomies.
 
     Args:
         context_tokens: the model's window; None: 8192 for standard prompts, 2048 for those of the small pack.
     """
-    found = list(lint_types(taxonomies, domain, language))
-    # Without taxonomies no prompt can be rendered; this would report one error thirty times.
-    usable = taxonomies if all(f.where != "taxonomies" for f in found) else None
+    found = list(lint_files(taxonomies))
+    # Without these no prompt can be rendered; this would report one error thirty times.
+    usable = taxonomies if {f.where for f in found}.isdisjoint(_RENDERED) else None
+    if usable is not None:
+        found += lint_types(taxonomies, domain, language)
     found += lint_prompts(prompts, usable, domain, context_tokens)
     return sorted(found, key=lambda f: (f.level, f.where))
+
+
+_RENDERED = ("taxonomies/graesser", "taxonomies/bloom", "taxonomies/wording")
+
+
+def lint_files(taxonomies: Taxonomies) -> Iterator[Finding]:
+    """Taxonomy files that do not load, those of plugins among them."""
+    registry = load_registry()
+    models = registry.names("taxonomy")
+    for name in taxonomies.names():
+        try:
+            if name in models:
+                taxonomies.load(name, cast("type[BaseModel]", registry.get("taxonomy", name)))
+            else:
+                taxonomies.hash(name)
+        except ResourceError as error:
+            yield Finding("error", f"taxonomies/{name}", error.in_full)
 
 
 def lint_types(taxonomies: Taxonomies, domain: str, language: str = "en") -> Iterator[Finding]:
     """Findings on question types: missing examples, examples that violate their own type's expectations, unknown
     levels."""
-    try:
-        kinds, wording = taxonomies.question_types((), language), taxonomies.wording.of(language)
-        levels = {level.id for level in taxonomies.bloom.levels}
-    except ResourceError as error:
-        yield Finding("error", "taxonomies", error.in_full)
-        return
+    kinds, wording = taxonomies.question_types((), language), taxonomies.wording.of(language)
+    levels = {level.id for level in taxonomies.bloom.levels}
     for kind in kinds:
         where = f"taxonomies/graesser: {kind.id}"
         for level in set(kind.levels) - levels:

@@ -144,7 +144,10 @@ class StoreView:
         return {name: round(value / rows, 1) for name, value in found.items() if isinstance(value, int | float)}
 
     def funnel(self) -> dict[str, dict[str, int]]:
-        """stage -> done, partial, failed, todo, outputs, and ``rejected:<code>`` / ``failed:<code>`` counts."""
+        """stage -> done, partial, failed, todo, outputs, and ``rejected:<code>`` / ``failed:<code>`` counts.
+
+        Question types that a writer was offered and did not choose are ``unchosen``: nothing was rejected.
+        """
         table: dict[str, dict[str, int]] = {
             stage: {"done": 0, "partial": 0, "failed": 0, "todo": 0, "outputs": 0, "rejected": 0}
             for stage in self.stages()
@@ -171,6 +174,9 @@ class StoreView:
             "WHERE w.code IS NOT NULL GROUP BY 1,2,3 ORDER BY 1,2,3"
         ):
             name = ("rejected:" if kind == "Rejection" else "failed:") + code
+            if name == "rejected:unchosen":
+                table[stage]["unchosen"], table[stage]["rejected"] = count, table[stage]["rejected"] - count
+                continue
             table[stage][name] = table[stage].get(name, 0) + count
         return table
 

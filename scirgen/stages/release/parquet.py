@@ -7,9 +7,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pydantic import BaseModel
 
-from scirgen.core.errors import require
 from scirgen.release_files.release import SETTINGS, SPLITS, Release, row_model
 from scirgen.stages.release.describe.features import TABLES, features
 
@@ -21,8 +22,6 @@ class ParquetFormat:
 
     def write(self, release: Release, folder: Path) -> None:
         """Write in batches; a split without rows becomes a file without rows."""
-        with require("release", "Parquet files"):
-            import pyarrow.parquet as pq
         folder.mkdir(parents=True)
         for name, model, rows in _tables(release):
             schema = arrow_schema(features(model))
@@ -47,21 +46,15 @@ def _batches(rows: Iterator[BaseModel]) -> Iterator[list[dict[str, Any]]]:
 
 
 def _table(batch: Sequence[Mapping[str, Any]], schema: Any) -> Any:
-    import pyarrow as pa
-
     return pa.Table.from_pylist(list(batch), schema=schema)
 
 
 def arrow_schema(columns: Sequence[Mapping[str, Any]]) -> Any:
     """The Arrow schema of a table's columns."""
-    import pyarrow as pa
-
     return pa.schema([pa.field(c["name"], _arrow_type(c)) for c in columns])
 
 
 def _arrow_type(column: Mapping[str, Any]) -> Any:
-    import pyarrow as pa
-
     inner = column.get("list")
     if inner is None:
         return {"string": pa.string(), "int64": pa.int64(), "float64": pa.float64(), "bool": pa.bool_()}[

@@ -26,7 +26,7 @@ from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, W
 from scirgen.stages.release.content import from_run
 from scirgen.stages.release.parts import added_values, columns, part_contents, release_parts, row_fields
 from scirgen.stages.release.settle.duplicates import Benchmarks, Resolve, fingerprint
-from scirgen.stages.release.write import ReleaseSettings, write_release
+from scirgen.stages.release.write import ReleaseSettings, format_writer, write_release
 
 _FOLDER = "release"
 
@@ -56,6 +56,11 @@ class ReleaseStage(Stage):
                 *([reviews_fingerprint(_labels(config))] if config.release.labels else []),
             ),
         )
+
+    def check_settings(self, config: Config, registry: Registry) -> None:
+        """Refuse formats that do not exist or whose packages are not installed."""
+        for name in config.release.formats:
+            format_writer(registry, name)
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
         return [WorkItem(key=_FOLDER)]

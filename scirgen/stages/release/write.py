@@ -12,7 +12,7 @@ from typing import TextIO
 from pydantic import BaseModel
 
 from scirgen.core.config import ReleaseConfig
-from scirgen.core.errors import InputError, RunStoppingError, StoreError
+from scirgen.core.errors import InputError, PluginError, RunStoppingError, StoreError
 from scirgen.core.files.jsonl import write_rows
 from scirgen.core.fingerprint import file_sha256
 from scirgen.core.records import Rejection, Span
@@ -75,7 +75,7 @@ def write_release(content: ReleaseContent, folder: Path, settings: ReleaseSettin
     """
     folder = folder.absolute()
     refuse_foreign(folder)
-    writers = {name: _format(settings.registry, name) for name in settings.formats if name != _BASE_FORMAT}
+    writers = {n: made for n in settings.formats if (made := format_writer(settings.registry, n)) is not None}
     making = folder.with_name(f".{folder.name}.making")
     try:
         if making.is_symlink():
@@ -145,10 +145,19 @@ def _below(folder: Path) -> Iterable[Path]:
 _MOVE_IT = "A release replaces the whole folder. Move what is there away, or choose another --out."
 
 
-def _format(registry: Registry, name: str) -> ReleaseFormat:
+def format_writer(registry: Registry, name: str) -> ReleaseFormat | None:
+    """Return what writes a format; None for ``jsonl``, which every release has.
+
+    Raises:
+        PluginError: no such format, or it has no ``write``.
+        MissingExtraError: its packages are not installed.
+    """
+    if name == _BASE_FORMAT:
+        return None
     made = registry.get("release_format", name)
     writer = made() if isinstance(made, type) else made
-    assert isinstance(writer, ReleaseFormat), f"release format {name!r} has no write(release, folder)"
+    if not isinstance(writer, ReleaseFormat):
+        raise PluginError(f"release format {name!r} has no write(release, folder)")
     return writer
 
 

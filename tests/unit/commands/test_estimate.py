@@ -13,12 +13,12 @@ from scirgen.commands.estimate.estimate import CALLS, KNOWN, Figure, Share, _of_
 from scirgen.commands.estimate.trial import Call, Trial, rough_tokens, tried
 from scirgen.core.config import Config, load_config
 from scirgen.core.errors import ConfigError
-from scirgen.core.records import Dataset
+from scirgen.core.records import Dataset, ReleaseFile
 from scirgen.core.registry import load_registry
 from scirgen.core.resources import resolve_config
 from scirgen.pipeline.intake import open_input
 from scirgen.pipeline.plan import PLAN
-from scirgen.pipeline.store import Store
+from scirgen.pipeline.store import RUN, Store
 from scirgen.stages.base import StageResult
 from tests.support.small_runs import write_records
 
@@ -30,26 +30,34 @@ def share(role: str = "generator", calls: float = 4, prompts: float = 400, repli
 
 
 def test_sums_keep_the_order_of_the_scenarios() -> None:
-    found = _summed([share(), share(calls=6)], Config(), 4, 4, None, None, ())
+    found = _summed([share(), share(calls=6)], Config(), 4, 4, 8, None, None, ())
     assert found.calls.low < found.calls.typical == 10 < found.calls.high
     assert found.prompt_tokens.typical == 800 and found.hours is None
 
 
 def test_cost_needs_the_price_of_every_model_used() -> None:
-    found = _summed([share()], load_config(flags=PRICES).config, 4, 4, None, None, ())
+    found = _summed([share()], load_config(flags=PRICES).config, 4, 4, 8, None, None, ())
     assert found.cost is not None and found.cost.typical == pytest.approx((400 * 1 + 80 * 2) / 1e6)
     other = load_config(flags={**PRICES, "models.scorer": "openai:other@http://h/v1"}).config
-    assert _summed([share(), share("scorer")], other, 4, 4, None, None, ()).cost is None
+    assert _summed([share(), share("scorer")], other, 4, 4, 8, None, None, ()).cost is None
+
+
+@pytest.mark.parametrize(("rows", "total", "each"), [(8, None, 560e-6 / 8), (8, 2, 560e-6 / 2), (0, None, None)])
+def test_a_row_costs_its_share_of_the_whole(rows: float, total: int | None, each: float | None) -> None:
+    config = load_config(flags={**PRICES, "generate.quota.total": total}).config
+    found = _summed([share()], config, 4, 4, rows, None, None, ())
+    assert found.cost_per_row == (each and pytest.approx(each))
+    assert found.data()["cost_per_row"] == (each and pytest.approx(each, abs=1e-4))
 
 
 def test_hours_follow_from_the_speed_and_a_scorer_only_reads() -> None:
-    found = _summed([share(prompts=0), share("scorer", prompts=0)], Config(), 4, 4, 0.1, None, ())
+    found = _summed([share(prompts=0), share("scorer", prompts=0)], Config(), 4, 4, 8, 0.1, None, ())
     assert found.hours is not None and found.hours.typical == pytest.approx((80 + 8) / 0.1 / 3600)
 
 
 def test_a_cap_on_requests_a_minute_is_a_floor_for_the_hours() -> None:
     config = load_config(flags={"limits.requests_per_minute": 1}).config
-    found = _summed([share(calls=60)], config, 4, 4, None, None, ())
+    found = _summed([share(calls=60)], config, 4, 4, 8, None, None, ())
     assert found.hours is not None and found.hours.typical == pytest.approx(1.0)
 
 
@@ -59,6 +67,8 @@ def earlier_run(folder: Path, usage: object) -> Path:
             result = store.put("collect", f"d{n}", "f", StageResult((Dataset(id=f"d{n}", title="t"),)), 10.0)
             store.use(f"d{n}", "collect", f"d{n}", result.id)
         store.see_datasets(["d0", "d1"], 0, 1)
+        released = StageResult((ReleaseFile(path="release/train.jsonl", sha256="0" * 64, bytes=1, rows=3),))
+        store.use(RUN, "release", "release", store.put("release", "release", "f", released, 0.1).id)
         store.set_meta("manifest", json.dumps({"models": {"generator": "openai:m"}, "usage": usage}))
     return folder
 
@@ -66,9 +76,10 @@ def earlier_run(folder: Path, usage: object) -> Path:
 def test_an_earlier_run_gives_its_usage_per_dataset_and_its_speed(tmp_path: Path) -> None:
     usage = {"generator": {"calls": 10, "prompt_tokens": 1000, "completion_tokens": 60}, "seconds": 3}
     notes: list[str] = []
-    (found,), speed = _of_history(earlier_run(tmp_path, usage), load_config(flags=PRICES).config, 20, notes)
+    (found,), speed, rows = _of_history(earlier_run(tmp_path, usage), load_config(flags=PRICES).config, 20, notes)
     assert (found.calls.typical, found.prompt_tokens.typical, found.reply_tokens.typical) == (100, 10_000, 600)
     assert found.calls.high == pytest.approx(100 * KNOWN[1]) and len(notes) == 1
+    assert rows == 30, "three rows of two datasets"
     assert speed == pytest.approx((60 + 0.1 * 1000) / 10.0, rel=0.05)
 
 

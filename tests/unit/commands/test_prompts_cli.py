@@ -88,6 +88,17 @@ def test_a_type_without_examples_is_an_error(tmp_path):
     ]
 
 
+@pytest.mark.parametrize("name", ["aspects", "bloom", "facets", "graesser", "needs", "sections", "seekers", "wording"])
+@pytest.mark.parametrize(
+    ("broken", "says"), [("version: soon", "version"), ("sorces: [a book]", "sorces"), ("a: [", "YAML")]
+)
+def test_a_taxonomy_that_does_not_load_is_one_error(tmp_path, name, broken, says):
+    (tmp_path / "taxonomies").mkdir()
+    (tmp_path / "taxonomies" / f"{name}.yaml").write_text(broken)
+    (error,) = [f for f in findings(tmp_path) if f.level == "error"]
+    assert error.where == f"taxonomies/{name}" and says in error.message and f"{name}.yaml" in error.message
+
+
 def test_a_prompt_too_long_for_the_context_is_an_error():
     assert any("do not fit a context of 300" in f.message for f in findings(context_tokens=300))
 
@@ -122,6 +133,14 @@ def test_list_show_and_render(tmp_path):
     assert "Snow is cold." in rendered.output
     assert "write one Definition question" in rendered.output
     assert "[assistant]" in rendered.output
+
+
+def test_render_shows_the_branch_of_default_calls_unless_told_otherwise():
+    cited, quoted = "the numbers of one to four lines", "copied character for character"
+    default = scirgen("prompts", "render", "generate/joint").output
+    assert cited in default and quoted not in default
+    other = scirgen("prompts", "render", "generate/joint", "--var", "quotes=true").output
+    assert quoted in other and cited not in other
 
 
 def test_every_prompt_renders_without_its_data():

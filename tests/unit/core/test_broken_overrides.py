@@ -78,7 +78,7 @@ def test_prompt_when_broken_then_the_finding_names_file_and_fault(
 )  # fmt: skip
 def test_broken_taxonomy_is_reported_once_with_the_entrys_line(tmp_path: Path, content: str, says: str) -> None:
     (found,) = findings(written(tmp_path, "taxonomies/graesser.yaml", content))
-    assert found.startswith("taxonomies: ") and says in found
+    assert found.startswith("taxonomies/graesser: ") and says in found
 
 
 @pytest.mark.parametrize(

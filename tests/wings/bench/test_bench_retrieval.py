@@ -85,6 +85,21 @@ def test_tuning_never_sees_the_split_that_is_measured(release, split, on):
     assert report.rows[0]["parameters"]["tuned_on"] == on
 
 
+def test_all_splits_are_measured_together(release):
+    found = evaluate(release, ["bm25"], registry=load_registry(), settings=["without-paper"], split="all")
+    parts = [
+        evaluate(release, ["bm25"], registry=load_registry(), settings=["without-paper"], split=s)
+        for s, size in release.info.splits.items()
+        if size.rows
+    ]
+    assert found.split == "all" and len(parts) > 1
+    assert found.queries == sum(p.queries for p in parts) == sum(1 for _ in release.rows())
+    each = [(p.queries, p.rows[0]["R@1"]) for p in parts]
+    assert found.rows[0]["R@1"] == pytest.approx(sum(n * value for n, value in each) / found.queries)
+    with pytest.raises(InputError, match="tuned on the split dev, which --split all measures"):
+        evaluate(release, ["bm25:tuned"], registry=load_registry(), settings=["without-paper"], split="all")
+
+
 def test_a_split_without_questions_is_refused(tmp_path):
     run = small_run()
     run.all_pairs = []
@@ -139,7 +154,7 @@ def test_an_empty_split_says_which_ones_have_questions(tmp_path):
     result = CliRunner().invoke(cli, ["benchmark", "retrieval", str(tmp_path / "geo"), "--split", "test"])
     assert isinstance(result.exception, InputError)
     assert "the split test" in str(result.exception)
-    assert result.exception.hint == "Choose another with --split: dev (1 questions)."
+    assert result.exception.hint == "Choose another with --split: dev (1 questions), or all."
 
 
 def test_small_release_is_told_that_its_figures_mean_little(release):

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from scirgen.release_files.judged import label_note
+from scirgen.release_files.judged import known_writer, label_note
 from scirgen.release_files.publishing import Publishing, lines_of
 from scirgen.release_files.release import SPLITS, Release, ReleaseInfo, row_model
 from scirgen.stages.release.defects import Defects, known_limits
@@ -52,6 +52,7 @@ def write_card(release: Release, formats: Sequence[str]) -> None:
         made=list(method.sentences(info)),
         citations=cited(info),
         publishing=Publishing(lines_of(release)),
+        embedded=known_writer(method.models | {m.model for m in info.made if m.stage != "filter"}),
         types=sorted(rows_per_type.items()),
         levels=sorted(rows_per_level.items()),
     )

@@ -14,6 +14,7 @@ class Method:
 
     def __init__(self) -> None:
         self._rows = self._by_rules = self._tagged = self._unsure = 0
+        self.models: set[str] = set()
         self._decided: Counter[str] = Counter()
         self._measured: Counter[str] = Counter()
         self._thresholds: defaultdict[str, set[float]] = defaultdict(set)
@@ -21,6 +22,7 @@ class Method:
     def see(self, row: ReleaseRow) -> None:
         self._rows += 1
         self._by_rules += row.model is None
+        self.models.update([row.model] if row.model else [])
         self._tagged += row.bloom is not None
         self._unsure += row.unsure
         for score in row.scores:

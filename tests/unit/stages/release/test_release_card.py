@@ -43,6 +43,14 @@ def test_the_card_says_who_wrote_the_rows(models, sentence, tmp_path):
         assert f"Rules wrote {by_rules:,} of the {len(rows):,} questions" in card
 
 
+@pytest.mark.parametrize(("model", "embedded"), [("bundled:smollm2-135m@abc", True), ("openai:m", False)])
+def test_the_card_begins_with_what_the_embedded_model_is(model, embedded, tmp_path):
+    card, _ = pages(write(written_by(small_run(), model), tmp_path / "release"))
+    body = card.partition("\n# ")[2].partition("\n")[2].lstrip()
+    assert body.startswith("**The embedded model (135M parameters) and its rules wrote these rows.") is embedded
+    assert ("not a dataset to use" in card) is embedded
+
+
 def test_the_card_names_the_scores_that_decided_and_their_threshold(tmp_path):
     run = small_run()
     scores = (Score(name="judge", value=1.0, threshold=0.5, passed=True), Score(name="shift", value=0.3))

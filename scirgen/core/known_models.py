@@ -17,6 +17,8 @@ class KnownModel(Protocol):
     """Codes of ISO 639-1 of the languages that it reads and writes."""
     note: str
     """The expectation that a run states when it begins."""
+    rows: str
+    """What card and report say of rows that it wrote."""
 
 
 def known_model(uri: str) -> KnownModel | None:

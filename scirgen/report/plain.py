@@ -1,0 +1,63 @@
+"""Says in plain sentences what was read and what was lost and why, for readers who decide and do not program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from scirgen.report.codes import meanings
+from scirgen.report.data import ReportData, StageRow
+from scirgen.report.html import brief, words
+
+_REASONS: Final = 3
+
+
+def in_plain_words(data: ReportData) -> list[str]:
+    """Return the sentences about a run, in the order of its steps; none for a release without a run."""
+    stages = {row.stage: row for row in data.funnel}
+    return [" ".join(sentence) for sentence in _sentences(data, stages)] if stages else []
+
+
+def _sentences(data: ReportData, stages: Mapping[str, StageRow]) -> Iterator[tuple[str, ...]]:
+    collect, parse, match = (stages.get(name) for name in ("collect", "parse", "match"))
+    own = data.papers and data.links.get("links_own") == data.links.get("links")
+    papers = parse.outputs if parse else 0
+    read = _counted(papers, "paper") if own else _counted(data.datasets, "record") + " of datasets"
+    yield (f"Read: {read}" + (f" and {_counted(papers, 'paper')}." if not own and papers else "."),)
+    if collect and collect.rejected:
+        yield f"{_counted(_lost(collect), 'file or record', 'files or records')} set aside.", *_why(collect)
+    if parse and _lost(parse):
+        yield f"{_lost(parse):,} of {_counted(_lost(parse) + papers, 'paper')} could not be read.", *_why(parse)
+    if match and not own and papers > data.papers:
+        idle = papers - data.papers
+        are = "is" if idle == 1 else "are"
+        yield f"{idle:,} of your {_counted(papers, 'paper')} {are} used by no dataset.", *_why(match)
+    if idle := data.datasets - data.datasets_with_rows:
+        yield (f"{idle:,} of {_counted(data.datasets, 'paper' if own else 'record')} gave no question.",)
+    judged = stages.get("filter")
+    if data.candidates and judged:
+        yield f"{judged.outputs:,} of {_counted(data.candidates, 'candidate question')} were kept.", *_why(judged)
+    if data.released is not None and data.released < data.rows and (released := stages.get("release")):
+        yield f"{data.released:,} of the {data.rows:,} kept questions are in the release.", *_why(released)
+    failed = {stage: row.failures for stage, row in stages.items() if row.failures and stage != "parse"}
+    for stage, codes in failed.items():
+        said = ", ".join(f"{words(code)} {n:,}" for code, n in codes.items())
+        yield (f"In the step {stage}, {said} could not be done; the same command tries again.",)
+
+
+def _lost(row: StageRow) -> int:
+    return sum(row.rejected.values()) + sum(row.failures.values())
+
+
+def _why(row: StageRow) -> Iterator[str]:
+    """Yield the commonest reasons with their numbers."""
+    found = sorted({**row.rejected, **row.failures}.items(), key=lambda e: (-e[1], e[0]))
+    meaning = meanings(code for code, _ in found)
+    for code, n in found[:_REASONS]:
+        yield f"{brief(meaning.get(code, words(code)))[:-1]} ({n:,})."
+    if others := sum(n for _, n in found[_REASONS:]):
+        yield f"Other reasons ({others:,})."
+
+
+def _counted(number: int, noun: str, plural: str = "") -> str:
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
