@@ -1,5 +1,4 @@
 from scirgen.api import Run as Run
-from scirgen.api import aestimate as aestimate
 from scirgen.api import agenerate as agenerate
 from scirgen.api import astream as astream
 from scirgen.api import estimate as estimate
