@@ -12,7 +12,7 @@ from scirgen.core.config._models import Config, section_model
 from scirgen.core.errors import ConfigError, ResourceError
 from scirgen.core.files.yamlfile import load_yaml, validate
 from scirgen.core.registry import load_registry
-from scirgen.core.secrets import has_password
+from scirgen.core.safety.addresses import has_password
 
 _CODE = ConfigError.code  # also of unknown keys and wrong values
 
