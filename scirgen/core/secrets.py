@@ -2,7 +2,7 @@
 
 A key never leaves the process in a text: `masked` replaces the values themselves, in any form that a server may return,
 and removes passwords from addresses, wherever text goes to the terminal, the log, a store or a report. Records and
-papers lose such passwords when they are read (`safety.addresses`), and settings that hold one are refused.
+papers lose such passwords when they are read (`addresses`), and settings that hold one are refused.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import re
 from functools import lru_cache
 from urllib.parse import quote, quote_plus, urlsplit
 
-from scirgen.core.safety.addresses import without_passwords
+from scirgen.core.addresses import without_passwords
 
 _NAMES = re.compile(r"(?:^|_)(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|PAT|CREDENTIALS?)$", re.I)
 _SHORTEST = 8

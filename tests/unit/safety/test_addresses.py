@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scirgen.core.safety.addresses import without_passwords
+from scirgen.core.addresses import without_passwords
 from scirgen.core.secrets import masked_bytes
 
 SPELLED = [
