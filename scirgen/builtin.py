@@ -59,6 +59,7 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "metadata_echo": ("scirgen.stages.filter.gates.reference:MetadataEchoGate",),
         "example_leak": ("scirgen.stages.filter.gates.reference:ExampleLeakGate",),
         "not_supported": ("scirgen.stages.filter.gates.evidence:NotSupportedGate",),
+        "other_question": ("scirgen.stages.filter.gates.other_question:OtherQuestionGate",),
         "poor_question": ("scirgen.stages.filter.gates.judged:PoorQuestionGate",),
         "duplicate": ("scirgen.stages.filter.gates.duplicate:DuplicateGate",),
         "same_fact": ("scirgen.stages.filter.gates.duplicate:SameFactGate",),

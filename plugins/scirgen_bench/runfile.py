@@ -1,21 +1,25 @@
-"""``run:FILE``: replays a TREC run, to measure rankings of other systems."""
+"""``run:FILE``: replays a TREC run or a published ranking of CSFCube, to measure rankings of other systems."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from scirgen import InputError
-from scirgen.plugin import PluginError
+from scirgen.plugin import PluginError, read_json
 from scirgen.release_files.release import trec_id
 from scirgen_bench.retriever import Ranking, Retriever
 
 
 class RunFile:
     """The documents of a run file (query Q0 document rank score name), by descending score; equal scores keep the
-    file's order."""
+    file's order.
+
+    CSFCube's rankings are JSON, for each query's paper a list of (document, distance), the best first. Its facet is in
+    the file's name (``...-background-ranked.json``): the query's id is ``PAPER_FACET``.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -44,12 +48,14 @@ class RunFile:
             text = self._path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"the run file {self._path} cannot be read: {error}") from error
-        for number, line in enumerate(text.splitlines(), 1):
-            if not line.strip():
-                continue
-            query, document, score = self._line(line, number)
+        lines = self._ranked(text, known) if text[:1] == "{" else self._lines(text)
+        for number, query, document, score in lines:
             if query not in known:
-                raise self._wrong(number, f"unknown query {query!r}", "The run was made for other queries.")
+                raise self._wrong(
+                    number,
+                    f"unknown query {query!r}",
+                    "The run was made for other queries; CSFCube's are named PAPER_FACET.",
+                )
             if document not in place:
                 raise self._wrong(number, f"unknown document {document!r}", "The run was made for another corpus.")
             if document in found.setdefault(query, {}):
@@ -76,20 +82,37 @@ class RunFile:
                 documents[i, j], scores[i, j] = position, score
         return Ranking(documents, scores)
 
-    def _line(self, line: str, number: int) -> tuple[str, str, float]:
-        cells = line.split()
-        try:
-            query, _, document, _, score = cells[:5]
-            return query, document, float(score)
-        except ValueError:
-            raise self._wrong(number, "expected: query Q0 document rank score name", "") from None
+    def _lines(self, text: str) -> Iterator[tuple[str, str, str, float]]:
+        for number, line in enumerate(text.splitlines(), 1):
+            if not line.strip():
+                continue
+            try:
+                query, _, document, _, score = line.split()[:5]
+                yield f"line {number}", query, document, float(score)
+            except ValueError:
+                raise self._wrong(f"line {number}", "expected: query Q0 document rank score name", "") from None
 
-    def _wrong(self, number: int, what: str, hint: str) -> InputError:
-        return InputError(f"{self._path}, line {number}: {what}", hint=hint)
+    def _ranked(self, text: str, known: frozenset[str]) -> Iterator[tuple[str, str, str, float]]:
+        parts = self._path.name.split("-")
+        facet = next((part for part in reversed(parts) if any(q.endswith(f"_{part}") for q in known)), "")
+        found = read_json(self._path, hint="CSFCube's rankings: {paper: [[document, distance], ...]}")
+        try:
+            for paper, hits in found.items():
+                query = paper if paper in known else f"{paper}_{facet}"
+                for place, (document, _) in enumerate(hits, 1):
+                    yield f"paper {paper}, entry {place}", query, str(document), -float(place)
+        except (AttributeError, TypeError, ValueError) as error:
+            raise self._wrong("JSON", f"expected {{paper: [[document, distance], ...]}}: {error}", "") from None
+
+    def _wrong(self, place: str, what: str, hint: str) -> InputError:
+        return InputError(f"{self._path}, {place}: {what}", hint=hint)
 
 
 def run_file(argument: str, make: Callable[[str], Retriever]) -> RunFile:
     """``run:FILE``."""
     if not argument:
-        raise PluginError("run needs a file", hint="run:FILE, a TREC run: query Q0 document rank score name")
+        raise PluginError(
+            "run needs a file",
+            hint="run:FILE, a TREC run (query Q0 document rank score name) or a ranking of CSFCube in JSON",
+        )
     return RunFile(Path(argument))

@@ -2,7 +2,7 @@
 
 A key never leaves the process in a text: `masked` replaces the values themselves, in any form that a server may return,
 and removes passwords from addresses, wherever text goes to the terminal, the log, a store or a report. Records and
-papers lose such passwords when they are read (`without_passwords`), and settings that hold one are refused.
+papers lose such passwords when they are read (`addresses`), and settings that hold one are refused.
 """
 
 from __future__ import annotations
@@ -12,38 +12,14 @@ import json
 import os
 import re
 from functools import lru_cache
-from typing import Final
 from urllib.parse import quote, quote_plus, urlsplit
+
+from scirgen.core.addresses import without_passwords
 
 _NAMES = re.compile(r"(?:^|_)(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|PAT|CREDENTIALS?)$", re.I)
 _SHORTEST = 8
 """Shorter values ("none", "EMPTY", "test") do not count as keys, since they occur in ordinary words."""
 _known: set[str] = set()
-
-_IN_AUTHORITY: Final = r'(?:[^/\\\s?#<>"]|\\[^nrtu"/])*'
-_ADDRESS: Final = r':(?:\\?/){2}[^\s<>"]+|%3a(?:%2f){2}[^\s<>"]+'
-"""An address from its ``://`` on; in JSON its slashes may be escaped, and inside another address it is quoted."""
-_PASSWORDS: Final = (
-    # user name and password, up to the last @ of the authority
-    (rf"(:(?:\\?/){{2}}){_IN_AUTHORITY}@", r"\1"),
-    (r'(%3a(?:%2f){2})(?:(?!%2f|%3f|%23)[^/\\\s?#&<>"])*%40', r"\1"),
-    # parameters that hold nothing but a credential
-    (
-        r"((?<![a-z0-9])(?:api[_-]?key|(?:access|auth|refresh|id|private|session|bearer|oauth)[_-]?token|access[_-]?key"
-        r"|client[_-]?secret|password|passwd|pwd|x-(?:amz|goog)-(?:signature|credential|security-token)"
-        r'|subscription-key)(?:=|%3d))[^&\s#;"<>\\]+',
-        r"\1...",
-    ),
-    # tokens of well-known services under any name; the forms are those of gitleaks.toml (commit 009e025)
-    (
-        r"(?-i:(?<![A-Za-z0-9])(?:gh[opsur]_[A-Za-z0-9]{36}|github_pat_\w{60,}|gl[a-z]{2,6}-[\w-]{20,}"
-        r"|sk-(?:ant|proj|or|svcacct)-[\w-]{20,}|sk-[A-Za-z0-9]{32,}|(?:sk|rk)_(?:live|test|prod)_[A-Za-z0-9]{10,}"
-        r"|hf_[A-Za-z]{34}|xox[abeoprs]-[\w-]{20,}|AIza[\w-]{35}|(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}|npm_[A-Za-z0-9]{36}"
-        r"|pypi-AgEI[\w-]{50,}|SG\.[\w.-]{60,}|do[opr]_v1_[a-f0-9]{64}|shp(?:at|ca|pa|ss)_[A-Fa-f0-9]{32}"
-        r"|dapi[a-f0-9]{32}|gsk_[A-Za-z0-9]{40,}|eyJ[\w-]{14,}\.[\w-]{10,}\.[\w-]{10,}))",
-        "...",
-    ),
-)
 
 
 def secret_from_environment(variable: str) -> str:
@@ -72,32 +48,13 @@ def masked(text: str) -> str:
 
 def masked_bytes(data: bytes) -> bytes:
     """Like `masked`, for encoded text (UTF-8 or JSON)."""
-    if any(mark.encode() in data for mark in _MARKS):
-        data = without_passwords(data.decode("latin-1")).encode("latin-1")  # the patterns are ASCII
+    text = data.decode("utf-8", "surrogateescape")
+    if (kept := without_passwords(text)) != text:
+        data = kept.encode("utf-8", "surrogateescape")
     for value in _values():
         if (encoded := value.encode("utf-8", "surrogatepass")) in data:
             data = data.replace(encoded, b"[key]")
     return data
-
-
-def without_passwords(text: str) -> str:
-    """The text with its addresses rid of user names, passwords, signatures and tokens."""
-    if not any(mark in text for mark in _MARKS):
-        return text
-    address, parts = _patterns()
-
-    def clean(found: re.Match[str]) -> str:
-        kept = found.group()
-        for pattern, instead in parts:
-            kept = pattern.sub(instead, kept)
-        return kept
-
-    return address.sub(clean, text)
-
-
-def has_password(text: str) -> bool:
-    """Check whether an address in the text has a part that `without_passwords` removes."""
-    return without_passwords(text) != text
 
 
 def shown(address: str) -> str:
@@ -106,12 +63,6 @@ def shown(address: str) -> str:
 
 
 _IN_QUERY = re.compile(r"(?i)\b(token|key|secret|sig|signature)=[^&\s]{1,2000}")
-_MARKS: Final = ("://", ":\\/\\/", "%3A%2F", "%3a%2f")
-
-
-@lru_cache(maxsize=1)
-def _patterns() -> tuple[re.Pattern[str], tuple[tuple[re.Pattern[str], str], ...]]:
-    return re.compile(_ADDRESS, re.I), tuple((re.compile(pattern, re.I), instead) for pattern, instead in _PASSWORDS)
 
 
 def _values() -> tuple[str, ...]:

@@ -40,9 +40,10 @@ def _datafinder(half: Path, folder: Path) -> None:
         | t["fields"]
         for t in topics
     ]
-    write_lines(folder / "data" / "scirex_queries_and_datasets.jsonl", stated)
+    (folder / "data" / "scirex_queries_and_datasets.json").write_text(json.dumps(stated, indent=0), encoding="utf-8")
     listed = [s for s, t in zip(stated, topics, strict=True) if t["in_test_data"]]
-    write_lines(folder / "data" / "test_data.jsonl", listed)
+    for name in ("test_data.jsonl", "scirex_queries_and_datasets.jsonl"):  # the second is a copy, as in the repository
+        write_lines(folder / "data" / name, listed)
     with (folder / "data" / "test_dataset_collection.qrels").open("w", encoding="utf-8", newline="") as out:
         cells = csv.writer(out, delimiter="\t")
         cells.writerow(["QueryID", "0", "DocID", "Relevance"])

@@ -14,7 +14,7 @@ from typing import Any
 from scirgen import Dataset
 from scirgen.plugin import TaskInfo
 from scirgen.stages.release.content import ReleaseContent
-from scirgen_bench.published.reading import find, imported, needed, rows, table
+from scirgen_bench.published.reading import find, imported, listed, needed, rows, table
 from scirgen_bench.tasks.records import Query, QueryForm
 from scirgen_bench.tasks.release_tasks import TaskContent
 from scirgen_bench.tasks.task_files import CITATIONS
@@ -31,10 +31,11 @@ _FORMS: tuple[QueryForm, ...] = ("sentence", "keyphrases")
 
 def datafinder(src: Path) -> ReleaseContent:
     """Read ``dataset_search_collection.jsonl``, ``test_data.jsonl`` and, where they exist, ``train_data.jsonl``,
-    ``test_dataset_collection.qrels`` and ``scirex_queries_and_datasets.jsonl``.
+    ``test_dataset_collection.qrels`` and ``scirex_queries_and_datasets.json``.
 
     Without the qrels, a test query's gold is its ``documents``. The qrels also judge queries that ``test_data.jsonl``
-    lacks; ``scirex_queries_and_datasets.jsonl`` has their texts.
+    lacks; ``scirex_queries_and_datasets.json`` has their keyphrases and years (the ``.jsonl`` of that name is a copy of
+    ``test_data.jsonl``).
 
     Raises:
         InputError: a file is missing or damaged.
@@ -88,9 +89,9 @@ def _collection(path: Path) -> tuple[dict[str, Dataset], dict[str, str]]:
 
 def _test(src: Path) -> Iterator[Query]:
     stated: dict[str, Mapping[str, Any]] = {}
-    for path in (find(src, "scirex_queries_and_datasets.jsonl"), needed(src, "test_data.jsonl")):
-        for row in rows(path) if path else ():
-            stated["_".join(_text(row).split())] = row
+    every = find(src, "scirex_queries_and_datasets.json")
+    for row in (*(listed(every) if every else ()), *rows(needed(src, "test_data.jsonl"))):
+        stated["_".join(_text(row).split())] = row
     gold = {name: [_id(str(d)) for d in row.get("documents") or ()] for name, row in stated.items()}
     if qrels := find(src, "test_dataset_collection.qrels"):
         gold = {}
@@ -137,6 +138,13 @@ def _notes(queries: Mapping[str, Query], datasets: Mapping[str, Dataset]) -> Ite
         yield f"Gold that is not in the corpus: {', '.join(missing[:20])}{more}."
     if without := {q.paper_id for q in queries.values() if not q.gold}:
         yield f"{len(without)} queries without gold are left out."
+    if undated := {q.paper_id for q in queries.values() if q.gold and q.year is None}:
+        yield (
+            f"{len(undated)} queries have no year, since scirex_queries_and_datasets.json is missing or lacks them; "
+            "--not-after-query leaves nothing out for them."
+        )
+    if not any(d.year for d in datasets.values()):
+        yield "The collection states no years; --not-after-query leaves nothing out."
     yield "train_data.jsonl states negatives for its queries; --formats triples finds its own by the same rule."
 
 

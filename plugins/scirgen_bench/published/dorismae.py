@@ -43,7 +43,7 @@ def dorismae(src: Path) -> ReleaseContent:
     with damaged(f"{path}, Annotation"):
         for row in data["Annotation"]:
             scores[str(row["aspect_id"]), int(row["abstract_id"])] += max(0, number(row["score"], str(path)))
-    people = dict(_people(data.get("Test_set") or ()))
+    people, unread = _people(data)
     queries: list[Query] = []
     splits: dict[str, str] = {}
     qrels: dict[str, dict[str, int]] = {}
@@ -66,6 +66,7 @@ def dorismae(src: Path) -> ReleaseContent:
                 for judge, grade in (found | people.pop((aspect, d), {})).items():
                     grades.append(Grade(query_id=name, document_id=f"c_{d}", judge=judge, grade=grade))
     notes = [f"{len(people)} pairs graded by people belong to no query's pool and are left out."] if people else []
+    notes += [f"{unread} entries of the test set have no grades of people that can be read."] if unread else []
     task = TaskContent(
         name="aspects",
         info=TaskInfo(recipe="aspects", follows=CITATIONS["aspects"], corpus="abstracts", profile="doris"),
@@ -116,16 +117,27 @@ def _queries(own: str, row: Mapping[str, Any], texts: Mapping[str, str]) -> Iter
         yield query, asked(pair)
 
 
-def _people(rows: Sequence[Any]) -> Iterator[tuple[tuple[str, int], dict[str, int]]]:
-    """Yield the pairs of the annotation test (Appendix A.4) with each person's grade: every field that holds a grade of
-    0 to 2, or a list of them."""
-    for row in rows:
-        if not (isinstance(row, dict) and {"aspect_id", "abstract_id"} <= set(row)):
-            continue
-        grades: dict[str, int] = {}
-        for name, value in row.items():
-            values = {name: value} if not isinstance(value, list) else {f"{name}{i}": v for i, v in enumerate(value, 1)}
-            if name not in ("aspect_id", "abstract_id"):
-                grades |= {f"human:{n}": v for n, v in values.items() if type(v) is int and 0 <= v <= 2}
-        if grades:
-            yield (str(row["aspect_id"]), int(row["abstract_id"])), grades
+def _people(data: Mapping[str, Any]) -> tuple[dict[tuple[str, int], dict[str, int]], int]:
+    """The pairs of the annotation test (Appendix A.4), ``Test Set`` or ``Test_set``, with each person's grade, and the
+    number of entries without one. A grade is a whole number of 0 to 2 in any field, list or object of the entry."""
+    found: dict[tuple[str, int], dict[str, int]] = {}
+    named = (of for key, of in data.items() if "".join(filter(str.isalpha, key)).lower() == "testset")
+    entries = [entry for of in named for entry in (of.values() if isinstance(of, dict) else of)]
+    for entry in entries:
+        if isinstance(entry, dict) and {"aspect_id", "abstract_id"} <= set(entry):
+            rest = {name: value for name, value in entry.items() if name not in ("aspect_id", "abstract_id")}
+            given = entry.get("human_annotation", rest)
+            if grades := {f"human:{name}": grade for name, grade in _grades(given, "")}:
+                found[str(entry["aspect_id"]), int(entry["abstract_id"])] = grades
+    return found, len(entries) - len(found)
+
+
+def _grades(value: object, name: str) -> Iterator[tuple[str, int]]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _grades(inner, str(key))
+    elif isinstance(value, list):
+        for place, inner in enumerate(value, 1):
+            yield from _grades(inner, f"{name}{place}")
+    elif type(value) is int and 0 <= value <= 2:
+        yield name, value

@@ -117,6 +117,18 @@ def whole(path: Path) -> dict[str, Any]:
     return value
 
 
+def listed(path: Path) -> list[dict[str, Any]]:
+    """Read a JSON file that holds a list of objects.
+
+    Raises:
+        InputError: it does not.
+    """
+    value = read_json(path, hint=HINT, most=_LARGEST)
+    if not (isinstance(value, list) and all(isinstance(row, dict) for row in value)):
+        raise InputError(f"{path}: expected a list of objects", hint=HINT)
+    return value
+
+
 @contextmanager
 def damaged(place: str) -> Iterator[None]:
     """Turn what Python raises on a file of another shape into an error that names the place.

@@ -128,7 +128,7 @@ def evaluate_task(
             tested,
             clusters,
         ),
-        notes=list(_notes(task, asked)),
+        notes=[*_notes(task, asked), *_undated(asked, settings)],
     )
 
 
@@ -266,6 +266,17 @@ def _notes(task: Task, asked: _Asked) -> Iterator[str]:
     missing = sum(d not in asked.place for j in asked.judged.values() for d in j.grades)
     if missing:
         yield f"{missing} judged document(s) are not in the corpus; they count as not found."
+
+
+def _undated(asked: _Asked, settings: TaskSettings) -> Iterator[str]:
+    """The queries and documents without a year, for which ``not_after_query`` does nothing."""
+    if settings.not_after_query:
+        undated = [q for q in asked.queries if q.year is None]
+        if undated:
+            of = f"{len(undated):,} of {len(asked.queries):,} queries"
+            yield f"--not-after-query leaves out nothing for {of}: they have no year."
+        if all(d.year is None for d in asked.documents):
+            yield "--not-after-query leaves out nothing: no document of the corpus has a year."
 
 
 def _nothing(task: Task, settings: TaskSettings) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import re2
 
-from scirgen.core.secrets import without_passwords
+from scirgen.core.addresses import without_passwords
 
 MOST_BLANKS = 16
 MOST_SIGNS = 32
@@ -77,9 +77,14 @@ def whole_characters(text: str) -> str:
     return text
 
 
+def tame_value(text: str) -> str:
+    """A record's value without passwords in addresses, and with its blanks bounded, before anything divides it."""
+    return tame_blanks(without_passwords(text))
+
+
 def tame_values(value: object) -> object:
-    """A record's value with every string's blanks bounded; the keys too."""
-    return _each(value, tame_blanks)
+    """Like `tame_value`, for every string in a record's value; the keys too."""
+    return each_text(value, tame_value)
 
 
 def tame_strings(value: object, written: str | None = None) -> object:
@@ -90,16 +95,17 @@ def tame_strings(value: object, written: str | None = None) -> object:
     """
     if written is not None and "\\" not in written and tame(written) == written:
         return value
-    return _each(value, tame)
+    return each_text(value, tame)
 
 
-def _each(value: object, bounded: Callable[[str], str]) -> object:
+def each_text(value: object, bounded: Callable[[str], str]) -> object:
+    """Return a JSON value with another text for each of its texts, the keys included."""
     if isinstance(value, str):
         return bounded(value)
     if isinstance(value, dict):
-        return {bounded(k) if isinstance(k, str) else k: _each(v, bounded) for k, v in value.items()}
+        return {bounded(k) if isinstance(k, str) else k: each_text(v, bounded) for k, v in value.items()}
     if isinstance(value, list):
-        return [_each(v, bounded) for v in value]
+        return [each_text(v, bounded) for v in value]
     return value
 
 

@@ -17,14 +17,14 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
+from scirgen.core.addresses import has_password, without_passwords
 from scirgen.core.errors import PluginError, ScirgenError, SourceError
 from scirgen.core.fingerprint import digest
 from scirgen.core.licences import normalise_licence
 from scirgen.core.plugincode import plugin_code
 from scirgen.core.records import Dataset, Paper, Rejection
-from scirgen.core.secrets import without_passwords
 from scirgen.core.text.markup import one_line, plain_text
-from scirgen.core.text.tame import tame
+from scirgen.core.text.tame import each_text, tame
 from scirgen.core.text.untrusted import without_orders
 from scirgen.stages.collect.pages import iterate, value_of
 from scirgen.stages.collect.source import Candidate, Cursor, Fetched, PaperService, Source
@@ -221,9 +221,9 @@ async def _fetched(finder: PaperService, paper: Paper) -> Fetched:
 
 def _without_passwords(record: R) -> R:
     """The record, whose addresses lose user names, passwords and tokens in all of its texts."""
-    text = record.model_dump_json()
-    kept = without_passwords(text)
-    return record if kept == text else type(record).model_validate_json(kept)
+    if not has_password(record.model_dump_json()):
+        return record
+    return type(record).model_validate(each_text(record.model_dump(mode="json"), without_passwords))
 
 
 def _presentable(dataset: Dataset) -> tuple[Dataset | Rejection, list[str]]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from scirgen.core.addresses import without_passwords
 from scirgen.core.errors import PaperError
 from scirgen.core.records import BlockKind
 from scirgen.stages.parse.assemble import abstract_of, clean, mark_references
@@ -85,10 +86,15 @@ def parse_markdown(text: str) -> ParsedPaper:
 def _decoded(data: bytes) -> str:
     for encoding in ("utf-8-sig", "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8", "gb18030"):
         try:
-            return clean(data.decode(encoding).replace("\t", " ").replace("\r\n", "\n").replace("\r", "\n"))
+            return _tidy(data.decode(encoding).replace("\t", " "))
         except UnicodeDecodeError:
             continue
-    return clean(data.decode("cp1252", errors="replace").replace("\r\n", "\n"))
+    return _tidy(data.decode("cp1252", errors="replace"))
+
+
+def _tidy(text: str) -> str:
+    # A reader of LaTeX would break up the entities and escapes in an address, and leave its password.
+    return without_passwords(clean(text.replace("\r\n", "\n").replace("\r", "\n")))
 
 
 def _markdown_blocks(text: str) -> list[ParsedBlock]:

@@ -93,7 +93,8 @@ def test_datafinders_qrels_decide_and_name_queries_by_their_words(finder):
     ]
     with (finder / "data" / "test_dataset_collection.qrels").open("w", newline="") as out:
         csv.writer(out, delimiter="\t").writerows(lines)
-    write_lines(finder / "data" / "scirex_queries_and_datasets.jsonl", [{"query": "We  ask more.", "year": 2011}])
+    every = [{"query": "We  ask more.", "year": 2011}]
+    (finder / "data" / "scirex_queries_and_datasets.json").write_text(json.dumps(every))
     _, queries = queries_of(datafinder(finder))
     assert queries["We compare two sentences.", "sentence"].gold == ("CNN/Daily_Mail",)
     more = queries["We  ask more.", "sentence"]

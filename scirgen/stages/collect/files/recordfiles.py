@@ -23,7 +23,7 @@ from scirgen.core.files.inflate import TooLargeError, open_maybe_gzipped
 from scirgen.core.files.jsonl import json_value, parse_lines
 from scirgen.core.records import Rejection
 from scirgen.core.text.doi import find_doi
-from scirgen.core.text.tame import tame_blanks, tame_values
+from scirgen.core.text.tame import tame_value, tame_values
 from scirgen.stages.collect.files.child import ChildError, printed_lines
 from scirgen.stages.collect.files.envelopes import records_in, unwrapped
 from scirgen.stages.collect.source import MOST_BAD
@@ -208,7 +208,7 @@ def _csv(path: Path, name: str) -> Iterator[RawRecord | Rejection]:
             if len(row) > len(columns):
                 yield malformed(where, name, f"{len(row)} cells, but the header names {len(columns)} columns", str(row))
                 continue
-            cells = {c: tame_blanks(v) for c, v in zip(columns, row, strict=False) if v != ""}
+            cells = {c: tame_value(v) for c, v in zip(columns, row, strict=False) if v != ""}
             yield RawRecord(cells, where)
 
 
