@@ -32,7 +32,6 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "openai": ("scirgen.llm.server.openai_compat:OpenAIChat", "any OpenAI-compatible server"),
         "azure": ("scirgen.llm.server.openai_compat:OpenAIChat", "a deployment of Azure OpenAI"),
         "batch": ("scirgen.llm.batch.openai_batch:BatchChat", "the Batch API of such a server, half price"),
-        "decision": ("scirgen.llm.server.decisions:DecisionChat", "a decision model, for judge and entailment"),
     },
     "scoring_model": {
         "openai": ("scirgen.llm.server.openai_scoring:OpenAIScoring", "a server with echo or prompt_logprobs"),
@@ -75,7 +74,6 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "shift": ("scirgen.stages.filter.faithfulness.shift:ShiftScorer", "SePer's log-probability shift"),
     },
     "entailment": {
-        "decision": ("scirgen.llm.encoders.entailment:DecisionEntailment", "a decision model on a server"),
         "score": ("scirgen.llm.encoders.entailment:ScorerEntailment", "the scorer's yes against its no"),
     },
     "engine": {

@@ -258,12 +258,11 @@ async def opened(config: Config, resources: Resources, registry: Registry) -> As
         prompts = PromptLibrary(resources)
         chat: ChatSession | None = None
         judge: ChatSession | None = None
-        entailment: ChatSession | None = None
         scorer: ScoreSession | None = None
         if asks:
             sessions = await open_sessions(config, registry, prompts=prompts, needs_scores="scorer" in roles)
             closing.push_async_callback(sessions.aclose)
-            chat, scorer, judge, entailment = sessions.chat, sessions.score, sessions.judge, sessions.entailment
+            chat, scorer, judge = sessions.chat, sessions.score, sessions.judge
         elif "scorer" in roles:
             model = await open_scoring(config.models.scorer or config.models.generator, config, registry)
             closing.push_async_callback(model.aclose)
@@ -271,7 +270,7 @@ async def opened(config: Config, resources: Resources, registry: Registry) -> As
         folder = Path(closing.enter_context(TemporaryDirectory(prefix="scirgen-calibrate-")))
         yield StageContext(
             config, resources, prompts, Taxonomies(resources), registry, folder, chat, scorer,
-            log=_LOG, stage="filter", key="calibration", judge_session=judge, entailment_session=entailment,
+            log=_LOG, stage="filter", key="calibration", judge_session=judge,
         )  # fmt: skip
 
 

@@ -4,36 +4,26 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from scirgen.core.errors import ModelError, ScirgenError
 from scirgen.core.records import QAPair, Score
 from scirgen.core.registry import returned_list
-from scirgen.llm.encoders.entailment import (
-    DecisionEntailment,
-    Entailment,
-    EntailmentModel,
-    content_identity,
-    open_entailment,
-)
-from scirgen.llm.server.decisions import decide
+from scirgen.llm.encoders.entailment import Entailment, EntailmentModel, content_identity, open_entailment
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Faithfulness, Material, Need
 from scirgen.stages.filter.faithfulness.batches import Batch, batches
-from scirgen.stages.filter.faithfulness.windows import chosen_window, evidence_window
+from scirgen.stages.filter.faithfulness.windows import evidence_window
 
 
 def entailment_model(ctx: StageContext) -> EntailmentModel:
     """The model that ``filter.entailment`` names, with the run's sessions."""
     config = ctx.config
-    model = open_entailment(
+    return open_entailment(
         config.filter.entailment, ctx.registry, config.models.options, ctx.score_session, ctx.prompt("entail")
     )
-    if isinstance(model, DecisionEntailment):
-        model.session = ctx.entailment_session
-    return model
 
 
 class EntailmentScorer(Faithfulness):
@@ -130,39 +120,15 @@ class JudgeScorer(Faithfulness):
     needs: ClassVar[tuple[Need, ...]] = ("judge",)
     only_unsure: ClassVar[bool] = True
     default_threshold: ClassVar[float] = 0.5
-    prompts: ClassVar[tuple[str, ...]] = ("judge", "verdict")
+    prompts: ClassVar[tuple[str, ...]] = ("judge",)
     version: ClassVar[int] = 8
 
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
-        if ctx.judge.capabilities.decides:
-            return await self._decided(pairs, material, ctx)
         found: dict[str, Score | Exception] = {}
         groups = batches(pairs, material, ctx.config.filter.judge_batch)
         for part in await asyncio.gather(*(self._judge(batch, ctx) for batch in groups)):
             found.update(part)
         return [found[pair.id] for pair in pairs]
-
-    async def _decided(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
-        prompt = ctx.prompt("verdict")
-        asked = [
-            prompt.render(question=p.question, answer=p.answer, evidence=chosen_window("evidence", p, material))
-            for p in pairs
-        ]
-        scores: list[Score | Exception] = []
-        for found in await decide(ctx.judge, asked, get_args(JudgeVerdict)):
-            if isinstance(found, ModelError):
-                scores.append(found)
-                continue
-            supported = 1.0 - sum(found[verdict] for verdict in _UNSUPPORTED)
-            likeliest: JudgeVerdict = max(get_args(JudgeVerdict), key=lambda verdict: found[verdict])
-            clear = found["supported"] / supported if supported > 0 else 0.0
-            scores.append(
-                Score(
-                    name=self.name, value=max(0.0, supported), model=str(ctx.judge.identity), prompt_hash=prompt.hash,
-                    detail=_SAID[likeliest], parts=(("question", min(1.0, clear)),),
-                )
-            )  # fmt: skip
-        return scores
 
     async def _judge(self, batch: Batch, ctx: StageContext) -> dict[str, Score | Exception]:
         judge = ctx.judge

@@ -239,28 +239,6 @@ async def test_a_judge_that_is_the_writer_names_the_level_in_the_same_call(make_
     assert isinstance(score, Score) and score.level is None and "its level" not in other.asked[0]
 
 
-async def test_a_decision_model_judges_with_probabilities(make_ctx: MakeCtx) -> None:
-    class Decides(Judge):
-        capabilities = Capabilities(decides=True)
-
-        async def ask(self, prompt: RenderedPrompt, reply: type[JudgeReply], **_: object) -> Answer[JudgeReply]:
-            asked = {name: field.description or "" for name, field in reply.model_fields.items()}
-            self.asked += asked.values()
-            rest = {"order": 0.0, "ill_posed": 0.0, "unclear": 0.6}
-            true = {"supported": 0.2, "contradicted": 0.1, "not_stated": 0.1, **rest}
-            false = {"supported": 0.1, "contradicted": 0.6, "not_stated": 0.3, **rest, "unclear": 0.0}
-            said = {n: None if "hail" in a else true if "snowfall" in a else false for n, a in asked.items()}
-            return Answer(reply.model_validate(said), "", "key")
-
-    judge = Decides()
-    ctx = replace(make_ctx(None), judge_session=judge)
-    pairs = [pair(answer=a) for a in ("snowfall", "volcanoes", "hail")]
-    good, bad, refused = await JudgeScorer().score(pairs, MATERIAL, ctx)
-    assert isinstance(good, Score) and good.value == pytest.approx(0.8) and dict(good.parts)["question"] < 0.5
-    assert isinstance(bad, Score) and bad.value == pytest.approx(0.1) and bad.detail == "contradicted by the evidence"
-    assert isinstance(refused, ModelError) and len(judge.asked) == 3
-
-
 async def test_the_scorer_as_entailment_model_compares_yes_with_no() -> None:
     def rule(request: ScoreRequest) -> ScoreReply:
         assert isinstance(request.prompt, tuple) and isinstance(request.prompt[0], Message)
