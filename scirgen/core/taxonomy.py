@@ -91,11 +91,6 @@ class QuestionType(Frozen):
         description="the answer goes beyond the words of its evidence, which needs to contain only its numbers and "
         "names",
     )
-    judge: tuple[str, ...] = Field(
-        default=(),
-        description="faithfulness scorers that decide about such answers; others are only measured. Empty: all of "
-        "them decide",
-    )
     examples: dict[str, tuple[ExamplePair, ...]] = Field(default={}, description="domain (or 'general') -> examples")
 
     @cached_property

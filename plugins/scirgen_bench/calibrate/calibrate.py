@@ -250,10 +250,12 @@ def _group(rows: list[Judged], precision: float) -> GroupQuality:
 
 
 @asynccontextmanager
-async def opened(config: Config, resources: Resources, registry: Registry) -> AsyncIterator[StageContext]:
-    """A context of the filter stage with the models that the configured scorers use."""
+async def opened(
+    config: Config, resources: Resources, registry: Registry, *, judged: bool = False
+) -> AsyncIterator[StageContext]:
+    """A context of the filter stage with the models that the configured scorers use; ``judged``: those of auto too."""
     roles = FilterStage().uses(config).roles
-    asks = {"generator", "judge"} & set(roles) and AUTO not in config.filter.faithfulness
+    asks = {"generator", "judge"} & set(roles) and (judged or AUTO not in config.filter.faithfulness)
     async with AsyncExitStack() as closing:
         prompts = PromptLibrary(resources)
         chat: ChatSession | None = None
@@ -288,7 +290,7 @@ async def _measure(
     scorers = select_scorers(names, ctx.registry)
     for scorer in scorers:
         column = measured[scorer.name]
-        read_later = any(scorer.name in other.weighs for other in scorers)
+        read_later = scorer.name == "shift" and "calibrated" in names
         for context, indices in contexts.items():
             todo = [i for i in indices if column[i] is None or read_later]
             if not todo:

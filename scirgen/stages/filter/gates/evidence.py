@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from scirgen.claims.conformance import polarity
 from scirgen.claims.names import unnamed
@@ -91,6 +91,7 @@ class NotSupportedGate(PairGate):
         "most others stand elsewhere in the dataset's text "
         "(inference types, answers that are a number, and texts in another language: words are not compared)."
     )
+    action: ClassVar[Literal["reject", "doubt"]] = "doubt"
     order: ClassVar[int] = 95
     version: ClassVar[int] = 15
     default_threshold: ClassVar[float | None] = 0.4

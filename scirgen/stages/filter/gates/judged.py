@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from scirgen.core.config import Config
 from scirgen.core.records import QAPair
@@ -23,6 +23,7 @@ class PoorQuestionGate(PairGate):
     )
     on_by_default: ClassVar[bool] = False
     known_items: ClassVar[bool] = True
+    action: ClassVar[Literal["reject", "doubt"]] = "doubt"
     order: ClassVar[int] = 90
     after_scores: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = ("scores",)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from rapidfuzz import fuzz, process
 
@@ -30,6 +30,7 @@ class PointingGate(PairGate):
         'The question points at something its reader cannot see: "this dataset", '
         '"the study"; or the answer: "the text says".'
     )
+    action: ClassVar[Literal["reject", "doubt"]] = "doubt"
     order: ClassVar[int] = 70
     version: ClassVar[int] = 2
 
@@ -57,6 +58,7 @@ class MetadataEchoGate(PairGate):
         "of the title's content words in the answer, and of the answer's in the title)."
     )
     known_items: ClassVar[bool] = True
+    action: ClassVar[Literal["reject", "doubt"]] = "doubt"
     order: ClassVar[int] = 80
     version: ClassVar[int] = 4
     default_threshold: ClassVar[float | None] = 0.8
@@ -107,6 +109,7 @@ class UnexplainedAbbreviationGate(PairGate):
         "explains. Names of programmes, products and models may stand alone, and so may abbreviations of the "
         "dataset's title."
     )
+    action: ClassVar[Literal["reject", "doubt"]] = "doubt"
     order: ClassVar[int] = 93
     version: ClassVar[int] = 2
     needs: ClassVar[tuple[str, ...]] = ("answer", "sources")
