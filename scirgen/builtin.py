@@ -57,7 +57,7 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "metadata_echo": ("scirgen.stages.filter.gates.reference:MetadataEchoGate",),
         "example_leak": ("scirgen.stages.filter.gates.reference:ExampleLeakGate",),
         "not_supported": ("scirgen.stages.filter.gates.evidence:NotSupportedGate",),
-        "poor_question": ("scirgen.stages.filter.gates.judged:PoorQuestionGate",),
+        "poor_question": ("scirgen.stages.filter.gates.reference:PoorQuestionGate",),
         "duplicate": ("scirgen.stages.filter.gates.duplicate:DuplicateGate",),
         "same_fact": ("scirgen.stages.filter.gates.duplicate:SameFactGate",),
     },

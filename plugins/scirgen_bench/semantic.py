@@ -19,8 +19,8 @@ from scirgen.llm.encoders.entailment import (
 )
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Faithfulness, Material, Need
-from scirgen.stages.filter.faithfulness.framing import measured
 from scirgen.stages.filter.faithfulness.judged import entailment_model
+from scirgen.stages.filter.faithfulness.shift import measured
 from scirgen.stages.filter.faithfulness.windows import evidence_window
 from scirgen_bench.answer_metrics import with_entailment
 from scirgen_bench.settings import SemanticConfig

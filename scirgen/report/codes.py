@@ -94,6 +94,7 @@ MEANINGS: Final[dict[str, str]] = {
     "semantic": "Too few answers sampled with the evidence mean the same as the answer (SePer as published).",
     "semantic_hard": "Too few answers sampled with the evidence mean the same as the answer (SePer, hard).",
     "calibrated": "Shift and words together make it unlikely that the evidence supports the answer.",
+    "second_reader": "A second reader answers otherwise from the evidence alone (`filter.second_reader: 1`).",
     "unsure": "The scores cannot decide, no judge did, and `filter.unsure` rejects such pairs.",
     "nli": "The entailment model does not find that the evidence entails the answer.",
     "llm_judge": "The judge model finds the answer unsupported.",

@@ -3,6 +3,7 @@ them and what good candidates it costs, gate by gate, score by score, and with t
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 from collections import Counter, defaultdict
@@ -19,6 +20,7 @@ from scirgen.stages.base import StageContext, WorkItem
 from scirgen.stages.filter.base import Material
 from scirgen.stages.filter.deciding import JUDGE, score_all, scorer_names
 from scirgen.stages.filter.faithfulness.calibrated import Coefficients, read_coefficients
+from scirgen.stages.filter.second_reader import READER
 from scirgen.stages.filter.stage import FilterStage, material_of, select_gates, verdicts_of
 from scirgen_bench.calibrate.coefficients import write
 from scirgen_bench.calibrate.falsehoods import KINDS, Around, places
@@ -157,16 +159,16 @@ async def measure(
     whole filter, in which it looks at doubts again.
     """
     kinds = {r.pair.id: r.kind for _, rows in items for r in rows}
+    pairs = {r.pair.id: r.pair for _, rows in items for r in rows}
     taken: defaultdict[str, set[str]] = defaultdict(set)
     values: defaultdict[str, list[Judged]] = defaultdict(list)
-    pairs: dict[str, QAPair] = {}
-    failed = 0
-    for at, (item, rows) in enumerate(items, 1):
-        ctx = ctx.at("filter", item.key, "planted")
-        mine = [r.pair for r in rows]
-        pairs |= {p.id: p for p in mine}
-        await _rules(mine, material_of(item), taken, ctx)
-        scored = await score_all(mine, material_of(item), ctx, [n for n in scorer_names(ctx) if n != JUDGE])
+    failed, done = 0, 0
+
+    async def one(item: WorkItem, mine: list[QAPair]) -> None:
+        nonlocal failed, done
+        own = ctx.at("filter", item.key, "planted")
+        await _rules(mine, material_of(item), taken, own)
+        scored = await score_all(mine, material_of(item), own, [n for n in scorer_names(ctx) if n != JUDGE])
         for pair, error in scored.values():
             failed += error is not None
             for score in pair.scores:
@@ -174,14 +176,20 @@ async def measure(
                 if not score.abstained:
                     good = kinds[pair.id] == GOOD
                     values[score.name].append(Judged(score.value, good, pair.question_type, cluster=pair.dataset_id))
-        result = await FilterStage().process(item, ctx)
+        result = await FilterStage().process(item, own)
         failed += len(result.failures)
-        for rejection in result.rejections:
-            taken[FILTER].add(rejection.record_id)
-        for one in (*result.outputs, *(rejected_pair(r) for r in result.rejections)):
-            if isinstance(one, QAPair) and any(s.name == JUDGE and s.passed is False for s in one.scores):
-                taken[f"{JUDGE}, first reading"].add(one.id)
-        tell(f"measured {at} of {len(items)} datasets")
+        taken[FILTER] |= {r.record_id for r in result.rejections}
+        for made in (*result.outputs, *(rejected_pair(r) for r in result.rejections)):
+            if isinstance(made, QAPair):
+                read = {s.name: s for s in made.scores}
+                if JUDGE in read and read[JUDGE].passed is False:
+                    taken[f"{JUDGE}, first reading"].add(made.id)
+                if READER in read and not read[READER].value:
+                    taken[READER].add(made.id)
+        done += 1
+        tell(f"measured {done} of {len(items)} datasets")
+
+    await asyncio.gather(*(one(item, [r.pair for r in rows]) for item, rows in items))
     auc = {name: _aucs(found) for name, found in values.items()}
     return PlantedReport(
         rows=Counter(kinds.values()), caught=_caught(taken, kinds), auc=auc,

@@ -103,7 +103,9 @@ def _show_pair(view: StoreView, pair: QAPair) -> None:
 
 
 def _show_scores(pair: QAPair) -> None:
-    """Show each score with its threshold and reason."""
+    """Show each score with its threshold and reason, and the doubts that the judge looked at."""
+    for doubt in pair.doubts:
+        click.echo(f"   doubt {doubt.code}: {doubt.reason}" + ("; evidence mended" if pair.mended else ""))
     for measured in pair.scores:
         if measured.abstained:
             click.echo(f"   score {measured.name} nothing to measure: {measured.detail}")

@@ -111,11 +111,6 @@ class Gate(ABC):
         nothing does."""
         return ""
 
-    def in_force(self, config: Config) -> bool:
-        """Tells whether it can reject anything with these settings. A gate that needs a model of its own overrides
-        this."""
-        return True
-
     def speaks(self, language: str, wording: LanguageWording) -> bool:
         """Tells whether it can judge pairs of a language. A gate that looks for words overrides this."""
         return True

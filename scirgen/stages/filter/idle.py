@@ -29,7 +29,7 @@ def filter_in_force(ctx: StageContext) -> dict[str, object]:
     configured scorers, and the scorers that these stand for."""
     config = ctx.config
     return {
-        "gates": [g.code for g in gates_of(ctx) if g.in_force(config)],
+        "gates": [g.code for g in gates_of(ctx)],
         "after_scores": [g.code for g in gates_of(ctx) if g.after_scores],
         "without_patterns": silent_gates(config, ctx.registry, ctx.taxonomies, ctx.pack),
         "configured": list(config.filter.faithfulness),

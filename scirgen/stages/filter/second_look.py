@@ -23,7 +23,7 @@ PROMPT: Final = "second_look"
 _PAIRS: Final = 8
 _CHARACTERS: Final = 24_000
 """Largest number of pairs, and of characters of text, in a call."""
-_BEFORE, _AFTER = 4, 3
+_BEFORE, _AFTER = 3, 2
 """Sentences shown around a cited one."""
 _ELSEWHERE: Final = 4
 """Sentences of each cited document that share most words with the pair; a gloss may stand far from the fact."""

@@ -246,7 +246,7 @@ def describe_gates(config: Config, registry: Registry) -> list[dict[str, object]
     return [
         {
             "code": g.code,
-            "on": g.code in on and g.in_force(config),
+            "on": g.code in on,
             "small": g.code in small,
             "threshold": None if g.default_threshold is None else g.threshold(config),
             "models": ", ".join(sorted(g.models())),

@@ -211,6 +211,7 @@ class AnswerInQuestionGate(PairGate):
     )
     known_items: ClassVar[bool] = True
     action: ClassVar[Literal["reject", "doubt"]] = "doubt"
+    beside_judge: ClassVar[bool] = False
     order: ClassVar[int] = 45
     needs: ClassVar[tuple[str, ...]] = ("type", "answer")
 
@@ -239,6 +240,7 @@ class TypeAnswerGate(PairGate):
     )
     known_items: ClassVar[bool] = True
     action: ClassVar[Literal["reject", "doubt"]] = "doubt"
+    beside_judge: ClassVar[bool] = False
     order: ClassVar[int] = 60
     version: ClassVar[int] = 2
     needs: ClassVar[tuple[str, ...]] = ("type", "answer")

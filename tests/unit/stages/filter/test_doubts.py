@@ -62,9 +62,9 @@ def kept(result: StageResult) -> QAPair:
 
 async def test_a_rule_doubts_where_a_judge_reads_and_rejects_where_none_does(make_ctx: Make) -> None:
     judge = Judge()
-    one = kept(await run(make_ctx(helps(0.5)), judge, POINTS))
+    one = kept(await run(make_ctx(helps(0.5), gate_options={"pointing": {"enabled": True}}), judge, POINTS))
     assert [d.code for d in one.doubts] == ["pointing"] and not one.mended and not one.unsure
-    assert "Doubt: the question points at 'in this dataset'" in judge.looked[0]
+    assert "Doubt: the question points at " in judge.looked[0]
     assert [r.code for r in (await run(make_ctx(helps(0.5)), None, POINTS)).rejections] == ["pointing"]
 
 
