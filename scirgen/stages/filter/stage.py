@@ -240,7 +240,7 @@ def silent_gates(config: Config, registry: Registry, taxonomies: Taxonomies, pac
 
 def describe_gates(config: Config, registry: Registry) -> list[dict[str, object]]:
     """All registered gates in the order they would run: code, on, small (also on where a small
-    model writes), threshold (None: it has none), models it asks, explanation."""
+    model writes), beside_judge (also on where a judge reads every pair), threshold (None: it has none), models it asks, explanation."""
     on, small = {g.code for g in select_gates(config, registry)}, _gates_of("small", registry)
     gates = [cast("type[Gate]", registry.get("gate", name))() for name in registry.names("gate")]
     return [
@@ -248,6 +248,7 @@ def describe_gates(config: Config, registry: Registry) -> list[dict[str, object]
             "code": g.code,
             "on": g.code in on,
             "small": g.code in small,
+            "beside_judge": g.beside_judge,
             "threshold": None if g.default_threshold is None else g.threshold(config),
             "models": ", ".join(sorted(g.models())),
             "explanation": g.explanation,
@@ -297,10 +298,9 @@ async def _faithful(pairs: Sequence[QAPair], material: Material, found: _Outcome
         if error is not None:
             found.failed(scored, error)
         elif against is not None and found.judged and not order:
-            low = [s for s in scored.scores if s.passed is False]
-            for score in low:
+            for score in [s for s in scored.scores if s.passed is False]:
                 scored = _doubted(scored, score.name, sentence(score, ctx.registry))
-            accepted.append(_with_roles(scored))
+            accepted.append(_with_roles(_undecided(scored)))
         elif against is not None and scored.sought and against.name != JUDGE:
             # The scores were fitted on single facts; what several sentences say together they can only doubt.
             accepted.append(scored.model_copy(update={"unsure": True}))
@@ -316,6 +316,12 @@ async def _faithful(pairs: Sequence[QAPair], material: Material, found: _Outcome
 
 def _doubted(pair: QAPair, code: str, reason: str) -> QAPair:
     return pair.model_copy(update={"doubts": (*pair.doubts, Doubt(code=code, reason=reason))})
+
+
+def _undecided(pair: QAPair) -> QAPair:
+    """Return the pair with scores that decide nothing where they speak against it, except the judge's."""
+    told = (s if s.name == JUDGE or s.passed else s.model_copy(update={"passed": None}) for s in pair.scores)
+    return pair.model_copy(update={"scores": tuple(told)})
 
 
 def _with_roles(pair: QAPair) -> QAPair:
@@ -340,16 +346,19 @@ async def _looked(pairs: list[QAPair], material: Material, found: _Outcome) -> l
         if isinstance(look, Exception):
             found.failed(pair, look)
         elif look.action == "reject":
-            first = pair.doubts[-1]
-            found.rejected(pair, first.code, f"{look.reason or 'the judge agrees'} (doubt: {first.reason})", None)
+            doubt = pair.doubts[-1]
+            value = next((s.value for s in pair.scores if s.name == doubt.code), None)
+            found.rejected(pair, doubt.code, f"{look.reason or 'the judge agrees'} (doubt: {doubt.reason})", value)
         elif not look.pair.mended or look.pair.evidence == pair.evidence:
             kept[id] = pair
         else:
-            again = tuple(s for s in pair.scores if s.name not in measured)
-            scored = await score_all([look.pair.model_copy(update={"scores": again})], material, ctx, measured)
-            kept[id], error = scored[id]
+            left = tuple(s for s in pair.scores if s.name not in measured)
+            again = look.pair.model_copy(update={"scores": left})
+            again, error = (await score_all([again], material, ctx, measured))[id]
             if error is not None:
-                found.failed(kept.pop(id), error)
+                found.failed(again, error)
+            else:
+                kept[id] = _undecided(again)
     return sorted(kept.values(), key=lambda p: p.id)
 
 
