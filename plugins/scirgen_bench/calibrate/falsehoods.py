@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Around:
-    """What the falsehoods of one pair are drawn from.
+    """Holds the texts from which the falsehoods of one pair are drawn.
 
     Attributes:
         wording: words of the pair's language.

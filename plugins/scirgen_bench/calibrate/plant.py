@@ -46,7 +46,7 @@ class Planted:
 
 @dataclass
 class Caught:
-    """What one gate, score, judge or the whole filter catches.
+    """Counts of one gate, score, judge or the whole filter: falsehoods and good candidates that it takes.
 
     Attributes:
         kinds: kind of falsehood -> number caught.

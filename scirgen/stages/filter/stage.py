@@ -239,8 +239,11 @@ def silent_gates(config: Config, registry: Registry, taxonomies: Taxonomies, pac
 
 
 def describe_gates(config: Config, registry: Registry) -> list[dict[str, object]]:
-    """All registered gates in the order they would run: code, on, small (also on where a small
-    model writes), beside_judge (also on where a judge reads every pair), threshold (None: it has none), models it asks, explanation."""
+    """Return all registered gates in the order they would run, each with what `scirgen gates list` says of it.
+
+    ``small``: also on where a small model writes. ``beside_judge``: also on where a judge reads every pair.
+    ``threshold``: None if it has none.
+    """
     on, small = {g.code for g in select_gates(config, registry)}, _gates_of("small", registry)
     gates = [cast("type[Gate]", registry.get("gate", name))() for name in registry.names("gate")]
     return [
