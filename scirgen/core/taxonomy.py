@@ -195,8 +195,6 @@ class LanguageWording(Frozen):
     )
     clause_words: tuple[str, ...] = Field(default=(), description="words that begin another clause")
     irregular: dict[str, tuple[str, ...]] = Field(default={}, description="base form of a verb -> its irregular forms")
-    rising: tuple[str, ...] = Field(default=(), description="words for a plus sign")
-    falling: tuple[str, ...] = Field(default=(), description="words for a minus sign")
     discourse: tuple[str, ...] = Field(
         default=(),
         description="words with which an answer refers to itself (suggests, inferred, rests on); they claim nothing",
