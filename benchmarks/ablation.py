@@ -33,7 +33,7 @@ from scirgen.llm.score_session import CachedScoreSession
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Gate, Material
 from scirgen.stages.filter.deciding import select_scorers
-from scirgen.stages.filter.faithfulness.calibrated import SHIPPED, features, measured_words
+from scirgen.stages.filter.faithfulness.calibrated import SHIPPED, features, measured_words, read_coefficients
 from scirgen.stages.filter.gates.evidence import NotSupportedGate
 from scirgen.stages.filter.stage import select_gates
 from scirgen_bench.calibrate.calibrate import opened
@@ -104,7 +104,9 @@ async def run(arguments: argparse.Namespace) -> dict[str, Any]:
     if arguments.judge:
         parts["llm_judge"] = await _judged(every, arguments.sample, config)
     if arguments.write:
-        write(SHIPPED / f"{arguments.model.partition(':')[2]}.json", fitted.file)
+        path = SHIPPED / f"{arguments.model.partition(':')[2]}.json"
+        known = {"aucs": read_coefficients(path).aucs} if path.is_file() else {}
+        write(path, fitted.file.model_copy(update=known))
     shown = arguments.part or list(dict.fromkeys(r.part for r in every))
     return {
         "model": arguments.model, "coefficients": fitted.file.model_dump(mode="json"),

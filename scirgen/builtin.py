@@ -34,7 +34,6 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "chat_model": {
         "openai": ("scirgen.llm.server.openai_compat:OpenAIChat", "any OpenAI-compatible server"),
         "azure": ("scirgen.llm.server.openai_compat:OpenAIChat", "a deployment of Azure OpenAI"),
-        "decision": ("scirgen.llm.server.decisions:DecisionChat", "a decision model, for judge and entailment"),
     },
     "scoring_model": {
         "openai": ("scirgen.llm.server.openai_scoring:OpenAIScoring", "a server with echo or prompt_logprobs"),
@@ -60,7 +59,7 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "example_leak": ("scirgen.stages.filter.gates.reference:ExampleLeakGate",),
         "not_supported": ("scirgen.stages.filter.gates.evidence:NotSupportedGate",),
         "other_question": ("scirgen.stages.filter.gates.other_question:OtherQuestionGate",),
-        "poor_question": ("scirgen.stages.filter.gates.judged:PoorQuestionGate",),
+        "poor_question": ("scirgen.stages.filter.gates.reference:PoorQuestionGate",),
         "duplicate": ("scirgen.stages.filter.gates.duplicate:DuplicateGate",),
         "same_fact": ("scirgen.stages.filter.gates.duplicate:SameFactGate",),
     },
@@ -77,7 +76,6 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "shift": ("scirgen.stages.filter.faithfulness.shift:ShiftScorer", "SePer's log-probability shift"),
     },
     "entailment": {
-        "decision": ("scirgen.llm.encoders.entailment:DecisionEntailment", "a decision model on a server"),
         "score": ("scirgen.llm.encoders.entailment:ScorerEntailment", "the scorer's yes against its no"),
     },
     "engine": {

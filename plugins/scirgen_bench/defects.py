@@ -160,8 +160,7 @@ async def _audit(file: QAFile, config: Config, resources: Resources, registry: R
         config, resources, PromptLibrary(resources), Taxonomies(resources), registry, Path(), stage="filter"
     )
     # An audit only reports, so it also shows what gates find that reject by default only where a small model writes.
-    chosen = [g for g in select_gates(config, registry, "small") if not g.models()]
-    gates = [g for g in chosen if g.in_force(config)]
+    gates = [g for g in select_gates(config, registry, "small") if not g.models()]
     result = Audit(str(file.path), file.kind, defects=Counter({g.code: 0 for g in gates}))
     seen: list[QARow] = []
     defective: set[int] = set()
@@ -179,7 +178,6 @@ async def _audit(file: QAFile, config: Config, resources: Resources, registry: R
     result.not_checked = {c: r for c, r in result.not_checked.items() if c not in result.checked}
     for code in result.not_checked:
         del result.defects[code]
-    result.not_checked |= {g.code: "off with these settings" for g in chosen if g not in gates}
     _whole_run(seen, result, defective, ctx)
     result.clean_rows = result.rows - len(defective)
     return result

@@ -24,8 +24,8 @@ from scirgen import (
 from scirgen.llm.encoders.entailment import EntailmentModel, content_identity
 from scirgen.plugin import Message, RenderedPrompt
 from scirgen.stages.filter.base import Need
-from scirgen.stages.filter.faithfulness.framing import measured
 from scirgen.stages.filter.faithfulness.judged import entailment_model
+from scirgen.stages.filter.faithfulness.shift import measured
 from scirgen.stages.filter.faithfulness.windows import evidence_window
 from scirgen_bench.answer_metrics import with_entailment
 from scirgen_bench.settings import SemanticConfig

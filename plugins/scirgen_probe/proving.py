@@ -13,6 +13,7 @@ from scirgen import (
     BlockKind,
     Config,
     Dataset,
+    Material,
     ModelError,
     QAPair,
     Record,
@@ -32,6 +33,7 @@ from scirgen.core.text.bm25 import BM25
 from scirgen.core.text.passages import windows
 from scirgen.plugin import Document, RenderedPrompt, telling_words
 from scirgen.stages.filter.faithfulness.judged import Fault
+from scirgen.stages.filter.stage import gates_of, verdicts_of
 from scirgen.stages.generate.material import record_pieces
 from scirgen_probe.records import Nugget, Unanswerable
 
@@ -42,6 +44,8 @@ STEP = Step(
 _NEAREST, _OWN = 8, 4
 """Passages that the judge reads for a question: from the whole corpus, and at least so many of the dataset's own."""
 _PASSAGE_WORDS = 120
+_NOT_ASKED = frozenset({"evidence", "sources", "scores", "context"})
+"""Needs of gates that a question without an answer cannot meet."""
 _QUESTIONS, _FACTS = 6, 20
 """Largest number in one call."""
 _RECORD_CHARS = 6000
@@ -90,16 +94,20 @@ def corpus_of(run: RunView) -> Corpus:
 
 
 class ProbeStage(Stage):
-    """Keeps the questions of which the judge says that nothing answers them, and the nuggets that their spans carry."""
+    """Keeps the questions of which the judge says that nothing answers them, with their levels, and the nuggets that
+    their spans carry. Questions pass the filter's gates of form first."""
 
     name: ClassVar[str] = "probe"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     reads_run: ClassVar[bool] = True
 
     def uses(self, config: Config) -> Uses:
         """The prompts, and the model that judges."""
         role: Literal["judge", "generator"] = "judge" if config.models.judge else "generator"
-        return Uses(config=("probe",), prompts=("probe/unanswerable", "probe/nuggets"), roles=(role,))
+        return Uses(
+            config=("probe", "filter", "language"), prompts=("probe/unanswerable", "probe/nuggets"), roles=(role,),
+            taxonomies=("graesser", "wording", "bloom"),
+        )  # fmt: skip
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
         """One item; the passages nearest to its questions are part of it, so a larger corpus proves them again."""
@@ -126,6 +134,8 @@ class ProbeStage(Stage):
                 record=dataset.text[:_RECORD_CHARS],
                 passages=[f"[{n}] {text}" for n, text in enumerate(passages, 1)],
                 questions=[q.question for q in part],
+                levels=ctx.taxonomies.bloom.levels,
+                tie_breaking=ctx.taxonomies.bloom.tie_breaking,
             )
 
         def about_facts(part: Sequence[Nugget]) -> RenderedPrompt:
@@ -137,7 +147,8 @@ class ProbeStage(Stage):
                 ]
             )
 
-        questions, nuggets = _parts(item.of(Unanswerable), _QUESTIONS), _parts(item.of(Nugget), _FACTS)
+        formed, refused = await self._formed(item.of(Unanswerable), tuple(pairs.values()), dataset, ctx)
+        questions, nuggets = _parts(formed, _QUESTIONS), _parts(item.of(Nugget), _FACTS)
         found = await asyncio.gather(
             *(self._judged(part, about_questions, Answerable, ctx) for part in questions),
             *(self._judged(part, about_facts, Carried, ctx) for part in nuggets),
@@ -145,15 +156,40 @@ class ProbeStage(Stage):
         results = [one for part in found for one in part]
         return StageResult(
             tuple(r for r in results if not isinstance(r, Rejection | Failure)),
-            tuple(r for r in results if isinstance(r, Rejection)),
+            (*refused, *(r for r in results if isinstance(r, Rejection))),
             tuple(r for r in results if isinstance(r, Failure)),
         )
+
+    async def _formed(
+        self, questions: Sequence[Unanswerable], accepted: tuple[QAPair, ...], dataset: Dataset, ctx: StageContext
+    ) -> tuple[list[Unanswerable], list[Rejection]]:
+        """Return the questions that the gates of form accept, and the rejections of the others."""
+        left, refused = {q.id: q for q in questions}, list[Rejection]()
+        material = Material(dataset, (), dataset.text, {dataset.id: dataset.text}, accepted)
+        for gate in gates_of(ctx):
+            if gate.action != "reject" or gate.models() or _NOT_ASKED & set(gate.needs):
+                continue
+            # The question stands in for the answer that it does not have.
+            asked = [
+                QAPair(
+                    id=q.id, dataset_id=q.dataset_id, question=q.question, answer=q.question,
+                    question_type=q.question_type, language=q.language,
+                )
+                for _, q in sorted(left.items())
+            ]  # fmt: skip
+            for pair, verdict in zip(asked, await verdicts_of(gate, asked, material, ctx), strict=True):
+                if verdict.error is None and not verdict.accept:
+                    refused.append(ctx.reject(gate.code, verdict.reason, left.pop(pair.id), score=verdict.score))
+        return [left[q.id] for q in questions if q.id in left], refused
 
     async def _judged(
         self, part: Sequence[R], prompt: Callable[[Sequence[R]], RenderedPrompt], verdicts: object, ctx: StageContext
     ) -> list[Record]:
         """Each record if the judge keeps it, else its rejection, or its failure where there is no verdict."""
         fields: dict[str, Any] = {f"p{n}": (verdicts, None) for n in range(1, len(part) + 1)}
+        if verdicts is Answerable:
+            levels: Any = Literal[tuple(level.id for level in ctx.taxonomies.bloom.levels)]
+            fields |= {f"l{n}": (levels, None) for n in range(1, len(part) + 1)}
         reply = create_model("ProbeVerdicts", __base__=_Verdicts, **fields)
         try:
             answer = await ctx.judge.ask(prompt(part), reply, seed=ctx.seed(*(r.id for r in part)))
@@ -171,7 +207,7 @@ class ProbeStage(Stage):
             elif isinstance(record, Nugget) and verdict in ("vital", "okay"):
                 found.append(record.model_copy(update={"vital": verdict == "vital"}))
             elif verdict == "unanswered":
-                found.append(record)
+                found.append(record.model_copy(update={"bloom": getattr(answer.value, f"l{n}")}))
             else:
                 said = " ".join(why.split())[:200]
                 found.append(ctx.reject(verdict, said or f"the judge says: {verdict}", record))

@@ -21,6 +21,7 @@ class Unanswerable(Record):
     question_type: str
     lacks: Lacks
     differs: str = Field(default="", description="what is asked that the material does not say, in the writer's words")
+    bloom: str | None = Field(default=None, description="C1..C6, as the judge names it")
     language: str = "en"
     provenance: Provenance | None = None
 

@@ -109,7 +109,7 @@ class ProbePart(ReleasePart):
             found.append(
                 QAPair(
                     id=q.id, dataset_id=q.dataset_id, question=q.question, answer="", question_type=q.question_type,
-                    evidence=tuple(nearest), strategy="probe", language=q.language,
+                    bloom=q.bloom, evidence=tuple(nearest), strategy="probe", language=q.language,
                     provenance=q.provenance,
                 )
             )  # fmt: skip

@@ -106,7 +106,6 @@ class Worker:
                 self._opened = StageContext(
                     self._config, self._resources, prompts, Taxonomies(self._resources), self._registry, self._folder,
                     sessions.chat, sessions.score, judge_session=sessions.judge,
-                    entailment_session=sessions.entailment,
                 )  # fmt: skip
         return self._opened
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
@@ -41,20 +41,8 @@ _FIGURE = re.compile(
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!,?\d)")
 _SUPERSCRIPT = re.compile(r"(?<=10)[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
 _PLAIN = str.maketrans("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "+-0123456789")
-_SPOILT_RANGE = re.compile(r"(?<=(?<!\d)\d{4})e(?=\d{4}(?!\d))")
-"""Text layers of PDFs write the dash of "1981-2100" in these ways."""
-_DOTTED_DATE = re.compile(r"(?<![\d.])(\d{4})\.(\d{1,2})\.(?=\d{1,2}(?![\d.]*\d))")
-_DECADE = re.compile(r"(?<![\w.])(?:\d\d)?\d0(?=s\b)")
 _GLUED = re.compile(r"(?<=[A-Za-z_])\d+(?:\.\d+)?")
 _SPACED = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3})+(?![\d.,]*\d)")
-_STEPS: Final = {
-    "half-hour": (30, "min"), "half an hour": (30, "min"), "half-hourly": (30, "min"),
-    "hourly": (1, "h"), "daily": (1, "d"),
-    "weekly": (1, "week"), "monthly": (1, "month"), "yearly": (1, "year"), "annual": (1, "year"),
-    "annually": (1, "year"),
-}  # fmt: skip
-"""Steps of time in words."""
-_STEP = re.compile(rf"\b(?:{'|'.join(sorted(_STEPS, key=len, reverse=True)).replace('-', '[ -]')})\b", re.IGNORECASE)
 _RANGE = re.compile(r"\s?(?:-|to|and|or)\s?")
 _LENGTHS: Final = {"nm": 1e-9, "μm": 1e-6, "mm": 1e-3, "cm": 1e-2, "dm": 1e-1, "m": 1.0, "km": 1e3}
 _TIMES: Final = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "week": 604800.0}
@@ -140,7 +128,6 @@ def quantities(text: str) -> tuple[Quantity, ...]:
     """The numbers written in digits, in order."""
     found: list[Quantity] = []
     plain = _SUPERSCRIPT.sub(lambda m: m.group().translate(_PLAIN), text).translate(_ORDINARY)
-    plain = _DOTTED_DATE.sub(r"\1-\2-", _SPOILT_RANGE.sub("-", plain))
     for match in _FIGURE.finditer(plain):
         value, decimals = _value(match["digits"])
         if value is None:
@@ -213,11 +200,10 @@ class Stated:
 
     found: tuple[Quantity, ...]
     values: frozenset[float]
-    steps: tuple[Quantity, ...]
 
     def joined(self, other: Stated) -> Stated:
         """Join the numbers of two texts."""
-        return Stated(self.found + other.found, self.values | other.values, self.steps + other.steps)
+        return Stated(self.found + other.found, self.values | other.values)
 
     def holds(self, claimed: Quantity) -> bool:
         """Tells whether the text states the claimed number: the same, rounded, in another unit, or without its sign.
@@ -225,81 +211,27 @@ class Stated:
         A sign said in words ("lowered by 1.55 %" for -1.55 %) counts; an opposite written sign does not.
         """
         return (
-            any(_same(claimed, known) for known in (*self.found, *self.steps))
+            any(_same(claimed, known) for known in self.found)
             or any(_rounds(abs(claimed.value), value, claimed.places) for value in self.values)
             or (
                 claimed.unit == "%"
                 and any(_rounds(abs(claimed.value), 100 * v, claimed.places) for v in self.values if 0 < v < 1)
             )
-            or self._derives(claimed)
-            or self._a_day(claimed)
+            or self._spans(claimed)
         )
 
-    def _derives(self, claimed: Quantity) -> bool:
-        """Tells whether the claimed quantity is the difference or the sum of two stated ones: "2 m higher" of 4.2 m and
-        6.2 m.
-
-        The two must be near each other. Without a unit, only numbers of four digits count, since smaller ones occur
-        by chance.
-        """
-        if claimed.signed or claimed.year or not (claimed.unit or claimed.value >= _LARGE):
-            return False
-        span = claimed.unit in _CALENDAR
-        like = [q for q in self.found if q.unit == claimed.unit or (span and (q.year or q.unit in _CALENDAR))]
-        if not claimed.unit and any(math.isclose(claimed.value, total) for total in _sums([q.value for q in like])):
-            return True
-        near = [(a, b) for i, a in enumerate(like) for b in like[i + 1 : i + _NEAREST]]
-        return any(_follows(claimed, a, b) for a, b in near)
-
-    def _a_day(self, claimed: Quantity) -> bool:
-        """Tells whether it counts the steps of a day: 144 of 10 minutes, 48 of 30."""
-        steps = (
-            q.value * _TIMES[q.unit] for q in (*self.found, *self.steps) if q.unit in ("s", "min", "h") and q.value
-        )
-        return not claimed.unit and any(math.isclose(claimed.value * step, _TIMES["d"]) for step in steps)
-
-
-_LARGE = 1000
-_NEAREST = 12
-"""Two numbers that are added are among so many neighbours of their unit."""
-
-
-def _sums(values: Sequence[float]) -> Iterator[float]:
-    """Sums of three to six numbers in a row."""
-    for at in range(len(values)):
-        yield from itertools.accumulate(values[at : at + 6])
-
-
-def _follows(claimed: Quantity, a: Quantity, b: Quantity) -> bool:
-    """Tells whether a number is the sum or the difference of two others; of many things, their product; of years, also
-    with both ends or in round tens."""
-    value, places = abs(claimed.value), max(a.decimals, b.decimals)
-    if a.year and b.year:
-        gap = abs(a.value - b.value)
-        if claimed.unit == "year" and value >= _ROUND and not value % 10 and abs(gap - value) <= 5:
-            return True  # "nearly 50 years" of the 1970s to 2022
-        share = _CALENDAR["year"] / _CALENDAR.get(claimed.unit, _CALENDAR["year"])
-        spans = [gap, gap + 1]  # "17 years" of 1998 to 2014, both counted
-        if claimed.unit == "year":
-            spans += [a.value + b.value - 1, a.value + b.value]  # "3586 years" of 1580 BC to AD 2006
-        return any(math.isclose(value, round(years * share), rel_tol=1e-9) for years in spans)
-    one, other = (abs(q.value) for q in (a, b))
-    if a.unit in _CALENDAR and b.unit in _CALENDAR:
-        one, other = (abs(q.value) * _CALENDAR[q.unit] / _CALENDAR[claimed.unit] for q in (a, b))
-    elif (a.unit in _CALENDAR or b.unit in _CALENDAR) and a.unit != b.unit:
-        return False
-    values = [abs(one - other), one + other]
-    if value >= _LARGE and not a.unit:
-        values.append(one * other)  # "28,000 grid points" of 200 x 140
-    return any(math.isclose(value, round(found, places), rel_tol=1e-9) for found in values)
-
-
-_ROUND = 30
+    def _spans(self, claimed: Quantity) -> bool:
+        """Return whether it is the time between two stated years, with or without the last one: "17 years" of 1998 to
+        2014."""
+        months = {"year": 12, "month": 1}.get(claimed.unit)
+        years = sorted({q.value for q in self.found if q.year}) if months else []
+        gaps = {b - a for a, b in itertools.combinations(years, 2)}
+        return any(claimed.value * (months or 0) in (12 * gap, 12 * (gap + 1)) for gap in gaps)
 
 
 @lru_cache(maxsize=512)
 def _stated(text: str, words: tuple[tuple[str, float], ...]) -> Stated:
-    found = tuple(replace(q, unit="") if q.unit == "s" and _DECADE.match(q.text) else q for q in quantities(text))
+    found = quantities(text)
     values = set(_in_words(text, dict(words)))
     # "Ts_40 cm", "1:10 000"
     values.update(float(n) for n in _GLUED.findall(text))
@@ -308,13 +240,7 @@ def _stated(text: str, words: tuple[tuple[str, float], ...]) -> Stated:
     several = (q for q in found if re.search(r"[/,]|\d\s\d", q.text))
     listed = (q for q in several if text[max(q.start - 1, 0)] in "[({" or not _THOUSANDS.match(q.text))
     values.update(float(n) for q in listed for n in re.findall(r"\d+(?:\.\d+)?", q.text))
-    steps = tuple(_step(m) for m in _STEP.finditer(text))
-    return Stated(found, frozenset(values), steps)
-
-
-def _step(match: re.Match[str]) -> Quantity:
-    value, unit = _STEPS[match.group().lower().replace("half ", "half-").replace("half-an", "half an")]
-    return Quantity(match.group(), match.start(), match.end(), match.end(), float(value), unit=unit)
+    return Stated(found, frozenset(values))
 
 
 def stated(text: str, number_words: Mapping[str, float] | None = None) -> Stated:

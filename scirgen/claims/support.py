@@ -175,14 +175,6 @@ def _negated(text: str, negators: Collection[str], reach: int, wording: Language
     return inside, every
 
 
-def added(answer: str, question: str, evidence: Sequence[str], wording: LanguageWording) -> tuple[int, float]:
-    """Count the words that an answer adds to its question, and measure the share of them that the evidence has."""
-    stop = wording.unclaiming
-    asked = frozenset(content(question, stop))
-    adds = [w for w in dict.fromkeys(content(worded(answer), stop)) if _nearest(w, asked) < 0.7]
-    return len(adds), share_known(adds, frozenset(content("\n".join(evidence), stop)))
-
-
 def unstated(
     answer: str, text: str, wording: LanguageWording, *, also: str = "", counts: bool = True
 ) -> list[Quantity]:
@@ -237,30 +229,6 @@ def _count(word: str, number_words: Mapping[str, float]) -> float | None:
 
 def _is_count(word: str) -> bool:
     return len(word) < _LETTERS_COUNTED and word.isdecimal()
-
-
-def wrong_signs(answer: str, text: str, wording: LanguageWording) -> list[tuple[Quantity, str]]:
-    """Numbers for which the answer's words say another sign than the text writes, each with the word: "lower it by 5.67
-    %" for +5.67 %.
-
-    The nearest word for a direction before the number decides, within its clause. Numbers that the text writes with
-    both signs, or without one, are left out.
-    """
-    turns = dict.fromkeys(wording.rising, 1) | dict.fromkeys(wording.falling, -1)
-    claimed = quantities(answer)
-    written = [q for q in quantities(text) if q.signed] if claimed else []
-    found = []
-    for q in claimed:
-        signs = {
-            1 if known.value > 0 else -1
-            for known in written
-            if abs(known.value) == abs(q.value) and known.unit == q.unit
-        }
-        clause = re.split(r"[;:.]\s|,|\b(?:while|whereas|but)\b", answer[: q.start])[-1]
-        said = [w for w in words(clause) if w in turns]
-        if not q.signed and len(signs) == 1 and said and turns[said[-1]] not in signs:
-            found.append((q, said[-1]))
-    return found
 
 
 @lru_cache(maxsize=256)

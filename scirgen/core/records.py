@@ -366,6 +366,17 @@ class Score(Record):
     abstained: bool = Field(default=False, description="there was nothing to measure; the score decides nothing")
     parts: tuple[tuple[str, float], ...] = Field(default=(), description="components of the value, by name")
     level: str | None = Field(default=None, description="the Bloom level that a judge named in the same call")
+    context: tuple[int, ...] | None = Field(
+        default=None,
+        description="places, from 0, of the spans that a judge calls context; None: it was not asked",
+    )
+
+
+class Doubt(Record):
+    """A reason to look at a pair again: that of a rule, of a score, or of the judge's first reading."""
+
+    code: str = Field(description="code of the gate, or name of the scorer")
+    reason: str
 
 
 class Grade(Record):
@@ -401,6 +412,8 @@ class QAPair(Record):
     bloom: str | None = Field(default=None, description="C1..C6, assigned by the tag stage")
     scores: tuple[Score, ...] = ()
     unsure: bool = Field(default=False, description="the scores could not decide, and no judge did")
+    doubts: tuple[Doubt, ...] = Field(default=(), description="reasons for which the judge looked at it again")
+    mended: bool = Field(default=False, description="the judge added or dropped evidence in its second look")
     asked: Origin = "known_item"
     form: str = Field(default="question", description="question, keywords, plan or request")
     need: str = Field(default="", description="what the one who asks is about to do")

@@ -38,8 +38,6 @@ CONTRACTS: Final[Mapping[str, tuple[str, ...]]] = {
         "prompts",
         "default_threshold",
         "only_unsure",
-        "only_cited",
-        "weighs",
         "check(ctx)",
         "identity(ctx)",
         "why(score)",

@@ -91,11 +91,6 @@ class QuestionType(Frozen):
         description="the answer goes beyond the words of its evidence, which needs to contain only its numbers and "
         "names",
     )
-    judge: tuple[str, ...] = Field(
-        default=(),
-        description="faithfulness scorers that decide about such answers; others are only measured. Empty: all of "
-        "them decide",
-    )
     examples: dict[str, tuple[ExamplePair, ...]] = Field(default={}, description="domain (or 'general') -> examples")
 
     @cached_property
@@ -200,8 +195,6 @@ class LanguageWording(Frozen):
     )
     clause_words: tuple[str, ...] = Field(default=(), description="words that begin another clause")
     irregular: dict[str, tuple[str, ...]] = Field(default={}, description="base form of a verb -> its irregular forms")
-    rising: tuple[str, ...] = Field(default=(), description="words for a plus sign")
-    falling: tuple[str, ...] = Field(default=(), description="words for a minus sign")
     discourse: tuple[str, ...] = Field(
         default=(),
         description="words with which an answer refers to itself (suggests, inferred, rests on); they claim nothing",

@@ -46,8 +46,6 @@ class Capabilities:
     parameters: int | None = None
     separate_scores: bool = False
     """Each score is a separate call: passing requests together gains nothing, and each result is kept as it arrives."""
-    decides: bool = False
-    """It answers typed questions with probabilities, and writes nothing (`server.decisions`)."""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,6 @@ from scirgen.llm.uri import FORMS, ModelURI
 from scirgen.llm.usage import UsageMeter
 
 Kind = Literal["chat_model", "scoring_model"]
-_DECISION = "decision"
 _OWN_SCORER: Final = "bundled:smollm2-135m"
 """The scorer of a run whose generator gives no log-probabilities, unless the user names one."""
 
@@ -40,7 +39,6 @@ class Sessions:
     Attributes:
         datasets: number of datasets in flight that keeps the generator busy; None for the setting's value.
         judge: session of ``models.judge``; None if the generator judges.
-        entailment: session of ``filter.entailment`` if that is a decision model.
         notes: lines for the user about the models that were chosen.
         outlives: the generator's calls continue after this process ends, so a stop does not wait for them.
     """
@@ -51,12 +49,11 @@ class Sessions:
     datasets: int | None = None
     outlives: bool = False
     judge: CachedChatSession | None = None
-    entailment: CachedChatSession | None = None
     notes: Sequence[str] = ()
 
     @property
     def _opened(self) -> dict[str, CachedChatSession | CachedScoreSession]:
-        roles = {"generator": self.chat, "scorer": self.score, "judge": self.judge, "entailment": self.entailment}
+        roles = {"generator": self.chat, "scorer": self.score, "judge": self.judge}
         return {role: session for role, session in roles.items() if session is not None}
 
     def usage(self) -> Mapping[str, object]:
@@ -128,19 +125,12 @@ async def open_sessions(
     cache = store if isinstance(store, ReplyCache) else ReplyCache(store) if store is not None else ReplyCache.open()
     meter = UsageMeter(config.limits)
     scorer_uri = config.models.scorer or config.models.generator
-    others = {"judge": config.models.judge}
-    if config.filter.entailment.startswith(f"{_DECISION}:"):
-        others["entailment"] = config.filter.entailment
     used: list[tuple[Kind, str]] = [("chat_model", config.models.generator)]
     if needs_scores:
         used.append(("scoring_model", scorer_uri))
-    used += [("chat_model", uri) for uri in others.values() if uri]
+    if config.models.judge:
+        used.append(("chat_model", config.models.judge))
     _check_options(config, registry, used)
-    if ModelURI.parse(config.models.generator).scheme == _DECISION:
-        raise ConfigError(
-            f"{config.models.generator} decides and writes nothing",
-            hint="Name it in models.judge or filter.entailment.",
-        )
     prompts = prompts or PromptLibrary(Resources())
     async with AsyncExitStack() as opened:
 
@@ -154,7 +144,7 @@ async def open_sessions(
         if needs_scores:
             scoring = await ready(await _open_scorer(scorer_uri, config, registry, notes), "scorer")
         made: dict[str, CachedChatSession] = {}
-        for role, uri in {"generator": config.models.generator, **others}.items():
+        for role, uri in {"generator": config.models.generator, "judge": config.models.judge}.items():
             if not uri:
                 continue
             chat = await ready(await open_chat(uri, config, registry, journal=cache.writer), role)
@@ -170,7 +160,7 @@ async def open_sessions(
     if scoring is not None:
         score = CachedScoreSession(scoring, cache=cache, usage=meter, limits=config.limits)
     chat_session = made.pop("generator")
-    return Sessions(chat_session, score, meter, datasets, meter.slow, made.get("judge"), made.get("entailment"), notes)
+    return Sessions(chat_session, score, meter, datasets, meter.slow, made.get("judge"), notes)
 
 
 async def _open_scorer(uri: str, config: Config, registry: Registry, notes: list[str]) -> ScoringModel:

@@ -125,8 +125,10 @@ class Plausible:
         return {**self._object(schema, root), "number": number}
 
     def choice(self, options: list[Any]) -> Any:
-        """One of the options; a judge finds a pair supported."""
-        return "supported" if {"supported", "contradicted"} <= set(options) else self.rng.choice(options)
+        """Choose one of the options; a judge finds a pair supported, keeps it, and agrees with a second reader."""
+        favoured = ({"supported", "contradicted"}, {"keep", "reject"}, {"same", "differs"})
+        among = next((one for one in favoured if one <= set(options)), None)
+        return self.rng.choice(options) if among is None else next(o for o in options if o in among)
 
     def _object(self, schema: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:
         properties = schema.get("properties", {})

@@ -85,7 +85,6 @@ async def execute(
         ctx = StageContext(
             config, resources, prompts, Taxonomies(resources), registry, folder,
             sessions.chat, sessions.score, log=logging.getLogger("scirgen"), judge_session=sessions.judge,
-            entailment_session=sessions.entailment,
         )  # fmt: skip
         replaced = {step.stage for step in steps if step.by}
         stages = {name: stage if name in replaced else suited(stage, ctx) for name, stage in stages.items()}
@@ -290,7 +289,7 @@ async def opened_context(
         yield StageContext(
             config, resources, prompts, Taxonomies(resources), registry, Path(), chat_session=sessions.chat,
             score_session=sessions.score, judge_session=sessions.judge,
-            entailment_session=sessions.entailment, stage=stage, key="rows",
+            stage=stage, key="rows",
         )  # fmt: skip
     finally:
         await sessions.aclose()

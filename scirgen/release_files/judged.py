@@ -32,7 +32,9 @@ def judged_by(info: ReleaseInfo) -> str:
         said = "Judged by the model that wrote them"
     elif {_family(m) for m in judges} & {_family(m) for m in writers}:
         said += ", of the writer's family"
-    tested = any(_JUDGE in judge for note in info.labels for judge in note.judges)
+    of_people = (note for note in info.labels if note.annotators > note.language_models)
+    # `scirgen label agree` writes so of a judge that kept the bound on the test part, which opens once.
+    tested = any(_JUDGE in judge and ": validated on test" in judge for note in of_people for judge in note.judges)
     return f"{said}; {'tested' if tested else 'not tested'} against people."
 
 

@@ -107,6 +107,7 @@ class ReleaseRow(Record):
     )
     scores: tuple[ScoreRow, ...] = ()
     unsure: bool = Field(default=False, description="the faithfulness scores could not decide, and no judge did")
+    mended: bool = Field(default=False, description="the judge, looking again, added or dropped evidence")
     asked: Origin = Field(
         default="known_item",
         description="seeking: by somebody who had not read the text; narrowed: such a question, cut down to what the "

@@ -37,7 +37,9 @@ def judgements(info: ReleaseInfo | None) -> tuple[str, ...]:
         return ()
     people = tuple(f"Labels ({note.task}): {label_note(note)}" for note in info.labels)
     judged = judged_by(info) or ("No language model judged the rows." if info.made else "")
-    return tuple(filter(None, (judged, *(people or ("No person has labelled rows of it.",)))))
+    if unsure := info.counts.get("unsure", 0):
+        judged += f" {unsure:,} rows are unsure: no judge read them, and the scores did not decide."
+    return tuple(filter(None, (judged.strip(), *(people or ("No person has labelled rows of it.",)))))
 
 
 def publishing(release: Release) -> PublishingTable:

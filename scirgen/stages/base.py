@@ -265,7 +265,6 @@ class StageContext:
     key: str = ""
     fingerprint: str = ""
     judge_session: ChatSession | None = None
-    entailment_session: ChatSession | None = None
 
     def at(self, stage: str, key: str, fingerprint: str) -> StageContext:
         """This context, for one work item."""

@@ -75,47 +75,6 @@ def completion(body: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def decision(body: dict[str, Any]) -> dict[str, Any]:
-    """The answer to ``POST /v1/decisions``: a statement is as probable as the share of its words that the input holds;
-    "refuse" in a question brings a refusal."""
-    held = set(str(body["input"]).casefold().split())
-    answers: list[dict[str, Any]] = []
-    for question in body["questions"]:
-        name, asked = question.get("name"), str(question["instructions"]).casefold()
-        if "refuse" in asked:
-            answers.append({"type": "refusal", "name": name})
-        elif question["type"] == "predicate":
-            answers.append({"type": "predicate", "name": name, "probability": _share(asked, held)})
-        else:
-            shares = [_share(str(choice["value"]).casefold(), held) + 0.01 for choice in question["choices"]]
-            each = [
-                {"value": choice["value"], "probability": share / sum(shares)}
-                for choice, share in zip(question["choices"], shares, strict=True)
-            ]
-            best = max(each, key=lambda one: one["probability"])
-            answers.append(
-                {
-                    "type": "choice",
-                    "name": name,
-                    "choice": best["value"],
-                    "confidence": best["probability"],
-                    "probabilities": each,
-                }
-            )
-    tokens = len(json.dumps(body)) // 4
-    usage = {
-        "input_tokens": tokens, "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
-        "output_tokens": len(answers), "output_tokens_details": {"reasoning_tokens": 0},
-        "total_tokens": tokens + len(answers),
-    }  # fmt: skip
-    return {"model": body["model"], "answers": answers, "usage": usage}
-
-
-def _share(text: str, held: set[str]) -> float:
-    words = text.split()
-    return sum(word in held for word in words) / len(words) if words else 0.0
-
-
 def _schema_in(text: str) -> dict[str, Any] | None:
     """The schema at the end of a prompt, if the client puts it there."""
     at = text.rfind("\n{")

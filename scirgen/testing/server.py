@@ -71,7 +71,6 @@ class FakeServer:
         app = web.Application(client_max_size=64 * 2**20)
         app.router.add_post("/v1/chat/completions", self._chat)
         app.router.add_post("/v1/completions", self._completions)
-        app.router.add_post("/v1/decisions", self._decisions)
         app.router.add_get("/v1/models", self._models)
         app.router.add_get("/stats", self._stats)
         self.batches.add_routes(app, self._batched)
@@ -126,9 +125,6 @@ class FakeServer:
         if self.completions is not None:
             return error(self.completions, "This is a chat model and not supported in the v1/completions endpoint.")
         return await self._answer(request, replies.completion)
-
-    async def _decisions(self, request: web.Request) -> web.StreamResponse:
-        return await self._answer(request, replies.decision)
 
     def _refusal(self, body: dict[str, Any]) -> web.Response | None:
         if body.get("model") != self.model:

@@ -45,7 +45,9 @@ async def test_a_hosted_model_alone_makes_a_release_that_the_bundled_model_score
     monkeypatch.setattr("scirgen_embedded.model.BundledScoring", EmbeddedScores)
     records = write_records(tmp_path / "records.jsonl", 2)
     async with FakeServer(completions=404) as server:
-        run = await run_small(server, records, tmp_path / "run", filter__faithfulness=["shift"])
+        low = {"shift": {"*": -100.0}}  # the stand-in believes nothing the more for its evidence
+        asked = {"filter__faithfulness": ["shift"], "filter__thresholds": low}
+        run = await run_small(server, records, tmp_path / "run", **asked)
     events = [json.loads(line) for line in (run.folder / "log.jsonl").read_text().splitlines()]
     (models,) = (e["models"] for e in events if e["event"] == "start")
     assert models["scorer"].startswith("bundled:smollm2-135m")

@@ -250,20 +250,21 @@ def _group(rows: list[Judged], precision: float) -> GroupQuality:
 
 
 @asynccontextmanager
-async def opened(config: Config, resources: Resources, registry: Registry) -> AsyncIterator[StageContext]:
-    """A context of the filter stage with the models that the configured scorers use."""
+async def opened(
+    config: Config, resources: Resources, registry: Registry, *, judged: bool = False
+) -> AsyncIterator[StageContext]:
+    """A context of the filter stage with the models that the configured scorers use; ``judged``: those of auto too."""
     roles = FilterStage().uses(config).roles
-    asks = {"generator", "judge"} & set(roles) and AUTO not in config.filter.faithfulness
+    asks = {"generator", "judge"} & set(roles) and (judged or AUTO not in config.filter.faithfulness)
     async with AsyncExitStack() as closing:
         prompts = PromptLibrary(resources)
         chat: ChatSession | None = None
         judge: ChatSession | None = None
-        entailment: ChatSession | None = None
         scorer: ScoreSession | None = None
         if asks:
             sessions = await open_sessions(config, registry, prompts=prompts, needs_scores="scorer" in roles)
             closing.push_async_callback(sessions.aclose)
-            chat, scorer, judge, entailment = sessions.chat, sessions.score, sessions.judge, sessions.entailment
+            chat, scorer, judge = sessions.chat, sessions.score, sessions.judge
         elif "scorer" in roles:
             model = await open_scoring(config.models.scorer or config.models.generator, config, registry)
             closing.push_async_callback(model.aclose)
@@ -271,7 +272,7 @@ async def opened(config: Config, resources: Resources, registry: Registry) -> As
         folder = Path(closing.enter_context(TemporaryDirectory(prefix="scirgen-calibrate-")))
         yield StageContext(
             config, resources, prompts, Taxonomies(resources), registry, folder, chat, scorer,
-            log=_LOG, stage="filter", key="calibration", judge_session=judge, entailment_session=entailment,
+            log=_LOG, stage="filter", key="calibration", judge_session=judge,
         )  # fmt: skip
 
 
@@ -289,7 +290,7 @@ async def _measure(
     scorers = select_scorers(names, ctx.registry)
     for scorer in scorers:
         column = measured[scorer.name]
-        read_later = any(scorer.name in other.weighs for other in scorers)
+        read_later = scorer.name == "shift" and "calibrated" in names
         for context, indices in contexts.items():
             todo = [i for i in indices if column[i] is None or read_later]
             if not todo:

@@ -10,6 +10,7 @@ from typing import Any
 import click
 import yaml
 
+from scirgen import Config, Domain
 from scirgen.cli.options import (
     PATH,
     config_option,
@@ -17,8 +18,15 @@ from scirgen.cli.options import (
     names_in,
     write_json,
 )
-from scirgen.plugin import Resources, load_registry, parse_settings, resolve_config, settings_option
-from scirgen_bench.calibrate.calibrate import Calibrated, fit_coefficients, read_labels
+from scirgen.plugin import (
+    Resources,
+    load_registry,
+    parse_settings,
+    resolve_config,
+    settings_option,
+)
+from scirgen_bench.calibrate import plant as planting
+from scirgen_bench.calibrate.calibrate import Calibrated, fit_coefficients, opened, read_labels
 from scirgen_bench.calibrate.calibrate import calibrate as run
 from scirgen_bench.calibrate.coefficients import write
 from scirgen_bench.calibrate.quality import FEWEST, GroupQuality, Quality
@@ -27,10 +35,12 @@ from scirgen_bench.calibrate.quality import FEWEST, GroupQuality, Quality
 @click.command()
 @click.option(
     "--labels",
-    required=True,
     type=PATH,
     help="JSON Lines (question, answer, context, label), or a folder of scirgen label.",
 )
+@click.option("--plant", type=PATH, help="Folder of a run: make some of its candidates false, and measure the filter.")
+@click.option("--each", default=10, show_default=True, help="With --plant: falsehoods of each of the eight kinds.")
+@click.option("--good", default=80, show_default=True, help="With --plant: candidates that stay as they are.")
 @click.option("--scorers", help="Faithfulness scorers, e.g. shift,llm_judge (default: the configured ones).")
 @click.option("--model", help="Generator, for llm_judge and semantic.")
 @click.option("--scorer", help="Scorer, for shift.")
@@ -44,12 +54,16 @@ from scirgen_bench.calibrate.quality import FEWEST, GroupQuality, Quality
 @click.option(
     "--coefficients",
     type=PATH,
-    help="Fit the coefficients of the scorer `calibrated` and write them to this file.",
+    help="Fit the coefficients of the scorer `calibrated` and write them to this file; with --plant, store in this "
+    "file on which question types the scorer can tell.",
 )
 @click.option("--describe", default="", help="Description of the labels; stored with the coefficients.")
 @json_file_option
 def calibrate(
-    labels: Path,
+    labels: Path | None,
+    plant: Path | None,
+    each: int,
+    good: int,
     scorers: str | None,
     model: str | None,
     scorer: str | None,
@@ -67,15 +81,25 @@ def calibrate(
     Prints precision, recall and F1 without a filter and with each scorer (the layout of ScIRGen's table 2), ROC-AUC,
     and the threshold that reaches the wanted precision: for all answers, and for question types with ten labels of each
     kind.
+
+    With --plant RUN instead of labels, answers of the run's own candidates are made false in eight kinds (number, unit,
+    place, time, direction, swapped parts, stronger claim, another study's fact); the table says what each gate, score
+    and, with --model, the judge catches, and what good candidates it costs.
     """
-    if coefficients and (save or scorers):
+    if (labels is None) == (plant is None):
+        raise click.UsageError("give either --labels FILE or --plant RUN")
+    if plant is None and coefficients and (save or scorers):
         raise click.UsageError("--coefficients come with their own thresholds: leave out --save and --scorers")
-    rows = read_labels(labels)
     flags: dict[str, object] = dict(parse_settings(settings))
     if scorers:
         flags["filter.faithfulness"] = names_in(scorers)
     flags |= {k: v for k, v in (("models.generator", model), ("models.scorer", scorer)) if v}
     loaded, pack = resolve_config(domain=domain, config_file=config_file, flags=flags)
+    if plant is not None:
+        _planted(plant, loaded.config, pack, (each, good), bool(model), coefficients, json_file)
+        return
+    assert labels is not None
+    rows = read_labels(labels)
     if coefficients:
         about = describe or f"{len(rows)} labels of {labels.name}"
         fitting = fit_coefficients(
@@ -99,6 +123,28 @@ def calibrate(
             f"{found.rows} labels.\n"
         )
         save.write_text(head + yaml.safe_dump(found.thresholds(), sort_keys=False), encoding="utf-8")
+
+
+def _planted(
+    run: Path, config: Config, pack: Domain, sizes: tuple[int, int], judged: bool, coefficients: Path | None,
+    json_file: Path | None,
+) -> None:  # fmt: skip
+    """Measure planted falsehoods, print the table, and store on which types the scorer can tell."""
+
+    async def measured() -> planting.PlantedReport:
+        resources = Resources(pack)
+        async with opened(config, resources, load_registry(), judged=judged) as ctx:
+            items = planting.items_of(
+                run, each=sizes[0], good=sizes[1], seed=config.seed, language=ctx.taxonomies.wording.of
+            )
+            return await planting.measure(items, ctx, lambda message: click.echo(message, err=True))
+
+    found = asyncio.run(measured())
+    click.echo(planting.as_text(found))
+    write_json(json_file, json.dumps(found.as_json(), indent=2, ensure_ascii=False))
+    if coefficients:
+        planting.store_aucs(coefficients, found)
+        click.echo(f"Stored in {coefficients}")
 
 
 def fitted_as_text(found: Any) -> str:

@@ -53,7 +53,7 @@ def gates() -> None:
 def list_gates(domain: str | None, config_file: Path | None, settings: tuple[str, ...], as_json: bool) -> None:
     """List the gates in the order they run.
 
-    Code, whether it is on, threshold, what it rejects.
+    Code, whether it is on (alone: only where no judge reads the pairs), threshold, what it rejects.
     """
     from scirgen.stages.filter.stage import describe_gates
 
@@ -62,12 +62,13 @@ def list_gates(domain: str | None, config_file: Path | None, settings: tuple[str
     if as_json:
         echo_json(rows)
         return
-    click.echo(f"{'gate':28}{'on':5}{'threshold':>9}  rejects")
+    click.echo(f"{'gate':28}{'on':7}{'threshold':>9}  rejects")
     for row in rows:
         limit = row["threshold"]
         threshold = f"{limit:g}" if isinstance(limit, float | int) else "-"
         model = f" [asks the {row['models']}]" if row["models"] else ""
-        click.echo(f"{row['code']:28}{'yes' if row['on'] else 'no':5}{threshold:>9}  {row['explanation']}{model}")
+        on = "no" if not row["on"] else "yes" if row["beside_judge"] else "alone"
+        click.echo(f"{row['code']:28}{on:7}{threshold:>9}  {row['explanation']}{model}")
 
 
 @click.group()

@@ -7,17 +7,13 @@ from pathlib import Path
 from typing import TypeVar
 
 import click
-from pydantic import ValidationError
 
 from scirgen.cli.options import PATH
-from scirgen.core.config import Config, FilterConfig
 from scirgen.core.errors import InputError
 from scirgen.core.records import Dataset, Document, Paper, Provenance, QAPair, Record, Rejection, Span, rejected_pair
-from scirgen.core.registry import load_registry
 from scirgen.pipeline.record_codec import record_id
 from scirgen.pipeline.store import StoredResult
 from scirgen.pipeline.views.view import StoreView, open_view
-from scirgen.stages.filter.stage import describe_gates
 
 R = TypeVar("R", bound=Record)
 
@@ -104,7 +100,9 @@ def _show_pair(view: StoreView, pair: QAPair) -> None:
 
 
 def _show_scores(pair: QAPair) -> None:
-    """Show each score with its threshold and reason."""
+    """Show each score with its threshold and reason, and the doubts that the judge looked at."""
+    for doubt in pair.doubts:
+        click.echo(f"   doubt {doubt.code}: {doubt.reason}" + ("; evidence mended" if pair.mended else ""))
     for measured in pair.scores:
         if measured.abstained:
             click.echo(f"   score {measured.name} nothing to measure: {measured.detail}")
@@ -121,7 +119,7 @@ def _show_later(view: StoreView, result: StoredResult, pair: QAPair) -> None:
     click.secho(f"\n== {result.stage}: QAPair {pair.id}", bold=True)
     click.echo(f"   item {result.key}  fingerprint {result.fingerprint[:12]}")
     if result.stage == "filter":
-        if passed := _gates(view):
+        if passed := _gates(view, pair):
             click.echo(f"   gates passed: {', '.join(passed)}")
         _show_scores(pair)
     elif pair.bloom:
@@ -157,20 +155,11 @@ def _titled(view: StoreView, dataset_id: str) -> str:
     return f" “{dataset.title}”" if dataset is not None else ""
 
 
-def _gates(view: StoreView) -> list[str]:
-    """Codes of the active gates, according to the settings in the run's manifest.
-
-    Empty if this version cannot read them: settings come and go between versions.
-    """
-    settings = view.manifest().get("settings")
-    if not isinstance(settings, dict) or not isinstance(settings.get("filter"), dict):
-        return []
-    known = {k: v for k, v in settings["filter"].items() if k in FilterConfig.model_fields}
-    try:
-        config = Config.model_validate({"filter": known})
-    except ValidationError:
-        return []
-    return [str(gate["code"]) for gate in describe_gates(config, load_registry()) if gate["on"]]
+def _gates(view: StoreView, pair: QAPair) -> list[str]:
+    """Return the gates of the run's manifest that did not doubt the pair."""
+    used = view.manifest().get("filter")
+    gates = used.get("gates", ()) if isinstance(used, dict) else ()
+    return [str(code) for code in gates if code not in {d.code for d in pair.doubts}]
 
 
 def _show_replies(view: StoreView, origin: Provenance, shown: set[str], *, whole: bool) -> None:

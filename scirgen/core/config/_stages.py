@@ -288,7 +288,8 @@ class FilterConfig(Section):
     faithfulness: tuple[str, ...] = Field(
         default=("auto",),
         description="scorers, in order; empty: none; auto: shift; calibrated, if coefficients fit the scorer; and, if "
-        "the judge uses the standard prompts, llm_judge on the pairs that these leave undecided",
+        "the judge uses the standard prompts, llm_judge on every pair. With llm_judge the others only doubt, and the "
+        "judge looks again",
     )
     unsure: Literal["keep", "reject"] = Field(
         default="keep",
@@ -301,15 +302,19 @@ class FilterConfig(Section):
     shift_form: Literal["mean", "relative"] = Field(
         default="relative", description="formula of the shift (mean: the paper's); see docs/seper.md"
     )
-    judge_batch: int = Field(default=12, ge=1, description="number of pairs that one call of llm_judge decides")
+    second_reader: float = Field(
+        default=0.1,
+        ge=0,
+        le=1,
+        description="where llm_judge runs: share of the kept pairs whose question a second reader answers from the "
+        "evidence alone; the card says how often it disagrees, and at 1 such pairs are rejected",
+    )
     coefficients: str | None = Field(
         default=None,
         description="file of scirgen calibrate --coefficients; none: the built-in one for the scorer",
         json_schema_extra={"fingerprint": False},
     )
-    entailment: str = Field(
-        default="", description="URI of the entailment model of nli: hf:, decision:, score:, or a plugin's"
-    )
+    entailment: str = Field(default="", description="URI of the entailment model of nli: hf:, score:, or a plugin's")
     thresholds: dict[str, dict[str, float | tuple[float, float]]] = Field(
         default={},
         description="scorer -> question type (or '*' for all others) -> threshold, or two: a pair is rejected at or "

@@ -1,8 +1,6 @@
-"""Decides whether one text entails another. The plugin kind ``entailment``; a decision model on a server and the run's
-scorer are here.
+"""Decides whether one text entails another. The plugin kind ``entailment``; the run's scorer is here.
 
-A URI names one: ``decision:NAME[@URL]``, ``score:yes-no``, or a plugin's scheme. The callers decide how to use the
-answer.
+A URI names one: ``score:yes-no``, or a plugin's scheme. The callers decide how to use the answer.
 """
 
 from __future__ import annotations
@@ -12,21 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol, cast, runtime_checkable
 
-from scirgen.core.config import LimitsConfig, ModelsConfig
 from scirgen.core.errors import ConfigError, ModelError
-from scirgen.core.prompts import Prompt, PromptLibrary
+from scirgen.core.prompts import Prompt
 from scirgen.core.registry import Registry
-from scirgen.core.resources import Resources
 from scirgen.llm.base import Message, ScoreReply, ScoreRequest
-from scirgen.llm.chat_session import CachedChatSession
-from scirgen.llm.server.decisions import DecisionChat, decide
-from scirgen.llm.session import ChatSession, ScoreSession
+from scirgen.llm.session import ScoreSession
 from scirgen.llm.uri import ModelURI
 
-FORMS = (
-    "hf:ID_OR_DIR (a classifier for natural language inference, MiniCheck, FactCG, HHEM-2.1-open, Granite Guardian), "
-    "decision:NAME[@URL] or score:yes-no"
-)
+FORMS = "hf:ID_OR_DIR (a classifier for natural language inference) or score:yes-no"
 
 
 @dataclass(frozen=True)
@@ -129,42 +120,6 @@ class ScorerEntailment(NamedEntailment):
             requests += [ScoreRequest(messages, "Yes"), ScoreRequest(messages, "No")]
         replies = await self.scorer.score(requests)
         return [_yes_no(*replies[i : i + 2]) for i in range(0, len(replies), 2)]
-
-
-class DecisionEntailment(NamedEntailment):
-    """A decision model on a server: the premise is the evidence, each hypothesis a statement about it.
-
-    ``session``: that of the run, which counts its usage; without one each call opens its own.
-    """
-
-    session: ChatSession | None = None
-
-    @property
-    def identity(self) -> str:
-        """The model's name, without the server's address."""
-        return self.content_identity(self.uri)
-
-    @classmethod
-    def content_identity(cls, uri: ModelURI) -> str:
-        """The same of a model that is not opened."""
-        return f"decision:{uri.name}"
-
-    async def entail(self, pairs: Sequence[tuple[str, str]]) -> list[Entailment | ModelError]:
-        """See `EntailmentModel`. All hypotheses about one premise are asked in one request."""
-        prompts = PromptLibrary(Resources())
-        prompt = prompts.get("filter/decide")
-        asked = [prompt.render(premise=premise, hypothesis=hypothesis) for premise, hypothesis in pairs]
-        if self.session is not None:
-            found = await decide(self.session, asked)
-        else:
-            model = DecisionChat(self.uri, ModelsConfig(options=dict(self.options)), LimitsConfig())
-            own = CachedChatSession(model, prompts=prompts)
-            try:
-                await model.start()
-                found = await decide(own, asked)
-            finally:
-                await own.aclose()
-        return [f if isinstance(f, ModelError) else Entailment(f["yes"], f["no"], only="entailment") for f in found]
 
 
 def _yes_no(yes: ScoreReply | ModelError, no: ScoreReply | ModelError) -> Entailment | ModelError:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final, Literal, get_args
 
 from scirgen.core.config import Config
-from scirgen.core.records import Aspect, Dataset, QAPair, Score
+from scirgen.core.records import Aspect, Dataset, Document, QAPair, Score
 from scirgen.core.taxonomy import LanguageWording
 from scirgen.stages.base import StageContext
 
@@ -29,6 +29,7 @@ class Material:
         context: metadata and kept aspects as one text, the same that generation saw.
         sources: document id (or dataset id) -> its text.
         accepted: pairs of this dataset that earlier rounds accepted.
+        documents: document id -> the parsed paper, which knows pages and boxes.
     """
 
     dataset: Dataset | None
@@ -36,6 +37,7 @@ class Material:
     context: str = ""
     sources: dict[str, str] = field(default_factory=dict)
     accepted: tuple[QAPair, ...] = ()
+    documents: dict[str, Document] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,10 @@ class Gate(ABC):
     Attributes:
         order: gates run by rising order: cheap gates first, gates that call a model later.
         default_threshold: None if the gate has none.
+        action: "reject", or "doubt": where a judge reads the pairs, it looks again at what the gate finds, and decides;
+            without a judge the gate rejects.
+        beside_judge: whether it runs by default where a judge reads every pair. A rule that catches nothing that the
+            judge does not catch (docs/benchmarks/faithfulness.md) does not.
         on_by_default: whether it runs when ``config.filter.gates`` is empty. A gate of whose rejections readers found
             fewer than .8 deserved does not (docs/gates.md).
         after_scores: whether it runs after the scores: it compares pairs with each other, so that no pair is left out
@@ -75,6 +81,8 @@ class Gate(ABC):
     explanation: ClassVar[str]
     order: ClassVar[int] = 50
     default_threshold: ClassVar[float | None] = None
+    action: ClassVar[Literal["reject", "doubt"]] = "reject"
+    beside_judge: ClassVar[bool] = True
     on_by_default: ClassVar[bool] = True
     after_scores: ClassVar[bool] = False
     needs: ClassVar[tuple[str, ...]] = ()
@@ -102,11 +110,6 @@ class Gate(ABC):
         """The hash of whatever else decides its verdicts (a classifier's files); part of the fingerprint. "" if
         nothing does."""
         return ""
-
-    def in_force(self, config: Config) -> bool:
-        """Tells whether it can reject anything with these settings. A gate that needs a model of its own overrides
-        this."""
-        return True
 
     def speaks(self, language: str, wording: LanguageWording) -> bool:
         """Tells whether it can judge pairs of a language. A gate that looks for words overrides this."""
@@ -140,9 +143,6 @@ class Faithfulness(ABC):
         version: raised by hand whenever the same pair would get another score; part of the fingerprint.
         default_threshold: the value at or below which it rejects, and above which it keeps; `edges` may override it.
         only_unsure: it costs so much that it is asked only about pairs that the scorers before it left undecided.
-        only_cited: it was fitted on cited evidence, so that without thresholds of the user's it abstains on pairs
-            that cite none.
-        weighs: scores before it that its value takes into account, so that they decide nothing themselves.
     """
 
     name: ClassVar[str]
@@ -151,8 +151,6 @@ class Faithfulness(ABC):
     version: ClassVar[int] = 1
     default_threshold: ClassVar[float] = 0.0
     only_unsure: ClassVar[bool] = False
-    only_cited: ClassVar[bool] = False
-    weighs: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Literal, cast
 
 from scirgen.claims.conformance import matches
@@ -11,19 +11,18 @@ from scirgen.core.config import Config
 from scirgen.core.errors import ConfigError
 from scirgen.core.records import QAPair, Score
 from scirgen.core.registry import Registry, known_needs, returned_list, wrong_return
-from scirgen.core.taxonomy import QuestionType
 from scirgen.core.text.textmatch import normalise
 from scirgen.core.text.untrusted import talks_to_machine
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import MODELS, Faithfulness, Material
-from scirgen.stages.filter.faithfulness.calibrated import coefficients_for
+from scirgen.stages.filter.faithfulness.calibrated import BLIND, coefficients_for
 
 AUTO = "auto"
 MAYBE = ("shift", "calibrated", "llm_judge")
 """The scorers that `auto` may stand for; the models decide which."""
 
 Outcome = Literal["kept", "rejected", "unsure"]
-UNCITED = "the pair cites no evidence, and the coefficients were fitted on answers with cited evidence"
+JUDGE = "llm_judge"
 
 
 def scorer_names(ctx: StageContext) -> tuple[str, ...]:
@@ -32,6 +31,17 @@ def scorer_names(ctx: StageContext) -> tuple[str, ...]:
     for name in ctx.config.filter.faithfulness:
         names += _automatic(ctx) if name == AUTO else [name]
     return tuple(dict.fromkeys(names))
+
+
+def reads_all(ctx: StageContext) -> bool:
+    """Return whether a judge reads every pair, so that what the other scores and the rules find is a doubt for it."""
+    return JUDGE in scorer_names(ctx)
+
+
+def blind_to(ctx: StageContext) -> dict[str, float]:
+    """Return the types whose true and false answers the scorer's shift cannot tell apart, with the AUC measured."""
+    made = coefficients_for(ctx.config, ctx.scorer.identity) if ctx.score_session else None
+    return {kind: auc for kind, auc in sorted(made.aucs.items()) if auc < BLIND} if made else {}
 
 
 def possible_names(config: Config) -> tuple[str, ...]:
@@ -60,25 +70,21 @@ def select_scorers(names: Sequence[str], registry: Registry) -> list[Faithfulnes
 
 
 async def score_all(
-    pairs: Sequence[QAPair], material: Material, ctx: StageContext
+    pairs: Sequence[QAPair], material: Material, ctx: StageContext, names: Sequence[str] | None = None
 ) -> dict[str, tuple[QAPair, Exception | None]]:
     """Run the scorers one after another; return each pair with its scores, or with the error that left it without one.
 
-    A scorer with ``only_unsure`` is asked about pairs that those before it left undecided; one with ``only_cited``
-    abstains on pairs without evidence.
+    A scorer with ``only_unsure`` is asked about pairs that those before it left undecided.
+
+    Args:
+        pairs, material, ctx: as for a scorer.
+        names: the scorers; None: the configured ones.
     """
-    kinds = {k.id: k for k in ctx.taxonomies.graesser.types}
     found: dict[str, tuple[QAPair, Exception | None]] = {p.id: (p, None) for p in pairs}
-    for scorer in select_scorers(scorer_names(ctx), ctx.registry):
-        cited = scorer.only_cited and scorer.name not in ctx.config.filter.thresholds
+    for scorer in select_scorers(scorer_names(ctx) if names is None else names, ctx.registry):
+        blind = blind_to(ctx) if scorer.name == "shift" else {}
         waiting = [pair for pair, error in found.values() if error is None]
-        for pair in (p for p in waiting if cited and not p.evidence):
-            found[pair.id] = (_with(pair, Score(name=scorer.name, value=0.0, abstained=True, detail=UNCITED)), None)
-        todo = [
-            pair
-            for pair in waiting
-            if (pair.evidence or not cited) and not (scorer.only_unsure and pair.scores and outcome(pair) != "unsure")
-        ]
+        todo = [p for p in waiting if not (scorer.only_unsure and p.scores and outcome(p) != "unsure")]
         given = await scorer.score(todo, material, ctx) if todo else ()
         scores = returned_list(scorer.score, given, (Score, Exception), "a scirgen.Score", len(todo))
         for pair, score in zip(todo, scores, strict=True):
@@ -87,19 +93,10 @@ async def score_all(
                 continue
             if not math.isfinite(score.value):
                 raise wrong_return(scorer.score, score.value, "a finite value")
-            sure = scorer.only_unsure or not seems_an_order(pair, ctx)
-            decided = _decided(score, scorer, kinds.get(pair.question_type), pair.question_type, ctx.config, sure)
-            found[pair.id] = (_with(pair, decided, scorer.weighs), None)
+            sure = scorer.only_unsure or scorer.name == JUDGE or not seems_an_order(pair, ctx)
+            decided = _decided(score, scorer, pair.question_type, ctx.config, sure_of=sure, blind=blind)
+            found[pair.id] = (pair.model_copy(update={"scores": (*pair.scores, decided)}), None)
     return found
-
-
-def _with(pair: QAPair, score: Score, weighs: Sequence[str] = ()) -> QAPair:
-    """Add a score to a pair; scores that it weighs decide nothing themselves any more."""
-    silent: dict[str, object] = {"passed": None, "unsure": False}
-    before = pair.scores
-    if weighs and not score.abstained:
-        before = tuple(s.model_copy(update=silent) if s.name in weighs else s for s in before)
-    return pair.model_copy(update={"scores": (*before, score)})
 
 
 _PROCEDURES = ("instrumental_procedural", "request_directive")
@@ -119,13 +116,14 @@ def seems_an_order(pair: QAPair, ctx: StageContext) -> bool:
 
 
 def _decided(
-    score: Score, scorer: Faithfulness, kind: QuestionType | None, type_id: str, config: Config, sure_of: bool = True
-) -> Score:
+    score: Score, scorer: Faithfulness, type_id: str, config: Config, *, sure_of: bool = True,
+    blind: Collection[str] = (),
+) -> Score:  # fmt: skip
     """Add edges and verdict to a score: the configured edges for the type or all types, the score's own, or its
     scorer's.
 
-    A scorer that the type's ``judge`` does not name is unsure of such answers, unless the user set its edges for
-    them. Without ``sure_of`` none passes.
+    A scorer is unsure of types that it is ``blind`` to, unless the user set its edges for them. Without ``sure_of`` no
+    score passes.
     """
     given = config.filter.thresholds.get(score.name, {})
     edges = given.get(type_id, given.get("*"))
@@ -134,7 +132,7 @@ def _decided(
     if edges is None:
         edges = scorer.edges(config)
     reject, sure = edges if isinstance(edges, tuple) else (edges, edges)
-    heard = kind is None or not kind.judge or score.name in kind.judge or type_id in given
+    heard = type_id not in blind or type_id in given
     unsure = not score.abstained and (not heard or reject < score.value <= (sure if sure_of else float("inf")))
     passed = None if score.abstained or unsure else score.value > sure
     return score.model_copy(update={"threshold": reject, "sure": sure, "unsure": unsure, "passed": passed})

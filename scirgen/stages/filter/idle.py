@@ -9,10 +9,9 @@ from typing import Any, Literal
 
 from scirgen.core.records import QAPair, rejected_pair
 from scirgen.stages.base import RunView, StageContext
-from scirgen.stages.filter.deciding import AUTO, scorer_names
-from scirgen.stages.filter.stage import select_gates, silent_gates
+from scirgen.stages.filter.deciding import AUTO, JUDGE, scorer_names
+from scirgen.stages.filter.stage import gates_of, silent_gates
 
-JUDGE = "llm_judge"
 _FACTS = {"gates", "after_scores", "without_patterns", "configured", "scorers"}
 
 
@@ -30,8 +29,8 @@ def filter_in_force(ctx: StageContext) -> dict[str, object]:
     configured scorers, and the scorers that these stand for."""
     config = ctx.config
     return {
-        "gates": [g.code for g in select_gates(config, ctx.registry, ctx.pack) if g.in_force(config)],
-        "after_scores": [g.code for g in select_gates(config, ctx.registry, ctx.pack) if g.after_scores],
+        "gates": [g.code for g in gates_of(ctx)],
+        "after_scores": [g.code for g in gates_of(ctx) if g.after_scores],
         "without_patterns": silent_gates(config, ctx.registry, ctx.taxonomies, ctx.pack),
         "configured": list(config.filter.faithfulness),
         "scorers": list(scorer_names(ctx)),

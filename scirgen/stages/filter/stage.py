@@ -1,5 +1,5 @@
 """Stage 8: decides which candidates of a dataset are kept. Gates in order of cost, then faithfulness, then gates that
-compare pairs or read a score.
+compare pairs or read a score. With a judge, rules and scores only doubt, and the judge looks a second time.
 
 The release finds near-duplicates between datasets, since it sees the whole run."""
 
@@ -12,17 +12,21 @@ from scirgen.core.config import Config
 from scirgen.core.errors import ModelError, ScirgenError
 from scirgen.core.fingerprint import digest
 from scirgen.core.plugincode import plugin_code
-from scirgen.core.records import Aspect, Dataset, Document, Failure, QAPair, Rejection, context_text
+from scirgen.core.records import Aspect, Dataset, Document, Doubt, Failure, QAPair, Rejection, Score, context_text
 from scirgen.core.registry import Registry, known_needs, load_registry, returned_list
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.stages.base import Role, Scope, Stage, StageContext, StageResult, Uses, WorkItem, made_stage
+from scirgen.stages.filter import second_look, second_reader
 from scirgen.stages.filter.base import MATERIAL, MODELS, Gate, Material, Need, PairGate, Verdict
 from scirgen.stages.filter.deciding import (
     AUTO,
+    JUDGE,
+    blind_to,
     check_unsure,
     failing,
     outcome,
     possible_names,
+    reads_all,
     score_all,
     scorer_names,
     select_scorers,
@@ -35,7 +39,7 @@ class FilterStage(Stage):
     verdict."""
 
     name: ClassVar[str] = "filter"
-    version: ClassVar[int] = 6
+    version: ClassVar[int] = 7
     refuse_empty: ClassVar[bool] = True
     more_gates: ClassVar[tuple[str, ...]] = ()
     """Gates beside those that are on by default; a variant for a prompt pack names them."""
@@ -61,12 +65,16 @@ class FilterStage(Stage):
             registry.get("faithfulness", scorer)
 
     def notes(self, ctx: StageContext) -> Iterable[str]:
-        """The gates that cannot reject by wording, since the language has no patterns."""
+        """The gates that cannot reject by wording, since the language has no patterns; the types that the shift
+        cannot tell."""
         if silent := silent_gates(ctx.config, ctx.registry, ctx.taxonomies, ctx.pack):
             yield (
                 f"no patterns for language {ctx.config.language!r}: {', '.join(silent)} cannot reject by wording "
                 "(docs/prompts.md, 'Another language')"
             )
+        if "shift" in scorer_names(ctx) and (blind := blind_to(ctx)) and not reads_all(ctx):
+            kinds = ", ".join(f"{kind} (AUC {auc:.2f})" for kind, auc in blind.items())
+            yield f"the scorer does not tell true from false answers of {kinds}: no judge is there, so they stay unsure"
 
     def check(self, ctx: StageContext) -> None:
         """Refuse thresholds that nothing would read, and scorers that do not suit the run's models."""
@@ -80,7 +88,9 @@ class FilterStage(Stage):
         if ctx.config.generate.off:
             return ""
         parts: list[object] = []
-        for gate in select_gates(ctx.config, ctx.registry, ctx.pack):
+        if reads_all(ctx):
+            parts += (ctx.prompt(name).hash for name in (second_look.PROMPT, *second_reader.PROMPTS))
+        for gate in gates_of(ctx):
             prompts = [ctx.prompt(name).hash for name in gate.prompts]
             parts.append((gate.code, gate.version, prompts, *filter(None, [plugin_code(type(gate))])))
             if "generator" in gate.models():
@@ -118,17 +128,18 @@ class FilterStage(Stage):
         candidates = [p for p in pairs if p.round == round_]
         material = material_of(item, tuple(p for p in pairs if p.round != round_))
         found = _Outcome(ctx)
-        gates = select_gates(ctx.config, ctx.registry, ctx.pack)
+        gates = gates_of(ctx)
         single = await _gated(candidates, [g for g in gates if not g.after_scores], material, found)
-        faithful = await _faithful(single, material, found)
+        faithful = await _looked(await _faithful(single, material, found), material, found)
         accepted = await _gated(faithful, [g for g in gates if g.after_scores], material, found)
+        accepted = await _read_again(await _looked(accepted, material, found), material, found)
         # Accepted pairs keep the provenance of their generation; the store knows which item of this stage accepted
         # them.
         return StageResult(tuple(accepted), tuple(found.rejections), tuple(found.failures))
 
 
 async def _gated(pairs: list[QAPair], gates: Sequence[Gate], material: Material, found: _Outcome) -> list[QAPair]:
-    """The pairs that pass the gates."""
+    """Return the pairs that pass the gates, and with a judge those that a gate only doubts."""
     for gate in gates:
         judged = [p for p in pairs if not (gate.known_items and p.sought)]
         if not judged:
@@ -140,6 +151,8 @@ async def _gated(pairs: list[QAPair], gates: Sequence[Gate], material: Material,
                 found.failed(pair, verdict.error)
             elif verdict.accept:
                 kept.append(pair)
+            elif gate.action == "doubt" and found.judged:
+                kept.append(_doubted(pair, gate.code, verdict.reason))
             else:
                 found.rejected(pair, gate.code, verdict.reason, verdict.score)
         pairs = sorted(kept, key=lambda p: p.id)
@@ -163,12 +176,18 @@ def _needed(config: Config, registry: Registry) -> set[Need]:
     return needs.union(*(gate.models() for gate in select_gates(config, registry)))
 
 
-def select_gates(config: Config, registry: Registry, pack: str = "standard") -> list[Gate]:
+def gates_of(ctx: StageContext) -> list[Gate]:
+    """Return a run's gates (`select_gates`); where a judge reads every pair, those that find more than it does."""
+    return select_gates(ctx.config, ctx.registry, ctx.pack, judged=reads_all(ctx))
+
+
+def select_gates(config: Config, registry: Registry, pack: str = "standard", *, judged: bool = False) -> list[Gate]:
     """The gates in force, in the order they run: cheapest first, and last those that compare pairs or read a score.
 
     Args:
         config, registry: settings and gates.
         pack: prompts of the model that writes; the stage's variant for it may add gates.
+        judged: leave out the gates that find nothing beside a judge, unless the settings name them.
 
     Raises:
         PluginError: a configured gate does not exist ("did you mean").
@@ -182,7 +201,7 @@ def select_gates(config: Config, registry: Registry, pack: str = "standard") -> 
     gates = [cast("type[Gate]", registry.get("gate", name))() for name in wanted]
     for gate in gates:
         known_needs(gate, gate.needs, MODELS | MATERIAL)
-    chosen = [g for g in gates if _enabled(g, config, more)]
+    chosen = [g for g in gates if _enabled(g, config, more, judged)]
     return sorted(chosen, key=_turn)
 
 
@@ -204,11 +223,12 @@ def _gates_of(pack: str, registry: Registry) -> tuple[str, ...]:
     return variant.more_gates if isinstance(variant, FilterStage) else ()
 
 
-def _enabled(gate: Gate, config: Config, more: Sequence[str]) -> bool:
+def _enabled(gate: Gate, config: Config, more: Sequence[str], judged: bool) -> bool:
     options = config.filter.gate_options.get(gate.code)
     if options is not None and options.enabled is not None:
         return options.enabled
-    return gate.on_by_default or gate.code in (*config.filter.gates, *more)
+    named = gate.code in (*config.filter.gates, *more)
+    return named or (gate.on_by_default and (gate.beside_judge or not judged))
 
 
 def silent_gates(config: Config, registry: Registry, taxonomies: Taxonomies, pack: str = "standard") -> list[str]:
@@ -219,15 +239,19 @@ def silent_gates(config: Config, registry: Registry, taxonomies: Taxonomies, pac
 
 
 def describe_gates(config: Config, registry: Registry) -> list[dict[str, object]]:
-    """All registered gates in the order they would run: code, on, small (also on where a small
-    model writes), threshold (None: it has none), models it asks, explanation."""
+    """Return all registered gates in the order they would run, each with what `scirgen gates list` says of it.
+
+    ``small``: also on where a small model writes. ``beside_judge``: also on where a judge reads every pair.
+    ``threshold``: None if it has none.
+    """
     on, small = {g.code for g in select_gates(config, registry)}, _gates_of("small", registry)
     gates = [cast("type[Gate]", registry.get("gate", name))() for name in registry.names("gate")]
     return [
         {
             "code": g.code,
-            "on": g.code in on and g.in_force(config),
+            "on": g.code in on,
             "small": g.code in small,
+            "beside_judge": g.beside_judge,
             "threshold": None if g.default_threshold is None else g.threshold(config),
             "models": ", ".join(sorted(g.models())),
             "explanation": g.explanation,
@@ -239,15 +263,18 @@ def describe_gates(config: Config, registry: Registry) -> list[dict[str, object]
 def material_of(item: WorkItem, accepted: tuple[QAPair, ...] = ()) -> Material:
     """The material against which the pairs of an item are judged."""
     dataset, aspects = item.one(Dataset), item.of(Aspect)
-    sources = {dataset.id: dataset.text} | {d.id: d.text for d in item.of(Document)}
-    return Material(dataset, aspects, context_text(dataset, aspects), sources, accepted)
+    documents = {d.id: d for d in item.of(Document)}
+    sources = {dataset.id: dataset.text} | {d.id: d.text for d in documents.values()}
+    return Material(dataset, aspects, context_text(dataset, aspects), sources, accepted, documents)
 
 
 class _Outcome:
-    """Collects the rejections and failures."""
+    """Collects the rejections and failures. ``looked``: pair id -> number of doubts that the judge looked at."""
 
     def __init__(self, ctx: StageContext) -> None:
         self.ctx = ctx
+        self.judged = reads_all(ctx)
+        self.looked: dict[str, int] = {}
         self.rejections: list[Rejection] = []
         self.failures: list[Failure] = []
 
@@ -263,14 +290,21 @@ class _Outcome:
 
 
 async def _faithful(pairs: Sequence[QAPair], material: Material, found: _Outcome) -> list[QAPair]:
-    """Return the pairs that the faithfulness scores keep, with those scores; unsure ones as ``filter.unsure`` says."""
+    """Return the pairs that the faithfulness scores keep or, with a judge, only doubt; unsure ones as ``filter.unsure``
+    says."""
     ctx = found.ctx
     accepted = []
     for scored, error in (await score_all(pairs, material, ctx)).values():
         decided = outcome(scored)
+        order = next((s for s in scored.scores if dict(s.parts).get("order")), None)
+        against = order or failing(scored)
         if error is not None:
             found.failed(scored, error)
-        elif (against := failing(scored)) is not None and scored.sought and against.name != JUDGE:
+        elif against is not None and found.judged and not order:
+            for score in [s for s in scored.scores if s.passed is False]:
+                scored = _doubted(scored, score.name, sentence(score, ctx.registry))
+            accepted.append(_with_roles(_undecided(scored)))
+        elif against is not None and scored.sought and against.name != JUDGE:
             # The scores were fitted on single facts; what several sentences say together they can only doubt.
             accepted.append(scored.model_copy(update={"unsure": True}))
         elif against is not None:
@@ -278,11 +312,78 @@ async def _faithful(pairs: Sequence[QAPair], material: Material, found: _Outcome
         elif decided == "unsure" and ctx.config.filter.unsure == "reject":
             found.rejected(scored, "unsure", UNSURE, None)
         else:
+            scored = _with_roles(scored)
             accepted.append(scored.model_copy(update={"unsure": True}) if decided == "unsure" else scored)
     return accepted
 
 
-JUDGE = "llm_judge"
+def _doubted(pair: QAPair, code: str, reason: str) -> QAPair:
+    return pair.model_copy(update={"doubts": (*pair.doubts, Doubt(code=code, reason=reason))})
+
+
+def _undecided(pair: QAPair) -> QAPair:
+    """Return the pair with scores that decide nothing where they speak against it, except the judge's."""
+    told = (s if s.name == JUDGE or s.passed else s.model_copy(update={"passed": None}) for s in pair.scores)
+    return pair.model_copy(update={"scores": tuple(told)})
+
+
+def _with_roles(pair: QAPair) -> QAPair:
+    """Return the pair with the roles of its spans as the judge corrects them."""
+    said = next((s.context for s in pair.scores if s.context is not None), None)
+    if said is None:
+        return pair
+    roles = ("context" if at in said else "answer" for at in range(len(pair.evidence)))
+    spans = tuple(s.model_copy(update={"role": role}) for s, role in zip(pair.evidence, roles, strict=True))
+    return pair.model_copy(update={"evidence": spans})
+
+
+async def _looked(pairs: list[QAPair], material: Material, found: _Outcome) -> list[QAPair]:
+    """Return the pairs that the judge keeps or mends where they have new doubts; a mended pair is measured again."""
+    ctx = found.ctx
+    open_ = [p for p in pairs if len(p.doubts) > found.looked.get(p.id, 0)]
+    kept = {p.id: p for p in pairs if p not in open_}
+    measured = [name for name in scorer_names(ctx) if name != JUDGE]
+    for id, look in (await second_look.second_look(open_, material, ctx)).items() if open_ else ():
+        pair = next(p for p in open_ if p.id == id)
+        found.looked[id] = len(pair.doubts)
+        if isinstance(look, Exception):
+            found.failed(pair, look)
+        elif look.action == "reject":
+            doubt = pair.doubts[-1]
+            value = next((s.value for s in pair.scores if s.name == doubt.code), None)
+            found.rejected(pair, doubt.code, f"{look.reason or 'the judge agrees'} (doubt: {doubt.reason})", value)
+        elif not look.pair.mended or look.pair.evidence == pair.evidence:
+            kept[id] = pair
+        else:
+            left = tuple(s for s in pair.scores if s.name not in measured)
+            again = look.pair.model_copy(update={"scores": left})
+            again, error = (await score_all([again], material, ctx, measured))[id]
+            if error is not None:
+                found.failed(again, error)
+            else:
+                kept[id] = _undecided(again)
+    return sorted(kept.values(), key=lambda p: p.id)
+
+
+async def _read_again(pairs: list[QAPair], material: Material, found: _Outcome) -> list[QAPair]:
+    """Return the pairs, a share of them with a second reader's agreement; if it reads all, those it agrees with."""
+    if not found.judged:
+        return pairs
+    read = await second_reader.read_again(second_reader.drawn(pairs, found.ctx), material, found.ctx)
+    kept = []
+    for pair in pairs:
+        score = read.get(pair.id)
+        if isinstance(score, Score):
+            pair = pair.model_copy(update={"scores": (*pair.scores, score)})
+        if isinstance(score, Exception):
+            found.failed(pair, score)
+        elif score is not None and not score.value and found.ctx.config.filter.second_reader == 1:
+            found.rejected(pair, second_reader.READER, score.detail, score.value)
+        else:
+            kept.append(pair)
+    return kept
+
+
 UNSURE = "the scores cannot decide, and no judge did"
 
 

@@ -178,6 +178,7 @@ def release_row(
                 ScoreRow(name=s.name, value=s.value, threshold=s.threshold, passed=s.passed) for s in pair.scores
             ),
             "unsure": pair.unsure,
+            "mended": pair.mended,
             "asked": pair.asked,
             "form": pair.form,
             "need": pair.need,

@@ -183,6 +183,7 @@ def _write_base(settled: Settled, folder: Path, settings: ReleaseSettings) -> di
         settled.rejections.extend(part.rejections)
         counts |= part.lines
     dropped = Counter(f"{r.stage}: {r.code}" for r in settled.rejections)
+    unsure = sum(pair.unsure for pair in content.pairs())
     info = content.info.model_copy(
         update={
             "splits": _split_counts(grouping),
@@ -196,6 +197,7 @@ def _write_base(settled: Settled, folder: Path, settings: ReleaseSettings) -> di
                 "rows": sum(counts[f"{s}.jsonl"] for s in SPLITS),
                 **{name: number for part in parts for name, number in part.counts.items()},
                 **{name: n for name, n in content.info.counts.items() if name.startswith("links")},
+                **({"unsure": unsure} if unsure else {}),
             },
             **{name: value for part in parts for name, value in part.info.items()},
             "left_out": dict(sorted({**content.info.left_out, **dropped}.items())),

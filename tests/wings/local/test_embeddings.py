@@ -11,8 +11,8 @@ import pytest
 
 from scirgen.core.errors import ModelAccessError
 from scirgen_local.embeddings import CROSS, SENTENCE, Embedder, identity, load, open_embedder
+from scirgen_local.entailment import load_classifier
 from scirgen_local.loading import load_causal_lm
-from scirgen_local.verifiers import load_verifier
 
 DOCUMENTS = ["the depth of snow in a valley", "rain on a mountain", "the flow of a river", "ice on a lake"]
 
@@ -97,7 +97,7 @@ def test_code_in_a_models_folder_never_runs(loader: str, minilm: str, tmp_path: 
     opened = {
         "sentence": lambda: load(SENTENCE, name), "module": lambda: load(SENTENCE, name),
         "cross": lambda: load(CROSS, name), "causal": lambda: load_causal_lm(name),
-        "verifier": lambda: load_verifier(name, {}),
+        "entailment": lambda: load_classifier(name, {}),
     }  # fmt: skip
     with pytest.raises(ModelAccessError):
         opened[loader]()

@@ -59,9 +59,9 @@ def with_nuggets(reply: dict[str, Any], prompt: str) -> str:
 
 
 def verdicts(properties: dict[str, Any], first: str, others: str) -> str:
-    names = [name for name in properties if name != "faults"]
-    faults = [{"number": 1, "fault": "line 1 says it"}]
-    return json.dumps({"faults": faults, **{n: first if n == "p1" else others for n in names}})
+    """Give the first its verdict, the others theirs, and each question a level."""
+    given = {n: first if n == "p1" else "C2" if n[0] == "l" else others for n in properties if n != "faults"}
+    return json.dumps({"faults": [{"number": 1, "fault": "line 1 says it"}], **given})
 
 
 FLAGS: dict[str, object] = {
@@ -105,7 +105,13 @@ def test_rows_without_an_answer_have_the_nearest_passages_and_no_qrels(probed: P
     known = {p.id for p in release.passages()}
     qrels = {q for split in ("train", "dev", "test") for q in release.qrels(split)}
     for row in bare:
-        assert row.answer == "" and row.evidence == () and set(row.passages) <= known and row.passages
+        assert (
+            row.answer == ""
+            and row.bloom == "C2"
+            and row.evidence == ()
+            and set(row.passages) <= known
+            and row.passages
+        )
         assert row.id not in qrels and str(row.added()["lacking"]).startswith(("missing", "near_miss"))
     assert {r.id for r in rows if r.answer} == qrels
 

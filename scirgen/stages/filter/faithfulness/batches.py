@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from scirgen.core.records import QAPair
 from scirgen.stages.filter.base import Material
-from scirgen.stages.filter.faithfulness.windows import chosen_window
+from scirgen.stages.filter.faithfulness.windows import chosen_window, span_texts
 
 
 @dataclass(frozen=True)
@@ -17,17 +17,12 @@ class Batch:
     Attributes:
         pairs: the pairs, numbered from 1 in this order.
         texts: the evidence of all pairs, each text once, numbered from 1.
-        cited: for each pair, the numbers of its texts.
+        cited: for each pair, the number of each span's text; without spans, of the texts found for it.
     """
 
     pairs: tuple[QAPair, ...]
     texts: tuple[str, ...]
     cited: tuple[tuple[int, ...], ...]
-
-    @property
-    def evidence(self) -> list[dict[str, object]]:
-        """The batch's pairs as a prompt's variables."""
-        return [{"number": n, "text": text} for n, text in enumerate(self.texts, 1)]
 
     @property
     def lines(self) -> list[str]:
@@ -54,12 +49,13 @@ def batches(pairs: Sequence[QAPair], material: Material, size: int, characters: 
         cited.clear()
 
     for pair in pairs:
-        said = [" ".join(t.split()) for t in chosen_window("evidence", pair, material).split("\n") if t.strip()]
+        read = span_texts(pair, material) or chosen_window("evidence", pair, material).split("\n")
+        said = [" ".join(t.split()) for t in read if t.strip() or pair.evidence]
         texts = [f"{abouts[t]}: {t}" if t in abouts else t for t in said]
         length = sum(len(t) for t in numbers) + sum(len(t) for t in texts if t not in numbers)
         if len(chosen) >= size or (chosen and length > characters):
             close()
-        cited.append(tuple(numbers.setdefault(t, len(numbers) + 1) for t in dict.fromkeys(texts)))
+        cited.append(tuple(numbers.setdefault(t, len(numbers) + 1) for t in texts))
         chosen.append(pair)
     close()
     return found

@@ -32,6 +32,8 @@ from scirgen.stages.filter.faithfulness.windows import chosen_window
 
 SHIPPED: Final = Path(__file__).parent / "weights"
 FEATURES: Final = ("shift", "least_new", "missing_numbers", "denied", "opposites", "absolute")
+BLIND: Final = 0.7
+"""The AUC on planted falsehoods below which the shift decides nothing about a type."""
 _LEAST: Final = -12.0
 """Words less likely than this (log-probability) are equally unlikely."""
 
@@ -57,6 +59,9 @@ class Coefficients(BaseModel):
     intercept: float
     reject: float = Field(ge=0, le=1)
     sure: float = Field(ge=0, le=1)
+    aucs: dict[str, float] = Field(
+        default={}, description="question type -> AUC of the scorer's shift on planted falsehoods (calibrate --plant)"
+    )
 
     @property
     def hash(self) -> str:
@@ -153,17 +158,18 @@ def measured_words(pair: QAPair, material: Material, ctx: StageContext) -> Suppo
     return support(pair.answer, pair.question, chosen_window("evidence", pair, material).split("\n"), wording)
 
 
+_UNCITED = "the pair cites no evidence, and the coefficients were fitted on answers with cited evidence"
+
+
 class CalibratedScorer(Faithfulness):
     """The probability that an answer is faithful, from the shift before it and the answer's words (`Coefficients`).
 
-    It abstains on answers by yes or no, and on pairs that cite no evidence.
+    It abstains on answers by yes or no and, without thresholds of the user's, on pairs that cite no evidence.
     """
 
     name: ClassVar[str] = "calibrated"
     needs: ClassVar[tuple[Need, ...]] = ("scorer",)
     version: ClassVar[int] = 2
-    only_cited: ClassVar[bool] = True
-    weighs: ClassVar[tuple[str, ...]] = (ShiftScorer.name,)
 
     def check(self, ctx: StageContext) -> None:
         """Refuse a scorer without fitted coefficients.
@@ -187,8 +193,9 @@ class CalibratedScorer(Faithfulness):
         return made
 
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
-        made = self._fitted(ctx)
-        return [self._score(pair, material, made, ctx) for pair in pairs]
+        made, anyway = self._fitted(ctx), self.name in ctx.config.filter.thresholds
+        uncited = Score(name=self.name, value=0.0, abstained=True, detail=_UNCITED)
+        return [self._score(p, material, made, ctx) if p.evidence or anyway else uncited for p in pairs]
 
     def _score(self, pair: QAPair, material: Material, made: Coefficients, ctx: StageContext) -> Score | Exception:
         shift = next((s for s in pair.scores if s.name == ShiftScorer.name), None)

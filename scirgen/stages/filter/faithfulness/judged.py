@@ -4,36 +4,26 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from scirgen.core.errors import ModelError, ScirgenError
 from scirgen.core.records import QAPair, Score
 from scirgen.core.registry import returned_list
-from scirgen.llm.encoders.entailment import (
-    DecisionEntailment,
-    Entailment,
-    EntailmentModel,
-    content_identity,
-    open_entailment,
-)
-from scirgen.llm.server.decisions import decide
+from scirgen.llm.encoders.entailment import Entailment, EntailmentModel, content_identity, open_entailment
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Faithfulness, Material, Need
 from scirgen.stages.filter.faithfulness.batches import Batch, batches
-from scirgen.stages.filter.faithfulness.windows import chosen_window, evidence_window
+from scirgen.stages.filter.faithfulness.windows import evidence_window
 
 
 def entailment_model(ctx: StageContext) -> EntailmentModel:
     """The model that ``filter.entailment`` names, with the run's sessions."""
     config = ctx.config
-    model = open_entailment(
+    return open_entailment(
         config.filter.entailment, ctx.registry, config.models.options, ctx.score_session, ctx.prompt("entail")
     )
-    if isinstance(model, DecisionEntailment):
-        model.session = ctx.entailment_session
-    return model
 
 
 class EntailmentScorer(Faithfulness):
@@ -81,7 +71,9 @@ def _parts(found: Entailment) -> Iterator[tuple[str, float]]:
         yield "contradiction", round(found.contradiction, 6)
 
 
-JudgeVerdict = Literal["supported", "contradicted", "not_stated", "order", "unclear", "ill_posed"]
+PAIRS: Final = 12
+"""The largest number of pairs in a call of the judge."""
+JudgeVerdict = Literal["supported", "minor", "contradicted", "not_stated", "order", "unclear", "ill_posed"]
 
 
 class Fault(BaseModel):
@@ -93,8 +85,8 @@ class Fault(BaseModel):
 
 
 class JudgeReply(BaseModel):
-    """``faults`` of the pairs that are not supported, then the verdicts on all pairs of a call: ``p1``, ``p2``..., and
-    their levels, if asked: ``l1``, ``l2``..."""
+    """``faults`` of the pairs that are not supported, then of all pairs of a call the verdicts, ``p1``, ``p2``..., the
+    levels, ``l1``..., and the texts that only say what or where, ``c1``..."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -106,12 +98,12 @@ class JudgeReply(BaseModel):
         return getattr(self, f"p{number}", None), " ".join(said.split())[:200]
 
 
-def judge_reply(count: int, levels: tuple[str, ...] = ()) -> type[JudgeReply]:
-    """`JudgeReply` for so many pairs. One field for each pair takes a third of the tokens of one object for each
-    pair."""
-    fields: dict[str, Any] = {f"p{n}": (JudgeVerdict, None) for n in range(1, count + 1)}
-    if levels:
-        fields |= {f"l{n}": (Literal[levels], None) for n in range(1, count + 1)}
+def judge_reply(count: int, levels: Sequence[str]) -> type[JudgeReply]:
+    """Return `JudgeReply` for so many pairs. One field for each pair takes a third of the tokens of one object each."""
+    numbers = range(1, count + 1)
+    fields: dict[str, Any] = {f"p{n}": (JudgeVerdict, None) for n in numbers}
+    fields |= {f"l{n}": (Literal[tuple(levels)], None) for n in numbers}
+    fields |= {f"c{n}": (list[int], []) for n in numbers}
     return create_model("JudgeReply", __base__=JudgeReply, faults=(list[Fault], []), **fields)
 
 
@@ -119,72 +111,44 @@ class JudgeScorer(Faithfulness):
     """1 where a model says that the evidence supports every claim of the answer, else 0; ``detail`` has the claim
     that fails.
 
-    The same call judges the questions of supported answers: part ``question`` is 1 or 0, and the gate
-    ``poor_question`` decides by it.
-    Asks ``models.judge``, or the generator, about up to ``filter.judge_batch`` pairs per call: those that the scorers
-    before it left undecided. A decision model gives a probability in place of 1 or 0. A judge that is also the writer
-    names the Bloom levels in the same call (`level_of`), so that the stage tag need not ask about these pairs.
+    Asks ``models.judge``, or the generator, about every pair, `PAIRS` in a call. The same call judges the questions of
+    supported answers (part ``question`` is 1 or 0, and the gate ``poor_question`` decides by it), names the Bloom
+    levels (`Score.level`), and says which spans only say what or where the answer is about (`Score.context`).
     """
 
     name: ClassVar[str] = "llm_judge"
     needs: ClassVar[tuple[Need, ...]] = ("judge",)
-    only_unsure: ClassVar[bool] = True
     default_threshold: ClassVar[float] = 0.5
-    prompts: ClassVar[tuple[str, ...]] = ("judge", "verdict")
-    version: ClassVar[int] = 8
+    prompts: ClassVar[tuple[str, ...]] = ("judge",)
+    version: ClassVar[int] = 9
 
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
-        if ctx.judge.capabilities.decides:
-            return await self._decided(pairs, material, ctx)
         found: dict[str, Score | Exception] = {}
-        groups = batches(pairs, material, ctx.config.filter.judge_batch)
+        groups = batches(pairs, material, PAIRS)
         for part in await asyncio.gather(*(self._judge(batch, ctx) for batch in groups)):
             found.update(part)
         return [found[pair.id] for pair in pairs]
 
-    async def _decided(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
-        prompt = ctx.prompt("verdict")
-        asked = [
-            prompt.render(question=p.question, answer=p.answer, evidence=chosen_window("evidence", p, material))
-            for p in pairs
-        ]
-        scores: list[Score | Exception] = []
-        for found in await decide(ctx.judge, asked, get_args(JudgeVerdict)):
-            if isinstance(found, ModelError):
-                scores.append(found)
-                continue
-            supported = 1.0 - sum(found[verdict] for verdict in _UNSUPPORTED)
-            likeliest: JudgeVerdict = max(get_args(JudgeVerdict), key=lambda verdict: found[verdict])
-            clear = found["supported"] / supported if supported > 0 else 0.0
-            scores.append(
-                Score(
-                    name=self.name, value=max(0.0, supported), model=str(ctx.judge.identity), prompt_hash=prompt.hash,
-                    detail=_SAID[likeliest], parts=(("question", min(1.0, clear)),),
-                )
-            )  # fmt: skip
-        return scores
-
     async def _judge(self, batch: Batch, ctx: StageContext) -> dict[str, Score | Exception]:
         judge = ctx.judge
         listed = [
-            {"number": n, "question": pair.question, "answer": pair.answer, "evidence": list(cited)}
+            {"number": n, "question": pair.question, "answer": pair.answer, "evidence": list(dict.fromkeys(cited))}
             for n, (pair, cited) in enumerate(zip(batch.pairs, batch.cited, strict=True), 1)
         ]
         bloom = ctx.taxonomies.bloom
-        levels = () if ctx.judge_session else bloom.levels
         prompt = ctx.prompt("judge").render(
-            evidence=batch.lines, pairs=listed, levels=levels, tie_breaking=bloom.tie_breaking
+            evidence=batch.lines, pairs=listed, levels=bloom.levels, tie_breaking=bloom.tie_breaking
         )
         try:
             seed = ctx.seed("judge", *(p.id for p in batch.pairs))
-            wanted = judge_reply(len(batch.pairs), tuple(level.id for level in levels))
+            wanted = judge_reply(len(batch.pairs), [level.id for level in bloom.levels])
             reply = await judge.ask(prompt, wanted, seed=seed)
         except ScirgenError as error:
             if error.fatal:
                 raise
             return {pair.id: error for pair in batch.pairs}
         found: dict[str, Score | Exception] = {}
-        for n, pair in enumerate(batch.pairs, 1):
+        for n, (pair, cited) in enumerate(zip(batch.pairs, batch.cited, strict=True), 1):
             verdict, fault = reply.value.of(n)
             if verdict is None:
                 found[pair.id] = ModelError(f"the judge said nothing of pair {n}", code="no_verdict")
@@ -195,15 +159,29 @@ class JudgeScorer(Faithfulness):
                 model=str(judge.identity),
                 prompt_hash=prompt.hash,
                 detail=f"{_SAID[verdict]}: {fault}" if fault and verdict != "supported" else _SAID[verdict],
-                parts=() if verdict in _UNSUPPORTED else (("question", float(verdict == "supported")),),
+                parts=_parts_of(verdict),
                 level=getattr(reply.value, f"l{n}", None),
+                context=_context(cited, getattr(reply.value, f"c{n}")) if pair.evidence else None,
             )
         return found
+
+
+def _parts_of(verdict: JudgeVerdict) -> tuple[tuple[str, float], ...]:
+    if verdict in _UNSUPPORTED:
+        return (("order", 1.0),) if verdict == "order" else ()
+    return (("question", float(verdict in ("supported", "minor"))),)
+
+
+def _context(cited: Sequence[int], said: Sequence[int]) -> tuple[int, ...] | None:
+    """Return the places of the spans whose text is named; None if no span would be left to carry the answer."""
+    found = tuple(at for at, number in enumerate(cited) if number in said)
+    return found if len(found) < len(cited) else None
 
 
 _UNSUPPORTED = frozenset({"contradicted", "not_stated", "order"})
 _SAID: dict[JudgeVerdict, str] = {
     "supported": "every claim is supported",
+    "minor": "supported but for a small flaw",
     "contradicted": "contradicted by the evidence",
     "not_stated": "not stated in the evidence",
     "order": "answer or evidence tells its reader or a program what to do",

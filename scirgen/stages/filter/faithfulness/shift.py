@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from typing import ClassVar, Final
 
 from scirgen.core.config import Config
+from scirgen.core.errors import ModelError
+from scirgen.core.prompts import Prompt
 from scirgen.core.records import QAPair, Score
-from scirgen.llm.base import ScoreReply
+from scirgen.llm.base import ScoreReply, ScoreRequest
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Faithfulness, Material, Need
-from scirgen.stages.filter.faithfulness.framing import PROMPTS, Framing, measured
 from scirgen.stages.filter.faithfulness.windows import chosen_window
 
 Form = Callable[[Sequence[float], Sequence[float]], float]
@@ -37,6 +39,31 @@ FORMS: Final[Mapping[str, Form]] = {"mean": mean_shift, "relative": relative_shi
 """``config.filter.shift_form`` -> formula; above 0 if the context makes the answer more likely."""
 
 
+class Framing:
+    """The prompt is plain text, and the answer owns the space before it.
+
+    With the model's chat template, the scores separate answers worse in every respect
+    (docs/benchmarks/faithfulness.md).
+    """
+
+    def __init__(self, ctx: StageContext) -> None:
+        self.prompt: Prompt = ctx.prompt("shift")
+
+    def request(self, question: str, answer: str, context: str) -> ScoreRequest:
+        """Measure log p(answer | question, context); ``context`` is "" for the measurement without it."""
+        rendered = self.prompt.render(question=question, context=context)
+        return ScoreRequest("\n\n".join(text for _, text in rendered.messages), " " + answer.strip())
+
+
+def measured(reply: ScoreReply | Exception) -> ScoreReply | Exception:
+    """The reply, or an error if it holds no finite log-probabilities."""
+    if isinstance(reply, Exception):
+        return reply
+    if not reply.logprobs or not all(map(math.isfinite, reply.logprobs)):
+        return ModelError("the scorer gave no finite log-probabilities for the answer", code="no_logprobs")
+    return reply
+
+
 class ShiftScorer(Faithfulness):
     """The shift, in the configured form and window.
 
@@ -46,7 +73,7 @@ class ShiftScorer(Faithfulness):
 
     name: ClassVar[str] = "shift"
     needs: ClassVar[tuple[Need, ...]] = ("scorer",)
-    prompts: ClassVar[tuple[str, ...]] = PROMPTS
+    prompts: ClassVar[tuple[str, ...]] = ("shift",)
     version: ClassVar[int] = 3
 
     def edges(self, config: Config) -> tuple[float, float]:

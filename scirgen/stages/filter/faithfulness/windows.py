@@ -50,16 +50,20 @@ def chosen_window(kind: WindowKind, pair: QAPair, material: Material) -> str:
 def evidence_window(pair: QAPair, material: Material, budget: int = 3) -> str:
     """The sentences that the pair's spans touch; without usable spans, the ``budget`` passages most similar to the
     pair."""
+    if found := "\n".join(dict.fromkeys(text for text in span_texts(pair, material) if text)):
+        return found
+    every = passages(material.context)
+    return "\n".join(every[i] for i in sorted(rank(f"{pair.question} {pair.answer}", every)[:budget]))
+
+
+def span_texts(pair: QAPair, material: Material) -> list[str]:
+    """Return the sentences that each span touches, span by span."""
     record = material.dataset.id if material.dataset else None
-    around = [
+    return [
         _sentences(material.sources.get(s.document_id, ""), s.start, s.end, in_line=s.document_id == record)
         or s.text.strip()
         for s in pair.evidence
     ]
-    if found := "\n".join(dict.fromkeys(text for text in around if text)):
-        return found
-    every = passages(material.context)
-    return "\n".join(every[i] for i in sorted(rank(f"{pair.question} {pair.answer}", every)[:budget]))
 
 
 def rank(query: str, texts: Sequence[str]) -> list[int]:

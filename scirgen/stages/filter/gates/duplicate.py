@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from textwrap import shorten
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from scirgen.core.records import QAPair
 from scirgen.repeats.neardup import Wordprint, wordprint
@@ -60,6 +60,7 @@ class SameFactGate(Gate):
         "along with more)."
     )
     known_items: ClassVar[bool] = True
+    action: ClassVar[Literal["reject", "doubt"]] = "doubt"
     order: ClassVar[int] = 101
     after_scores: ClassVar[bool] = True
     version: ClassVar[int] = 4

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from scirgen.claims.conformance import answer_problem, matches
 from scirgen.core.errors import ResourceError
@@ -149,6 +149,7 @@ class LengthGate(PairGate):
     code: ClassVar[str] = "length"
     explanation: ClassVar[str] = "The question has fewer words than the threshold or more than the maximum (60)."
     known_items: ClassVar[bool] = True
+    action: ClassVar[Literal["reject", "doubt"]] = "doubt"
     order: ClassVar[int] = 30
     version: ClassVar[int] = 2
     default_threshold: ClassVar[float | None] = 4
@@ -173,6 +174,7 @@ class RepetitionGate(PairGate):
         "Rambling: more than the threshold of the answer's or question's four-word runs occur before in it, or the "
         "answer only repeats the question."
     )
+    action: ClassVar[Literal["reject", "doubt"]] = "doubt"
     order: ClassVar[int] = 40
     version: ClassVar[int] = 2
     default_threshold: ClassVar[float | None] = 0.2
@@ -208,6 +210,8 @@ class AnswerInQuestionGate(PairGate):
         "may hold them."
     )
     known_items: ClassVar[bool] = True
+    action: ClassVar[Literal["reject", "doubt"]] = "doubt"
+    beside_judge: ClassVar[bool] = False
     order: ClassVar[int] = 45
     needs: ClassVar[tuple[str, ...]] = ("type", "answer")
 
@@ -235,6 +239,8 @@ class TypeAnswerGate(PairGate):
         "The answer does not have the form of its type: yes/no, a number in a suitable unit, an option, words."
     )
     known_items: ClassVar[bool] = True
+    action: ClassVar[Literal["reject", "doubt"]] = "doubt"
+    beside_judge: ClassVar[bool] = False
     order: ClassVar[int] = 60
     version: ClassVar[int] = 2
     needs: ClassVar[tuple[str, ...]] = ("type", "answer")

@@ -1,11 +1,12 @@
-"""Gates for what a pair refers to: unseen texts, the catalogue entry's own words, the prompt's examples, terms."""
+"""Gates for what a pair refers to: unseen texts, the catalogue entry's own words, the prompt's examples, terms; and the
+judge's verdict on questions."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from rapidfuzz import fuzz, process
 
@@ -17,6 +18,7 @@ from scirgen.core.taxonomy import LanguageWording, Taxonomies
 from scirgen.core.text.textmatch import content_words, coverage, normalise
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import ACCEPT, Material, PairGate, Verdict
+from scirgen.stages.filter.faithfulness.judged import JudgeScorer
 
 _ASKS = re.compile(r"^asks (?:for )?", re.IGNORECASE)
 
@@ -30,6 +32,8 @@ class PointingGate(PairGate):
         'The question points at something its reader cannot see: "this dataset", '
         '"the study"; or the answer: "the text says".'
     )
+    action: ClassVar[Literal["reject", "doubt"]] = "doubt"
+    beside_judge: ClassVar[bool] = False
     order: ClassVar[int] = 70
     version: ClassVar[int] = 2
 
@@ -57,6 +61,8 @@ class MetadataEchoGate(PairGate):
         "of the title's content words in the answer, and of the answer's in the title)."
     )
     known_items: ClassVar[bool] = True
+    action: ClassVar[Literal["reject", "doubt"]] = "doubt"
+    beside_judge: ClassVar[bool] = False
     order: ClassVar[int] = 80
     version: ClassVar[int] = 4
     default_threshold: ClassVar[float | None] = 0.8
@@ -107,6 +113,8 @@ class UnexplainedAbbreviationGate(PairGate):
         "explains. Names of programmes, products and models may stand alone, and so may abbreviations of the "
         "dataset's title."
     )
+    action: ClassVar[Literal["reject", "doubt"]] = "doubt"
+    beside_judge: ClassVar[bool] = False
     order: ClassVar[int] = 93
     version: ClassVar[int] = 2
     needs: ClassVar[tuple[str, ...]] = ("answer", "sources")
@@ -116,6 +124,29 @@ class UnexplainedAbbreviationGate(PairGate):
         title = material.dataset.title if material.dataset else ""
         found = unexplained(f"{pair.question}\n{pair.answer}", tuple(material.sources.values()), title, known)
         return Verdict(False, f"{found[0]!r} is not explained: {found[1]}") if found else ACCEPT
+
+
+class PoorQuestionGate(PairGate):
+    """The judge finds the answer supported and the question at fault. Asks no model: reads the score of
+    ``llm_judge``."""
+
+    code: ClassVar[str] = "poor_question"
+    explanation: ClassVar[str] = (
+        "The judge (llm_judge) finds that the question does not say which dataset, samples, place or years it means, "
+        "asks two things, runs in a circle, or has many right answers; off without the judge."
+    )
+    on_by_default: ClassVar[bool] = False
+    known_items: ClassVar[bool] = True
+    action: ClassVar[Literal["reject", "doubt"]] = "doubt"
+    order: ClassVar[int] = 90
+    after_scores: ClassVar[bool] = True
+    needs: ClassVar[tuple[str, ...]] = ("scores",)
+
+    def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
+        judged = next((s for s in pair.scores if s.name == JudgeScorer.name), None)
+        if judged is None or dict(judged.parts).get("question", 1.0) >= 0.5:
+            return ACCEPT
+        return Verdict(False, judged.detail)
 
 
 @lru_cache(maxsize=8)

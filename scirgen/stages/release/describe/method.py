@@ -8,12 +8,16 @@ from collections.abc import Iterator
 from scirgen.release_files.judged import judged_by
 from scirgen.release_files.release import ReleaseInfo, ReleaseRow
 
+READER = "second_reader"
+
 
 class Method:
     """Counts over the rows of a run's release."""
 
     def __init__(self) -> None:
-        self._rows = self._by_rules = self._tagged = self._unsure = 0
+        self._rows = self._by_rules = self._tagged = self._mended = 0
+        self._unsure: Counter[str] = Counter()
+        self._read: list[bool] = []
         self.models: set[str] = set()
         self._decided: Counter[str] = Counter()
         self._measured: Counter[str] = Counter()
@@ -24,8 +28,12 @@ class Method:
         self._by_rules += row.model is None
         self.models.update([row.model] if row.model else [])
         self._tagged += row.bloom is not None
-        self._unsure += row.unsure
+        self._unsure[row.question_type] += row.unsure
+        self._mended += row.mended
         for score in row.scores:
+            if score.name == READER:
+                self._read.append(bool(score.value))
+                continue
             (self._measured if score.passed is None else self._decided)[score.name] += 1
             if score.passed is not None and score.threshold is not None:
                 self._thresholds[score.name].add(score.threshold)
@@ -52,9 +60,22 @@ class Method:
         return f"Scores that decided which rows were kept: {named}.{more}{self._open()}"
 
     def _open(self) -> str:
-        if not self._unsure:
+        unsure = +self._unsure
+        if not unsure:
             return ""
-        return f" Of {self._unsure:,} rows the scores were not sure, and no judge decided (`unsure`)."
+        kinds = ", ".join(f"{n:,} {kind}" for kind, n in unsure.most_common())
+        return f" Of {unsure.total():,} rows the scores were not sure, and no judge decided (`unsure`): {kinds}."
+
+    def _looked(self) -> Iterator[str]:
+        """Say what the judge mended, and how often a second reader answers otherwise."""
+        if self._mended:
+            yield f"Looking again at doubts, the judge mended the evidence of {self._mended:,} rows (`mended`)."
+        if self._read:
+            other = len(self._read) - sum(self._read)
+            yield (
+                f"A second reading answered {len(self._read):,} of the questions from their evidence alone, without "
+                f"seeing the answers: {other:,} of its answers differ."
+            )
 
     def _of(self, name: str, rows: int) -> str:
         limits = ", ".join(f"{value:g}" for value in sorted(self._thresholds[name]))
@@ -77,6 +98,7 @@ class Method:
         yield self.filter()
         if judged := judged_by(info):
             yield judged
+        yield from self._looked()
         if self._tagged:
             yield f"{self._tagged:,} of {self._rows:,} questions have a level of revised Bloom."
 

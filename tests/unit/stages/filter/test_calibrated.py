@@ -15,11 +15,11 @@ from scirgen.llm.base import Capabilities, ModelIdentity, ScoreReply, ScoreReque
 from scirgen.llm.encoders.entailment import Entailment
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Material
-from scirgen.stages.filter.deciding import check_unsure, outcome, score_all, scorer_names, seems_an_order
+from scirgen.stages.filter.deciding import blind_to, check_unsure, outcome, score_all, scorer_names, seems_an_order
 from scirgen.stages.filter.faithfulness import judged
 from scirgen.stages.filter.faithfulness.calibrated import SHIPPED, Coefficients, coefficients_for, read_coefficients
 from scirgen.stages.filter.faithfulness.judged import EntailmentScorer
-from scirgen.stages.filter.stage import _faithful, _Outcome
+from scirgen.stages.filter.stage import FilterStage, _faithful, _Outcome
 from tests.support.filtering import DATASET, MATERIAL, pair
 
 MakeCtx = Callable[..., StageContext]
@@ -43,7 +43,7 @@ def fitted(path: Path, scorer: str = "scripted:scorer", reject: float = 0.4, sur
     made = Coefficients(
         scorer=scorer, revision="1", labels="made up", labels_hash="0" * 64, rows=20, faithful=10,
         features=("shift", "least_new"), mean=(0.0, -3.0), scale=(1.0, 3.0), coefficients=(2.0, 1.0), intercept=0.0,
-        reject=reject, sure=sure,
+        reject=reject, sure=sure, aucs={"verification": 0.57, "quantification": 0.9},
     )  # fmt: skip
     path.write_text(made.model_dump_json(), encoding="utf-8")
     return str(path)
@@ -59,16 +59,25 @@ async def test_calibrated_weighs_the_shift_and_says_what_speaks_against(make_ctx
     good, bad = await outcomes(ctx, pair(answer=GOOD), pair(answer=BAD))
     assert (outcome(good), outcome(bad)) == ("kept", "rejected")
     shift, calibrated = bad.scores
-    assert (shift.passed, calibrated.passed, calibrated.threshold, calibrated.sure) == (None, False, 0.4, 0.6)
+    assert (shift.passed, calibrated.passed, calibrated.threshold, calibrated.sure) == (False, False, 0.4, 0.6)
     assert dict(calibrated.parts) == {"shift": shift.value, "least_new": -6.0} and "'volcanoes'" in calibrated.detail
     assert [len(call) for call in ctx.scorer.calls] == [4], "calibrated asks no model"
 
 
-async def test_yes_and_no_carry_their_shift_and_stay_unsure(make_ctx: MakeCtx, tmp_path: Path) -> None:
+async def test_a_type_that_the_scorer_cannot_tell_keeps_its_shift_and_stays_unsure(
+    make_ctx: MakeCtx, tmp_path: Path
+) -> None:
     ctx = make_ctx(reads, coefficients=fitted(tmp_path / "c.json"))
-    (found,) = await outcomes(ctx, pair("Are 2,400 gauges merged?", "Yes", "verification"))
-    shift, calibrated = found.scores
-    assert shift.logprobs_with and shift.unsure and calibrated.abstained and outcome(found) == "unsure"
+    yes, number = await outcomes(
+        ctx,
+        pair("Are 2,400 gauges merged?", "Yes", "verification"),
+        pair("How many volcanoes?", "Nine", "quantification"),
+    )
+    shift, calibrated = yes.scores
+    assert shift.value < 0 and shift.unsure and calibrated.abstained and outcome(yes) == "unsure"
+    assert outcome(number) == "rejected", "its planted falsehoods are told apart"
+    assert blind_to(ctx) == {"verification": 0.57}
+    assert any("verification (AUC 0.57)" in note for note in FilterStage().notes(ctx))
 
 
 async def test_a_pair_without_evidence_is_left_to_the_shift(make_ctx: MakeCtx, tmp_path: Path) -> None:
@@ -126,24 +135,15 @@ class Judge:
         return type("Answer", (), {"value": reply.model_validate({"p1": "supported"}), "reply_key": "k"})()
 
 
-@pytest.mark.parametrize(("answer", "asked", "decided"), [(BAD, 0, "rejected"), (GOOD, 1, "kept")])
-async def test_the_judge_decides_what_the_shift_leaves_open(
-    make_ctx: MakeCtx, answer: str, asked: int, decided: str
+@pytest.mark.parametrize(("answer", "decided"), [(BAD, "rejected"), (GOOD, "kept")])
+async def test_the_judge_reads_every_pair_whatever_the_scores_say(
+    make_ctx: MakeCtx, tmp_path: Path, answer: str, decided: str
 ) -> None:
-    ctx = make_ctx(reads)
     judge = Judge()
-    ctx = replace(ctx, judge_session=judge)
-    assert scorer_names(ctx) == ("shift", "llm_judge")
+    ctx = replace(make_ctx(reads, coefficients=fitted(tmp_path / "c.json")), judge_session=judge)
+    assert scorer_names(ctx) == ("shift", "calibrated", "llm_judge")
     (found,) = await outcomes(ctx, pair(answer=answer))
-    assert (judge.asked, outcome(found)) == (asked, decided)
-
-
-async def test_the_judge_is_not_asked_about_what_is_sure(make_ctx: MakeCtx, tmp_path: Path) -> None:
-    ctx = make_ctx(reads, coefficients=fitted(tmp_path / "c.json"))
-    judge = Judge()
-    ctx = replace(ctx, judge_session=judge)
-    (found,) = await outcomes(ctx, pair(answer=GOOD))
-    assert (judge.asked, outcome(found)) == (0, "kept")
+    assert (judge.asked, outcome(found)) == (1, decided)
 
 
 async def test_a_model_of_contradictions_alone_gives_the_rest_as_support(

@@ -13,7 +13,6 @@ from scirgen.core.errors import ConfigError, ContextTooLongError, ModelError
 from scirgen.core.prompts import PromptLibrary, RenderedPrompt
 from scirgen.core.records import Aspect, AspectCategory, Dataset, Score, Span
 from scirgen.core.resources import Resources
-from scirgen.core.taxonomy import Taxonomies
 from scirgen.llm.base import Capabilities, Message, ModelIdentity, ScoreReply, ScoreRequest
 from scirgen.llm.encoders.entailment import Entailment, ScorerEntailment, open_entailment
 from scirgen.llm.session import Answer
@@ -24,7 +23,7 @@ from scirgen.stages.filter.deciding import _decided, outcome, score_all, sentenc
 from scirgen.stages.filter.faithfulness.judged import EntailmentScorer, JudgeReply, JudgeScorer
 from scirgen.stages.filter.faithfulness.shift import FORMS, ShiftScorer
 from scirgen.stages.filter.faithfulness.windows import evidence_window, passages, rank
-from scirgen.stages.filter.gates.judged import PoorQuestionGate
+from scirgen.stages.filter.gates.reference import PoorQuestionGate
 from tests.support.filtering import DATASET, DESCRIPTION, MATERIAL, ScriptedScorer, pair, span
 
 MakeCtx = Callable[..., StageContext]
@@ -183,12 +182,10 @@ class Judge:
 
 
 async def test_the_judge_takes_pairs_together_and_names_the_claim_that_fails(make_ctx: MakeCtx) -> None:
-    ctx = make_ctx(None, judge_batch=2)
     judge = Judge()
-    ctx = replace(ctx, judge_session=judge)
-    pairs = [pair(answer="snowfall"), pair(answer="volcanoes"), pair(answer="more snowfall")]
-    scores = await JudgeScorer().score(pairs, MATERIAL, ctx)
-    assert [s.value for s in scores if isinstance(s, Score)] == [1.0, 0.0, 1.0]
+    pairs = [pair(answer="snowfall"), pair(answer="volcanoes"), *(pair(answer=f"snowfall {n}") for n in range(11))]
+    scores = await JudgeScorer().score(pairs, MATERIAL, replace(make_ctx(None), judge_session=judge))
+    assert [s.value for s in scores if isinstance(s, Score)] == [1.0, 0.0, *[1.0] * 11]
     assert isinstance(scores[1], Score) and scores[1].detail == "contradicted by the evidence: because of volcanoes"
     assert len(judge.asked) == 2 and judge.asked[0].count(DESCRIPTION) == 1  # shared evidence is shown once
 
@@ -223,42 +220,20 @@ async def test_the_judge_also_says_what_a_question_lacks(make_ctx: MakeCtx) -> N
     verdicts = await PoorQuestionGate().check([*judged, pair()], MATERIAL, ctx)
     assert [v.accept for v in verdicts] == [False, False, True, True]
     assert verdicts[0].reason == "the question does not say what it means: which years"
-    assert not PoorQuestionGate().in_force(make_ctx(None, faithfulness=["shift"]).config)
 
 
-async def test_a_judge_that_is_the_writer_names_the_level_in_the_same_call(make_ctx: MakeCtx) -> None:
+async def test_the_judge_names_level_and_roles_in_the_same_call(make_ctx: MakeCtx) -> None:
     class Tags(Judge):
         async def ask(self, prompt: RenderedPrompt, reply: type[JudgeReply], **_: object) -> Answer[JudgeReply]:
-            self.asked.append(prompt.messages[-1][1])
-            return Answer(reply.model_validate({"p1": "supported", "l1": "C4"}), "", "key")
-
-    writer, other = Tags(), Tags()
-    (score,) = await JudgeScorer().score([pair()], MATERIAL, replace(make_ctx(None), chat_session=writer))
-    assert isinstance(score, Score) and score.level == "C4" and "its level (l1, l2, ...)" in writer.asked[0]
-    (score,) = await JudgeScorer().score([pair()], MATERIAL, replace(make_ctx(None), judge_session=other))
-    assert isinstance(score, Score) and score.level is None and "its level" not in other.asked[0]
-
-
-async def test_a_decision_model_judges_with_probabilities(make_ctx: MakeCtx) -> None:
-    class Decides(Judge):
-        capabilities = Capabilities(decides=True)
-
-        async def ask(self, prompt: RenderedPrompt, reply: type[JudgeReply], **_: object) -> Answer[JudgeReply]:
-            asked = {name: field.description or "" for name, field in reply.model_fields.items()}
-            self.asked += asked.values()
-            rest = {"order": 0.0, "ill_posed": 0.0, "unclear": 0.6}
-            true = {"supported": 0.2, "contradicted": 0.1, "not_stated": 0.1, **rest}
-            false = {"supported": 0.1, "contradicted": 0.6, "not_stated": 0.3, **rest, "unclear": 0.0}
-            said = {n: None if "hail" in a else true if "snowfall" in a else false for n, a in asked.items()}
+            said = {"p1": "minor", "l1": "C4", "c1": [2], "p2": "supported", "c2": [1]}
             return Answer(reply.model_validate(said), "", "key")
 
-    judge = Decides()
-    ctx = replace(make_ctx(None), judge_session=judge)
-    pairs = [pair(answer=a) for a in ("snowfall", "volcanoes", "hail")]
-    good, bad, refused = await JudgeScorer().score(pairs, MATERIAL, ctx)
-    assert isinstance(good, Score) and good.value == pytest.approx(0.8) and dict(good.parts)["question"] < 0.5
-    assert isinstance(bad, Score) and bad.value == pytest.approx(0.1) and bad.detail == "contradicted by the evidence"
-    assert isinstance(refused, ModelError) and len(judge.asked) == 3
+    two = tuple(span(text) for text in ("Daily precipitation at 0.25 degrees", "Values are in mm per day."))
+    pairs = [pair(answer="snowfall", evidence=two), pair(answer="hail", evidence=two[:1])]
+    ctx = replace(make_ctx(None), judge_session=Tags())
+    scores = [s for s in await JudgeScorer().score(pairs, MATERIAL, ctx) if isinstance(s, Score)]
+    assert (scores[0].value, scores[0].level, scores[0].context) == (1.0, "C4", (1,))
+    assert scores[1].context is None, "one span at least carries the answer"
 
 
 async def test_the_scorer_as_entailment_model_compares_yes_with_no() -> None:
@@ -303,13 +278,13 @@ def test_one_failing_score_rejects_and_a_later_one_decides_the_unsure() -> None:
     assert found == ["kept", "unsure", "kept", "rejected", "unsure", "unsure"]
 
 
-def test_a_type_is_judged_by_the_scorers_it_names(make_ctx: MakeCtx) -> None:
-    kind = Taxonomies(Resources()).question_type("disjunctive")
-    assert "llm_judge" in kind.judge and "shift" not in kind.judge
-    config = make_ctx(thresholds={"shift": {"*": 0.1}}).config
-    named = _decided(scored("shift", -0.4, 0.0), ShiftScorer(), kind, kind.id, config)
-    assert named.unsure and named.passed is None
-    assert _decided(scored("shift", -0.4, 0.0), ShiftScorer(), None, "other", config).passed is False
+def test_a_score_is_unsure_of_types_that_its_scorer_cannot_tell(make_ctx: MakeCtx) -> None:
+    config = make_ctx(thresholds={"shift": {"*": 0.1, "disjunctive": 0.2}}).config
+    unsure = _decided(scored("shift", -0.4, 0.0), ShiftScorer(), "verification", config, blind=("verification",))
+    assert unsure.unsure and unsure.passed is None
+    own = _decided(scored("shift", -0.4, 0.0), ShiftScorer(), "disjunctive", config, blind=("disjunctive",))
+    assert own.passed is False, "the user set its edges"
+    assert _decided(scored("shift", -0.4, 0.0), ShiftScorer(), "other", config).passed is False
 
 
 async def test_edges_are_by_type_then_for_all_then_the_scorers_own(make_ctx: MakeCtx) -> None:

@@ -324,13 +324,11 @@ INFERRED = "Gauges read 4.2 m before the flood and 6.2 m after it, a change of â
             True,
         ),
         ("One may conclude that the peak was underestimated by 3.4 m.", "interpretation", False),
-        ("One may conclude that the WRF model underestimated the peak.", "interpretation", False),
-        ("The level rose by 2 m and the rest was lowered by 1.55 %.", "causal_consequence", True),
-        ("The level rose by 2 m and the rest was raised by 1.55 %.", "causal_consequence", False),
+        ("The rest was lowered by 1.55 %.", "causal_consequence", True),
         ("Daily values were merged because satellites miss snowfall.", "causal_consequence", False),
     ],
 )
-async def test_not_supported_asks_of_an_inference_only_numbers_and_names(
+async def test_not_supported_asks_of_an_inference_only_numbers(
     answer: str, kind: str, accepted: bool, ctx: StageContext
 ) -> None:
     one = pair(
@@ -368,14 +366,6 @@ async def test_not_supported_by_words_when_they_stand_elsewhere_in_the_dataset(
     ("question", "answer", "whose"),
     [
         ("What does the gauge show?", "Soil was ploughed each spring.", "of the answer's words are"),
-        (
-            "Are 2,400 gauges merged daily because satellites miss snowfall at 0.25 degrees?",
-            (
-                "Satellites miss snowfall at 0.25 degrees, and 2,400 gauges are merged daily, because "
-                "yields of maize fell and soil was ploughed."
-            ),
-            "of the words that the answer adds are",
-        ),
     ],
 )
 async def test_not_supported_says_whose_words_are_missing(
