@@ -8,6 +8,8 @@ from typing import Any
 import click
 
 from scirgen.cli.options import PATH, SPLIT, json_file_option, names_in, write_json
+from scirgen_bench.cli.agree import agree
+from scirgen_bench.cli.rag import rag
 
 
 @click.group()
@@ -302,3 +304,7 @@ def qa(
             )
     if any(row.failed for row in report.rows):
         raise SystemExit(3)
+
+
+benchmark.add_command(rag)
+benchmark.add_command(agree)
