@@ -1,5 +1,5 @@
 """Dataset retrieval: measures whether retrievers find the dataset that a question is about (ScIRGen, section 4.1, table
-4.)
+4). `passage_retrieval` measures whether they find the passages that answer it.
 
 Reads a release only. Retrievers are plugins; metrics, intervals and tests are in modules of their own.
 """
@@ -10,6 +10,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 
@@ -31,6 +32,7 @@ _BREAKDOWNS: dict[str, Callable[[ReleaseRow], str]] = {
     "question_type": lambda r: r.question_type,
     "bloom": lambda r: r.bloom or "not tagged",
     "hops": lambda r: str(r.hops) if r.hops < 3 else "3+",
+    "asked": lambda r: r.asked,
     "has_paper": lambda r: "",  # filled from the corpus
 }
 
@@ -74,7 +76,9 @@ class RetrievalReport(Figures):
 
 
 @dataclass(frozen=True)
-class _Questions:
+class Questions:
+    """The questions of a split with their judgements."""
+
     rows: list[ReleaseRow]
     qrels: Mapping[str, Mapping[str, int]]
 
@@ -141,23 +145,14 @@ def evaluate(
         measured: dict[str, PerQuery] = {}
         for spec, retriever in made.items():
             started = time.perf_counter()
-            ranking, parameters = _rank(release, spec, retriever, texts, ids, questions, split, progress)
+            known = partial(_known, release, spec, ids)
+            ranking, parameters = rank(release, spec, retriever, texts, ids, questions, split, known, progress)
             if own:
                 ranking = own.ranked(ranking, questions.ids, DEPTH)
             seconds = time.perf_counter() - started
             table = measured[spec] = per_query(ranking, questions.ids, ids, questions.qrels, graded=qrels is not None)
-            rows.append(
-                {
-                    "retriever": spec,
-                    "setting": setting,
-                    "split": split,
-                    **means(table),
-                    "interval": {m: clusters.interval(table[m]) for m in _WITH_INTERVAL},
-                    "parameters": parameters,
-                    "seconds": round(seconds, 2),
-                }
-            )
-            breakdown += _breakdown(spec, setting, questions.rows, with_paper, table)
+            rows.append(figures_row(spec, setting, split, table, clusters, parameters, seconds))
+            breakdown += breakdown_rows(spec, setting, questions.rows, with_paper, table)
             if runs:
                 file = runs / f"{file_name(spec)}.{setting}.{split}.run"
                 write_run(file, spec, questions.ids, (ranking.hits(row, ids) for row in range(len(questions.ids))))
@@ -174,6 +169,22 @@ def evaluate(
         judgements="gold" if qrels is None else "graded",
         notes=_notes(rows, questions, len(ids), graded=qrels is not None),
     )
+
+
+def figures_row(
+    spec: str, setting: str, split: str, table: PerQuery, clusters: Clusters, parameters: Mapping[str, object],
+    seconds: float,
+) -> dict[str, object]:  # fmt: skip
+    """One line of a report: the mean of each metric, intervals, and how it was made."""
+    return {
+        "retriever": spec,
+        "setting": setting,
+        "split": split,
+        **means(table),
+        "interval": {m: clusters.interval(table[m]) for m in _WITH_INTERVAL},
+        "parameters": dict(parameters),
+        "seconds": round(seconds, 2),
+    }
 
 
 DEFAULT_SETTINGS = f"without-paper,with-paper,{OWN_PAPER}"
@@ -204,26 +215,32 @@ def indexed(release: Release, setting: str) -> list[CorpusDocument]:
 
 def _load(
     release: Release, split: str, limit: int | None = None, qrels: Mapping[str, Mapping[str, int]] | None = None
-) -> _Questions:
+) -> Questions:
     if qrels is not None:
         wanted = frozenset(qrels)
         rows = questions_of_split(release, split, limit, lambda r: r.id in wanted, "questions with such judgements")
-        return _Questions(rows, qrels)
+        return Questions(rows, qrels)
     splits = SPLITS if split == ALL else (split,)
     gold = {query: grades for name in splits for query, grades in release.qrels(name).items()}
-    return _Questions(questions_of_split(release, split, limit), gold)
+    return Questions(questions_of_split(release, split, limit), gold)
 
 
-def _rank(
+Known = Callable[[str], tuple[list[str], list[int]]]
+"""A split -> its questions and the position of one document that answers each: what a retriever may be tuned on."""
+
+
+def rank(
     release: Release,
     spec: str,
     retriever: Retriever,
     texts: Sequence[str],
     ids: Sequence[str],
-    questions: _Questions,
+    questions: Questions,
     split: str,
+    known: Known,
     progress: Callable[[str], None],
 ) -> tuple[Ranking, dict[str, object]]:
+    """Index the texts, ask the questions, and return the ranking with the retriever's parameters."""
     if isinstance(retriever, Identified):
         retriever.identify(questions.ids, frozenset(r.id for r in release.rows()), ids)
     progress(f"{spec}: indexing {len(texts)} documents")
@@ -234,10 +251,9 @@ def _rank(
         on = "train" if split == "dev" else "dev"
         if split == ALL:
             raise InputError(f"{spec} is tuned on the split {on}, which --split all measures", hint=_UNTUNED)
-        known = _known(release, on, spec)
+        asked, gold = known(on)
         progress(f"{spec}: tuning on {on}")
-        place = {d: i for i, d in enumerate(ids)}
-        retriever.tune(known.texts, [place[r.dataset_id] for r in known.rows])
+        retriever.tune(asked, gold)
         parameters = {**retriever.parameters, "tuned_on": on}
     progress(f"{spec}: asking {len(questions.rows)} questions")
     return retriever.search(questions.texts, DEPTH + len(texts) - len(ids)), parameters
@@ -246,19 +262,27 @@ def _rank(
 _UNTUNED = "Give its parameters instead, e.g. bm25:k1=1.2,b=0.75."
 
 
-def _known(release: Release, on: str, spec: str) -> _Questions:
+def _known(release: Release, spec: str, ids: Sequence[str], on: str) -> tuple[list[str], list[int]]:
     try:
-        return _load(release, on)
+        known = _load(release, on)
     except InputError as error:
-        raise InputError(
-            f"{spec} is tuned on the split {on}, which has no questions",
-            hint=_UNTUNED,
-        ) from error
+        raise nothing_to_tune_on(spec, on) from error
+    place = {d: i for i, d in enumerate(ids)}
+    return known.texts, [place[r.dataset_id] for r in known.rows]
 
 
-def _breakdown(
+def nothing_to_tune_on(spec: str, on: str) -> InputError:
+    """The error of a retriever that is to be tuned on a split without questions."""
+    return InputError(
+        f"{spec} is tuned on the split {on}, which has no questions",
+        hint=_UNTUNED,
+    )
+
+
+def breakdown_rows(
     spec: str, setting: str, rows: Sequence[ReleaseRow], with_paper: set[str], table: PerQuery
 ) -> Iterable[BreakdownRow]:
+    """The metrics of each group of questions."""
     for by, value_of in _BREAKDOWNS.items():
         if by == "has_paper":
             values = np.asarray(["yes" if r.dataset_id in with_paper else "no" for r in rows])
@@ -304,7 +328,7 @@ def paired_tests(
     ]
 
 
-def _notes(rows: Sequence[dict[str, object]], questions: _Questions, documents: int, *, graded: bool) -> list[str]:
+def _notes(rows: Sequence[dict[str, object]], questions: Questions, documents: int, *, graded: bool) -> list[str]:
     judged = [v for r in rows if isinstance(v := r["judged@10"], float)]
     notes = []
     notes += too_few(len(questions.rows), len({r.dataset_id for r in questions.rows}))

@@ -5,9 +5,9 @@ release.json                 ReleaseInfo: description, counts, leakage, and ever
 train|dev|test.jsonl         ReleaseRow
 corpus/without-paper.jsonl   CorpusDocument: each dataset's title and description
 corpus/with-paper.jsonl      the same, with what was extracted from the dataset's papers
-corpus/passages.jsonl        Passage: pieces of at most 100 tokens, for question answering
+corpus/passages.jsonl        Passage: records, and papers cut into whole sentences; closed ones: quotations
 corpus/papers.jsonl          PaperRow        corpus/aspects.jsonl   AspectRow
-qrels/train|dev|test.tsv     query-id, corpus-id, score (BEIR's header)
+qrels/train|dev|test.tsv     query-id, corpus-id, score (BEIR's header); qrels/passages has grades of passages
 README.md, croissant.json    dataset card and Croissant metadata; further formats in folders of their names
 ```
 """
@@ -32,6 +32,11 @@ SPLITS: Final = ("train", "dev", "test")
 SETTINGS: Final = ("without-paper", "with-paper")
 SCHEMA: Final = 1
 PASSAGE_TOKENS: Final = 100
+PASSAGE_QRELS: Final = "qrels/passages"
+GRADES: Final = (0, 1, 2)
+"""Grades of a passage: it was read and does not help, adds to the answer, carries it or its main part."""
+FEWEST_OTHERS: Final = 10
+"""Passages that are not gold, per query: with fewer, figures by passage say nothing and are not printed."""
 
 Split = Literal["train", "dev", "test"]
 
@@ -193,7 +198,7 @@ class CorpusDocument(Record):
 
 
 class Passage(Record):
-    """At most `PASSAGE_TOKENS` whitespace-separated tokens of one source, with that source's licence."""
+    """A piece of one source, with that source's licence: a record, or whole sentences of a paper (about 100 words)."""
 
     id: Id
     document_id: Id
@@ -203,6 +208,22 @@ class Passage(Record):
     end: int
     text: str
     licence: str = "unknown"
+    whole: bool = Field(default=True, description="false: only what is quoted; the licence does not allow the rest")
+    title: str = Field(default="", description="title of the record or paper")
+    heading: str = Field(default="", description="headings above it, outermost first")
+    authors: tuple[str, ...] = ()
+    year: int | None = None
+
+    @property
+    def headline(self) -> str:
+        """Title, authors and year of its source: what a question may name it by."""
+        by = ", ".join((*self.authors, *([str(self.year)] if self.year else ())))
+        return f"{self.title} ({by})" if by else self.title
+
+    @property
+    def searched(self) -> str:
+        """The text that retrievers index."""
+        return " ".join(part for part in (self.headline, self.heading, self.text) if part)
 
 
 class PaperRow(Record):
@@ -427,6 +448,12 @@ class Release:
     def qrels(self, split: str) -> dict[str, dict[str, int]]:
         """query id -> document id -> relevance."""
         return read_qrels(self.folder / "qrels" / f"{split}.tsv")
+
+    def passage_qrels(self, split: str) -> dict[str, dict[str, int]]:
+        """query id -> passage id -> grade: 2 carries the answer or its main part, 1 adds to it, 0 was read and does not
+        help; a passage that is not there was not judged. Empty for releases without such grades."""
+        file = self.folder / PASSAGE_QRELS / f"{split}.tsv"
+        return read_qrels(file) if file.is_file() else {}
 
     def _read(self, name: str, kind: type[R]) -> Iterator[R]:
         return read_records(self.folder / name, kind)

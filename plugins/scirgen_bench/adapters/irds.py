@@ -8,6 +8,10 @@ from pathlib import Path
 from scirgen import InputError
 from scirgen.plugin import MissingExtraError, read_json
 
+_GRADES = {
+    2: "passage that carries the answer or its main part", 1: "gold dataset, or passage that adds to the answer",
+    0: "read, and of no help",
+}  # fmt: skip
 _REGISTERED: dict[str, Path] = {}
 """Id -> folder, in this process: ir_datasets keeps the data that an id was first registered with."""
 
@@ -45,7 +49,7 @@ def register(folder: str | Path) -> list[str]:
         parts = [TsvDocs(LocalDownload(folder / files["docs"]), namespace=name.replace("/", "_"))]
         if "queries" in files:
             parts.append(TsvQueries(LocalDownload(folder / files["queries"])))
-            parts.append(TrecQrels(LocalDownload(folder / files["qrels"]), {1: "gold dataset"}))
+            parts.append(TrecQrels(LocalDownload(folder / files["qrels"]), _GRADES))
         if name in _REGISTERED and _REGISTERED[name] != folder.resolve():
             raise InputError(
                 f"the name {name} is already used by {_REGISTERED[name]}",

@@ -8,6 +8,8 @@ from typing import Any
 import click
 
 from scirgen.cli.options import PATH, SPLIT, json_file_option, names_in, write_json
+from scirgen_bench.cli.agree import agree
+from scirgen_bench.cli.rag import rag
 
 _SPLIT = click.Choice([*SPLIT.choices, "all"])
 
@@ -34,6 +36,16 @@ def benchmark() -> None:
     "is from; with-paper-json has the extracts as JSON, as in the published BM25 row. "
     "[default: without-paper,with-paper,without-own-paper; with --task: without-paper]",
 )
+@click.option(
+    "--unit",
+    type=click.Choice(["dataset", "passage"]),
+    default="dataset",
+    show_default=True,
+    help="Find the dataset that a question is about, or the passages that answer it.",
+)
+@click.option(
+    "--distractors", multiple=True, type=PATH, metavar="RELEASE", help="With --unit passage: search its passages too."
+)
 @click.option("--split", type=_SPLIT, default="test", show_default=True)
 @click.option("--limit", type=click.IntRange(min=1), help="Largest number of questions, spread over the split.")
 @json_file_option
@@ -41,7 +53,7 @@ def benchmark() -> None:
 @click.option("--qrels", type=PATH, help="Graded judgements (from: benchmark pool) instead of the gold ones.")
 @click.option(
     "--by",
-    type=click.Choice(["question_type", "bloom", "hops", "has_paper"]),
+    type=click.Choice(["question_type", "bloom", "hops", "asked", "has_paper"]),
     help="Also show a table broken down by this (the --json file has all breakdowns).",
 )
 @click.option("--task", help="Measure on this retrieval task instead of the questions.")
@@ -72,6 +84,8 @@ def retrieval(
     release: Path,
     retrievers: str,
     settings: str | None,
+    unit: str,
+    distractors: tuple[Path, ...],
     split: str,
     limit: int | None,
     json_file: Path | None,
@@ -86,8 +100,13 @@ def retrieval(
     cut: str | None,
     quiet: bool,
 ) -> None:
-    """Measure whether retrievers find the dataset that a question is about: recall, MRR, NDCG and more, with intervals
-    and tests."""
+    """Measure whether retrievers find the dataset that a question is about, or the passages that answer it: recall,
+    MRR, NDCG and more, with intervals and tests."""
+    by_passage = unit == "passage"
+    if by_passage and (task or settings or qrels):
+        raise click.UsageError("--unit passage takes no --task, --setting or --qrels")
+    if distractors and not by_passage:
+        raise click.UsageError("--distractors needs --unit passage")
     if task:
         from scirgen_bench.cli.tasks import measure
         from scirgen_bench.tasks.cut import parse_cut
@@ -108,23 +127,30 @@ def retrieval(
     from scirgen import Release
     from scirgen.plugin import load_registry
     from scirgen.release_files.release import read_qrels
+    from scirgen_bench.passage_retrieval import evaluate_passages
     from scirgen_bench.retrieval import DEFAULT_SETTINGS, evaluate
     from scirgen_bench.retriever import split_specs
     from scirgen_bench.tables import breakdown_table, retrieval_table, shown_spec
 
-    report = evaluate(
-        Release(release),
-        split_specs(retrievers),
-        registry=load_registry(),
-        settings=names_in(DEFAULT_SETTINGS if settings is None else settings),
-        split=split,
-        runs=runs,
-        limit=limit,
-        qrels=read_qrels(qrels) if qrels else None,
-        progress=lambda line: None if quiet else click.echo(line, err=True),
-    )
+    def progress(line: str) -> None:
+        if not quiet:
+            click.echo(line, err=True)
+
+    opened, specs, registry = Release(release), split_specs(retrievers), load_registry()
+    if by_passage:
+        others = [Release(folder) for folder in distractors]
+        report = evaluate_passages(
+            opened, specs, registry=registry, split=split, distractors=others, runs=runs, limit=limit, progress=progress
+        )
+    else:
+        named = names_in(DEFAULT_SETTINGS if settings is None else settings)
+        graded = read_qrels(qrels) if qrels else None
+        report = evaluate(
+            opened, specs, registry=registry, settings=named, split=split, runs=runs, limit=limit, qrels=graded,
+            progress=progress,
+        )  # fmt: skip
     write_json(json_file, report.model_dump_json(indent=2))
-    click.echo(f"{report.release}, {report.split}: {report.queries:,} questions, {report.documents:,} documents\n")
+    click.echo(f"{report.release}, {report.split}: {report.queries:,} questions, {report.documents:,} {unit}s\n")
     click.echo(retrieval_table(report.rows))
     if by:
         click.echo(f"\n{breakdown_table(report.breakdown, by)}\n")
@@ -281,3 +307,7 @@ def qa(
             )
     if any(row.failed for row in report.rows):
         raise SystemExit(3)
+
+
+benchmark.add_command(rag)
+benchmark.add_command(agree)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from scirgen.core.printed import papers_of
@@ -38,6 +38,8 @@ class ReleaseContent:
         aspects: kept aspects, dataset by dataset.
         pairs: returns a new iterator over the accepted pairs, in the order of ids.
         document_papers: document id -> paper id.
+        documents: returns an iterator over the parsed papers that use a dataset, each once; None: there are none, and
+            quotations are all that is known of a paper.
         splits: dataset id -> split, if they are published already; None: splits are made.
         keep_all: the questions were published by others, so near-duplicates are not dropped.
         reviewed: people's labels of pairs.
@@ -55,6 +57,7 @@ class ReleaseContent:
     aspects: list[Aspect] = field(default_factory=list)
     pairs: Callable[[], Iterator[QAPair]] = lambda: iter(())
     document_papers: Mapping[str, str] = field(default_factory=dict)
+    documents: Callable[[], Iterator[Document]] | None = None
     splits: Mapping[str, str] | None = None
     keep_all: bool = False
     writers: Mapping[str, tuple[str | None, str | None]] = field(default_factory=dict)
@@ -112,6 +115,7 @@ def from_run(run: RunView, info: ReleaseInfo) -> ReleaseContent:
         aspects=ordered,
         pairs=lambda: (_with_gold(p, users, datasets) for p in run.pairs()),
         document_papers=documents,
+        documents=lambda: _used(run, wanted),
         writers=writers,
         unfaithful=lambda: _unfaithful(run),
     )
@@ -121,6 +125,15 @@ def _found(run: RunView, datasets: Mapping[str, Dataset]) -> dict[str, str]:
     """Document id -> paper id of the papers that answer what somebody asked."""
     cited = {s.document_id for p in run.pairs() if p.sought for s in p.evidence} - {*datasets}
     return {d.id: d.paper_id for d in run.records("parse", Document) if d.id in cited} if cited else {}
+
+
+def _used(run: RunView, papers: Collection[str]) -> Iterator[Document]:
+    """The parsed papers that use a dataset, each once."""
+    seen: set[str] = set()
+    for document in run.records("parse", Document):
+        if document.paper_id in papers and document.id not in seen:
+            seen.add(document.id)
+            yield document
 
 
 def _unfaithful(run: RunView) -> list[UnfaithfulRow]:

@@ -1,15 +1,26 @@
-"""Cuts the text that a release may quote into passages of at most 100 tokens, and finds the passages with a span."""
+"""Makes the passages of a release, and finds the passages that hold a span.
+
+A run's documents are cut once, by `scirgen.core.corpus`. Where a paper's licence does not allow its text, a passage has
+only what is quoted of it. Without parsed documents (imports) quotations are cut into windows.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from scirgen.core import corpus
 from scirgen.core.fingerprint import content_id
-from scirgen.core.records import Span
+from scirgen.core.licences import Terms, terms_of
+from scirgen.core.records import Dataset, Document, Paper, Span
 from scirgen.core.text.passages import windows
 from scirgen.release_files.release import PASSAGE_TOKENS, Passage, PlaceRow
+
+_GAP = "\n"
+"""Stands between two quotations of one passage."""
+_WHOLE = frozenset({Terms.OPEN, Terms.SHARE_ALIKE})
+"""Terms that allow a release to hold a paper's text."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +34,62 @@ class Piece:
     def end(self) -> int:
         """The end of the piece, exclusive."""
         return self.start + len(self.text)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A record or paper: what its passages say of it."""
+
+    document_id: str
+    kind: str
+    dataset_ids: Sequence[str]
+    licence: str
+    title: str = ""
+    authors: Sequence[str] = ()
+    year: int | None = None
+
+    @classmethod
+    def of_record(cls, dataset: Dataset) -> Source:
+        """The source of a record's passages."""
+        return cls(
+            dataset.id, "dataset", [dataset.id], dataset.licence, dataset.title, dataset.authors, dataset.year
+        )  # fmt: skip
+
+    @classmethod
+    def of_paper(cls, document_id: str, paper: Paper | None, dataset_ids: Sequence[str]) -> Source:
+        """The source of a paper's passages."""
+        if paper is None:
+            return cls(document_id, "paper", dataset_ids, "unknown")
+        return cls(document_id, "paper", dataset_ids, paper.licence, paper.title, paper.authors, paper.year)
+
+    def passage(self, id: str, pieces: Sequence[Piece], heading: str = "", *, whole: bool = True) -> Held:
+        """A passage of the source that holds these pieces."""
+        row = Passage.model_validate(
+            {
+                "id": id,
+                "document_id": self.document_id,
+                "source": self.kind,
+                "dataset_ids": tuple(self.dataset_ids),
+                "start": pieces[0].start,
+                "end": pieces[-1].end,
+                "text": _GAP.join(piece.text for piece in pieces),
+                "licence": self.licence,
+                "whole": whole,
+                "title": " ".join(self.title.split()),
+                "heading": heading,
+                "authors": tuple(self.authors),
+                "year": self.year,
+            }
+        )
+        return Held(row, tuple(pieces))
+
+
+@dataclass(frozen=True)
+class Held:
+    """A passage with the pieces of its document that make up its text."""
+
+    passage: Passage
+    pieces: tuple[Piece, ...]
 
 
 def merge(spans: Iterable[Span]) -> list[Piece]:
@@ -41,47 +108,95 @@ def merge(spans: Iterable[Span]) -> list[Piece]:
     return pieces
 
 
-def passages_of(
-    document_id: str, source: str, pieces: Sequence[Piece], dataset_ids: Sequence[str], licence: str
-) -> list[Passage]:
-    """The passages of one document's pieces, in order; no passage spans two pieces."""
+def record_passages(dataset: Dataset, *, cut: bool) -> list[Held]:
+    """A record as one passage of the cut; else in windows."""
+    source = Source.of_record(dataset)
+    if not cut:
+        return quoted_passages(source, [Piece(0, dataset.text)])
+    made = corpus.record_passage(dataset)
+    return [source.passage(made.id, [Piece(made.start, made.text)])]
+
+
+def paper_passages(source: Source, document: Document, quoted: Iterable[Span]) -> list[Held]:
+    """The passages of a paper's cut, and windows of quotations that lie outside it (a title), in order."""
+    pieces = merge(quoted)
+    whole = terms_of(source.licence) in _WHOLE
+    found: list[Held] = []
+    bounds: list[tuple[int, int]] = []
+    for made in corpus.passages_of(document):
+        bounds.append((made.start, made.end))
+        inside = [Piece(made.start, made.text)] if whole else list(_clipped(pieces, made.start, made.end))
+        if inside:
+            found.append(source.passage(made.id, inside, made.heading if whole else "", whole=whole))
+    outside = [rest for piece in pieces for rest in _without(piece, bounds)]
+    return sorted([*found, *quoted_passages(source, outside)], key=lambda held: held.passage.start)
+
+
+def quoted_passages(source: Source, pieces: Iterable[Piece]) -> list[Held]:
+    """Windows of a document's pieces, in order; no passage spans two pieces."""
     return [
-        Passage.model_validate(
-            {
-                "id": content_id("psg", document_id, piece.start + a, piece.start + b, piece.text[a:b]),
-                "document_id": document_id,
-                "source": source,
-                "dataset_ids": tuple(dataset_ids),
-                "start": piece.start + a,
-                "end": piece.start + b,
-                "text": piece.text[a:b],
-                "licence": licence,
-            }
+        source.passage(
+            content_id("psg", source.document_id, piece.start + a, piece.start + b, piece.text[a:b]),
+            [Piece(piece.start + a, piece.text[a:b])],
         )
         for piece in pieces
         for a, b in windows(piece.text, PASSAGE_TOKENS)
     ]
 
 
+def _clipped(pieces: Iterable[Piece], start: int, end: int) -> Iterator[Piece]:
+    """The parts of the pieces inside [start, end) that have text."""
+    for piece in pieces:
+        a, b = max(start, piece.start), min(end, piece.end)
+        if a < b and (text := piece.text[a - piece.start : b - piece.start]).strip():
+            yield Piece(a, text)
+
+
+def _without(piece: Piece, bounds: Iterable[tuple[int, int]]) -> Iterator[Piece]:
+    """The parts of a piece outside of all bounds, which are in order and disjoint."""
+    at = piece.start
+    for start, end in bounds:
+        if end > at and start < piece.end:
+            yield from _clipped([piece], at, start)
+            at = end
+    yield from _clipped([piece], at, piece.end)
+
+
 class PassageIndex:
-    """The bounds of the passages of each document, for finding a span in them."""
+    """Finds a span in the passages of its document, and knows which graded passages are in the release.
 
-    def __init__(self) -> None:
-        self._bounds: dict[str, tuple[list[int], list[int], list[str]]] = {}
+    It keeps only what pairs cite or grade.
+    """
 
-    def add(self, passages: Sequence[Passage]) -> None:
-        """Passages of one document, in order."""
-        if passages:
-            self._bounds[passages[0].document_id] = (
-                [p.start for p in passages],
-                [p.end for p in passages],
-                [p.id for p in passages],
-            )
+    def __init__(self, cited: Mapping[str, Iterable[Span]], graded: Collection[str] = ()) -> None:
+        """Prepare for the spans that pairs cite, by document, and the ids of graded passages."""
+        self._cited = {document: merge(spans) for document, spans in cited.items()}
+        self._graded = graded
+        self._bounds: dict[str, tuple[list[int], list[int], list[tuple[str, int]]]] = {}
+        self.released: set[str] = set()
+
+    def add(self, held: Sequence[Held]) -> None:
+        """Add passages of one document, in order."""
+        self.released.update(h.passage.id for h in held if h.passage.id in self._graded)
+        cited = self._cited.get(held[0].passage.document_id) if held else None
+        if not cited:
+            return
+        starts, ends, places = self._bounds.setdefault(held[0].passage.document_id, ([], [], []))
+        for one in held:
+            at = 0
+            for piece in one.pieces:
+                if any(c.start < piece.end and piece.start < c.end for c in cited):
+                    starts.append(piece.start)
+                    ends.append(piece.end)
+                    places.append((one.passage.id, at))
+                at += len(piece.text) + len(_GAP)
 
     def places(self, document_id: str, start: int, end: int) -> Iterator[PlaceRow]:
         """Find the parts of [start, end) in the passages of a document, in order."""
-        starts, ends, ids = self._bounds.get(document_id, ([], [], []))
+        starts, ends, places = self._bounds.get(document_id, ([], [], []))
         for i in range(bisect_right(ends, start), len(starts)):
             if starts[i] >= end:
                 break
-            yield PlaceRow(passage=ids[i], start=max(start, starts[i]) - starts[i], end=min(end, ends[i]) - starts[i])
+            passage, at = places[i]
+            first, last = max(start, starts[i]) - starts[i], min(end, ends[i]) - starts[i]
+            yield PlaceRow(passage=passage, start=at + first, end=at + last)

@@ -15,7 +15,15 @@ from scirgen.release_files.release import (
     ScoreRow,
 )
 from scirgen.stages.release.content import ReleaseContent, users_of
-from scirgen.stages.release.passages import PassageIndex, Piece, merge, passages_of
+from scirgen.stages.release.passages import (
+    Held,
+    PassageIndex,
+    Source,
+    merge,
+    paper_passages,
+    quoted_passages,
+    record_passages,
+)
 
 
 def paper_rows(content: ReleaseContent) -> Iterator[PaperRow]:
@@ -84,39 +92,54 @@ def corpus_rows(content: ReleaseContent, *, with_paper: bool) -> Iterator[Corpus
 def all_passages(
     content: ReleaseContent, evidence: Mapping[str, Iterable[Span]], index: PassageIndex
 ) -> Iterator[list[Passage]]:
-    """Passages, one document at a time: each dataset's metadata, then the quoted parts of each paper.
+    """Passages, one document at a time: each record, then each paper.
 
     Args:
         content: the content of the release.
-        evidence: paper document id -> spans that are evidence of answers. Only these spans and the kept aspects of a
-            paper are quoted, since a release may not pass on its full text.
+        evidence: paper document id -> spans that are evidence of answers. They and the kept aspects are all that is
+            quoted of a paper whose licence does not allow its text.
         index: is filled as passages are taken.
     """
+    cut = content.documents is not None
     for dataset in content.datasets.values():
-        made = passages_of(dataset.id, "dataset", [Piece(0, dataset.text)], [dataset.id], dataset.licence)
-        index.add(made)
-        yield made
+        yield _added(record_passages(dataset, cut=cut), index)
     quoted: dict[str, list[Span]] = {}
     users: dict[str, set[str]] = {}
     for aspect in content.aspects:
         quoted.setdefault(aspect.span.document_id, []).append(aspect.span)
         users.setdefault(aspect.span.document_id, set()).add(aspect.dataset_id or "")
     of_paper = users_of(content.uses)
-    for document_id, paper_id in content.document_papers.items():
-        if document_id in evidence and paper_id in of_paper:
-            users.setdefault(document_id, set()).update(of_paper[paper_id])
-    for document_id in sorted(set(quoted) | set(evidence)):
+    left = set(quoted) | set(evidence)
+
+    def source(document_id: str, paper_id: str = "") -> Source:
+        paper_id = content.document_papers.get(document_id, paper_id)
+        datasets = users.get(document_id, set()).union(of_paper.get(paper_id, ()))
+        return Source.of_paper(document_id, content.papers.get(paper_id), sorted(datasets))
+
+    for document in content.documents() if content.documents else ():
+        spans = [*quoted.get(document.id, ()), *evidence.get(document.id, ())]
+        left.discard(document.id)
+        yield _added(paper_passages(source(document.id, document.paper_id), document, spans), index)
+    for document_id in sorted(left):
         spans = [*quoted.get(document_id, ()), *evidence.get(document_id, ())]
-        paper = content.papers.get(content.document_papers.get(document_id, ""))
-        made = passages_of(
-            document_id,
-            "paper",
-            merge(spans),
-            sorted(users.get(document_id, ())),
-            paper.licence if paper else "unknown",
-        )
-        index.add(made)
-        yield made
+        yield _added(quoted_passages(source(document_id), merge(spans)), index)
+
+
+def _added(held: list[Held], index: PassageIndex) -> list[Passage]:
+    index.add(held)
+    return [one.passage for one in held]
+
+
+def passage_grades(pair: QAPair, row: ReleaseRow, index: PassageIndex) -> dict[str, int]:
+    """The grades of a row's passages, by id: what was read to answer it, or 2 for those that it was written from.
+
+    A passage that a licence keeps out of the release has none.
+    """
+    if not row.answer:
+        return {}
+    if pair.sought:
+        return {g.passage_id: g.grade for g in pair.grades if g.passage_id in index.released}
+    return dict.fromkeys(row.passages, 2)
 
 
 def release_row(

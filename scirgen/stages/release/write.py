@@ -21,7 +21,15 @@ from scirgen.core.runtime import stop_here
 from scirgen.core.safety.files import exchange, sync_folder, sync_tree
 from scirgen.core.taxonomy import LanguageWording
 from scirgen.release_files.publishing import FILE, lines_of, write_lines
-from scirgen.release_files.release import SPLITS, FileRow, Release, ReleaseInfo, SplitCount, row_model
+from scirgen.release_files.release import (
+    PASSAGE_QRELS,
+    SPLITS,
+    FileRow,
+    Release,
+    ReleaseInfo,
+    SplitCount,
+    row_model,
+)
 from scirgen.repeats.neardup import resolve as resolve_by_words
 from scirgen.stages.release import rows as to_rows
 from scirgen.stages.release.content import ReleaseContent
@@ -221,11 +229,14 @@ def _split_rule(content: ReleaseContent, ratios: Sequence[float]) -> str:
 
 def _write_passages(content: ReleaseContent, folder: Path, counts: dict[str, int]) -> tuple[PassageIndex, Counter[str]]:
     evidence: dict[str, dict[tuple[int, int], Span]] = {}
+    graded: set[str] = set()
     for pair in content.pairs():
+        graded.update(grade.passage_id for grade in pair.grades)
         for span in pair.evidence:
             evidence.setdefault(span.document_id, {})[(span.start, span.end)] = span
-    of_papers = {k: list(v.values()) for k, v in evidence.items() if k not in content.datasets}
-    index = PassageIndex()
+    cited = {document_id: list(spans.values()) for document_id, spans in evidence.items()}
+    of_papers = {k: v for k, v in cited.items() if k not in content.datasets}
+    index = PassageIndex(cited, graded)
     licences: Counter[str] = Counter()
     with _lines(folder / "corpus/passages.jsonl") as out:
         for passages in to_rows.all_passages(content, of_papers, index):
@@ -245,9 +256,11 @@ def _write_rows(
     prompts: set[str] = set()
     files = {s: _lines(folder / f"{s}.jsonl") for s in SPLITS}
     qrels = {s: _lines(folder / "qrels" / f"{s}.tsv") for s in SPLITS}
+    graded = {s: _lines(folder / PASSAGE_QRELS / f"{s}.tsv") for s in SPLITS}
     for s in SPLITS:
-        counts[f"{s}.jsonl"] = counts[f"qrels/{s}.tsv"] = 0
-        qrels[s].write("query-id\tcorpus-id\tscore\n")
+        counts[f"{s}.jsonl"] = counts[f"qrels/{s}.tsv"] = counts[f"{PASSAGE_QRELS}/{s}.tsv"] = 0
+        for file in (qrels[s], graded[s]):
+            file.write("query-id\tcorpus-id\tscore\n")
     try:
         for pair in content.pairs():
             stop_here()
@@ -273,11 +286,14 @@ def _write_rows(
             for dataset_id in (gold or (row.dataset_id,)) if row.answer or not row.passages else ():
                 qrels[split].write(f"{row.id}\t{dataset_id}\t1\n")
                 counts[f"qrels/{split}.tsv"] += 1
+            for passage_id, grade in to_rows.passage_grades(pair, row, index).items():
+                graded[split].write(f"{row.id}\t{passage_id}\t{grade}\n")
+                counts[f"{PASSAGE_QRELS}/{split}.tsv"] += 1
             counts[f"{split}.jsonl"] += 1
             models.update([row.model] if row.model else [])
             prompts.update([row.prompt] if row.prompt else [])
     finally:
-        for file in (*files.values(), *qrels.values()):
+        for file in (*files.values(), *qrels.values(), *graded.values()):
             file.close()
     return models, prompts
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from scirgen.release_files.judged import known_writer, label_note
 from scirgen.release_files.publishing import Publishing, lines_of
-from scirgen.release_files.release import SPLITS, Release, ReleaseInfo, row_model
+from scirgen.release_files.release import FEWEST_OTHERS, GRADES, SPLITS, Release, ReleaseInfo, row_model
 from scirgen.stages.release.defects import Defects, known_limits
 from scirgen.stages.release.describe.features import TABLES, features
 from scirgen.stages.release.describe.method import Method, cited
@@ -22,11 +23,35 @@ _HUB_SPLIT = {"train": "train", "dev": "validation", "test": "test"}
 _SIZES = ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"))
 _FORMAT_NOTES = {
     "parquet": "the same tables as Parquet",
-    "beir": "a BEIR folder for each setting: corpus, queries, qrels",
+    "beir": "a BEIR folder for each setting and for passages: corpus, queries, qrels",
     "trec": "TREC topics, qrels and documents",
-    "ir_datasets": "files for ir_datasets, with ids `scirgen/NAME/SETTING/SPLIT`",
+    "ir_datasets": "files for ir_datasets, with ids `scirgen/NAME/SETTING/SPLIT` and `scirgen/NAME/passages/SPLIT`",
     "rag": "at most 200 answered questions with their passages, for LlamaIndex and Ragas",
 }
+
+
+@dataclass(frozen=True)
+class Graded:
+    """The grades of passages: queries with a passage of grade 2, the number of each grade, and the passages a query
+    that answer none."""
+
+    queries: int
+    counts: Counter[int]
+    others: float
+
+    @classmethod
+    def of(cls, release: Release) -> Graded:
+        """Count a release's grades."""
+        counts: Counter[int] = Counter()
+        gold: set[str] = set()
+        queries = 0
+        for split in SPLITS:
+            for grades in release.passage_qrels(split).values():
+                counts.update(grades.values())
+                best = [passage for passage, grade in grades.items() if grade == max(GRADES)]
+                queries += bool(best)
+                gold.update(best)
+        return cls(queries, counts, (release.info.counts.get("passages", 0) - len(gold)) / max(1, queries))
 
 
 def write_card(release: Release, formats: Sequence[str]) -> None:
@@ -53,6 +78,8 @@ def write_card(release: Release, formats: Sequence[str]) -> None:
         citations=cited(info),
         publishing=Publishing(lines_of(release)),
         embedded=known_writer(method.models | {m.model for m in info.made if m.stage != "filter"}),
+        graded=Graded.of(release),
+        fewest_others=FEWEST_OTHERS,
         types=sorted(rows_per_type.items()),
         levels=sorted(rows_per_level.items()),
     )

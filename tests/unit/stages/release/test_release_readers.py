@@ -96,6 +96,11 @@ def test_beirs_own_loader_reads_corpus_queries_and_qrels(formatted):
             assert {k: (v["title"], v["text"]) for k, v in corpus.items()} == {
                 d.id: (d.title, d.text) for d in formatted.corpus(setting)
             }
+    corpus, queries, qrels = GenericDataLoader(str(formatted.folder / "beir" / "passages")).load(split="train")
+    assert qrels == formatted.passage_qrels("train") and set(qrels) == set(queries)
+    assert {k: (v["title"], v["text"]) for k, v in corpus.items()} == {
+        p.id: (p.headline, p.text) for p in formatted.passages()
+    }
 
 
 def test_trec_files_are_read_by_ir_datasets_and_ir_measures(formatted):
@@ -116,6 +121,10 @@ def test_trec_files_are_read_by_ir_datasets_and_ir_measures(formatted):
         docs = TrecDocs(LocalDownload(folder / f"docs.{setting}.trec"), parser="text")
         read = {d.doc_id: " ".join(d.text.split()) for d in docs.docs_iter()}
         assert read == {d.id: " ".join(f"{d.title} {d.text}".split()) for d in formatted.corpus(setting)}
+    graded = [(q.query_id, q.doc_id) for q in ir_measures.read_trec_qrels(str(folder / "qrels.passages.dev.txt"))]
+    assert graded == [(q, p) for q, found in formatted.passage_qrels("dev").items() for p in found]
+    docs = TrecDocs(LocalDownload(folder / "docs.passages.trec"), parser="text")
+    assert [d.doc_id for d in docs.docs_iter()] == [p.id for p in formatted.passages()]
 
 
 def test_ir_datasets_loads_the_registered_ids(formatted, tmp_path):
@@ -126,7 +135,12 @@ def test_ir_datasets_loads_the_registered_ids(formatted, tmp_path):
     ids = register(formatted.folder / "ir_datasets")
     assert register(str(formatted.folder)) == ids
     assert "scirgen/snow/with-paper/dev" in ids
-    assert len(ids) == 2 + 2 * 3
+    assert len(ids) == 3 + 3 * 3
+    passages = ir_datasets.load("scirgen/snow/passages/train")
+    assert len(list(passages.docs_iter())) == len(list(formatted.passages()))
+    assert {(q.query_id, q.doc_id, q.relevance) for q in passages.qrels_iter()} == {
+        (q, p, 2) for q, found in formatted.passage_qrels("train").items() for p in found
+    }
     loaded = ir_datasets.load("scirgen/snow/with-paper/train")
     rows = list(formatted.rows("train"))
     assert [(q.query_id, q.text) for q in loaded.queries_iter()] == [(r.id, r.question) for r in rows]

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from scirgen.core.corpus import passages_of
 from scirgen.core.errors import InputError, PluginError, StoreError
 from scirgen.core.fingerprint import file_sha256
-from scirgen.core.records import Document, Paper, Span
+from scirgen.core.records import Block, BlockKind, Document, Grade, Paper, Span
 from scirgen.core.registry import Plugin, Provided, Registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
@@ -118,8 +119,89 @@ def test_evidence_is_found_in_the_releases_own_passages(tmp_path):
             assert [p.passage for p in evidence.places] == [
                 i for i in row.passages if i in {q.passage for q in evidence.places}
             ]
-    (cut,) = [e for r in release.rows() if r.id == asked.id for e in r.evidence]
-    assert len(cut.places) == 2
+    (one,) = [e for r in release.rows() if r.id == asked.id for e in r.evidence]
+    assert len(one.places) == 1  # a record is one passage
+
+
+FIRST = "The lake was sampled " + "daily " * 60 + "in winter."
+SENTENCES = (FIRST, FIRST.replace("winter", "spring"), "Ice melts in May.", "Fish return in June.")
+
+
+def read_paper(licence: str):
+    """A run whose shared paper was read: two passages of a heading, one sentence quoted from the first and two from the
+    second."""
+    run = small_run()
+    text = "Lake ice\n" + " ".join(SENTENCES)
+    blocks = (
+        Block(kind=BlockKind.TITLE, start=0, end=8),
+        Block(kind=BlockKind.PARAGRAPH, start=9, end=len(text), heading_path=("Results",)),
+    )
+    document = Document(id="doc-p-shared", paper_id="p-shared", title="Lake ice", text=text, blocks=blocks)
+    run.stored["parse"] = [document, document]
+    run.stored["verify"] = []
+    paper = Paper(id="p-shared", title="Lake ice", licence=licence, authors=("Mori, A.",), year=2019)
+    run.stored["collect"] = [paper]
+    wanted = (SENTENCES[1], SENTENCES[3], "Lake ice")
+    spans = tuple(document.span(text.index(s), text.index(s) + len(s)) for s in wanted)
+    asked = next(p for p in run.all_pairs if p.question == "Which sensors measured it?")
+    run.all_pairs = [p.model_copy(update={"evidence": spans}) if p is asked else p for p in run.all_pairs]
+    return run, document, asked
+
+
+def test_an_open_paper_is_released_in_passages_of_whole_sentences(tmp_path):
+    run, document, asked = read_paper("CC-BY-4.0")
+    release = write(run, tmp_path / "release")
+    made = {p.id: p for p in release.passages() if p.document_id == "doc-p-shared"}
+    assert [p.text for p in made.values()] == ["Lake ice", SENTENCES[0], " ".join(SENTENCES[1:])]
+    assert [p.id for p in passages_of(document)] == [p.id for p in list(made.values())[1:]]
+    last = list(made.values())[-1]
+    assert (last.title, last.heading, last.authors, last.year) == ("Lake ice", "Results", ("Mori, A.",), 2019)
+    assert last.searched.startswith("Lake ice (Mori, A., 2019) Results The lake")
+    row = next(r for r in release.rows() if r.id == asked.id)
+    for evidence in row.evidence:
+        (place,) = evidence.places
+        assert made[place.passage].text[place.start : place.end] == evidence.text
+    assert release.passage_qrels(row.split)[row.id] == dict.fromkeys(row.passages, 2)
+
+
+@pytest.mark.parametrize("licence", ["CC-BY-ND-4.0", "unknown", "CC-BY-NC-4.0"])
+def test_of_a_paper_that_is_not_open_only_quotations_are_released(tmp_path, licence):
+    run, document, asked = read_paper(licence)
+    release = write(run, tmp_path / "release")
+    made = {p.id: p for p in release.passages() if p.document_id == "doc-p-shared"}
+    assert [p.text for p in made.values()] == ["Lake ice", f"{SENTENCES[1]}\n{SENTENCES[3]}"]
+    last = list(made.values())[-1]
+    assert last.id in {p.id for p in passages_of(document)}  # the same passage as in an open paper
+    assert (last.whole, last.heading) == (False, "")
+    for evidence in next(r for r in release.rows() if r.id == asked.id).evidence:
+        (place,) = evidence.places
+        assert made[place.passage].text[place.start : place.end] == evidence.text
+
+
+def test_passages_that_were_read_for_a_question_keep_their_grades(tmp_path):
+    run, document, asked = read_paper("CC-BY-4.0")
+    first, second = passages_of(document)
+    graded = [(first, 0), (second, 2)]
+    grades = [Grade(passage_id=p.id, document_id=p.document_id, start=p.start, end=p.end, grade=g) for p, g in graded]
+    absent = Grade(passage_id="psg-0", document_id="doc-9", start=0, end=9, grade=1)
+    sought = {"asked": "seeking", "grades": (*grades, absent)}
+    run.all_pairs = [p.model_copy(update=sought) if p.id == asked.id else p for p in run.all_pairs]
+    release = write(run, tmp_path / "release")
+    row = next(r for r in release.rows() if r.id == asked.id)
+    assert release.passage_qrels(row.split)[row.id] == {first.id: 0, second.id: 2}
+
+
+def test_a_passage_that_only_says_what_an_answer_is_about_is_no_gold(tmp_path):
+    run, _, asked = read_paper("CC-BY-4.0")
+    [asked] = [p for p in run.all_pairs if p.id == asked.id]
+    *answer, title = asked.evidence
+    spans = (*answer, title.model_copy(update={"role": "context"}))
+    run.all_pairs = [p.model_copy(update={"evidence": spans}) if p.id == asked.id else p for p in run.all_pairs]
+    release = write(run, tmp_path / "release")
+    row = next(r for r in release.rows() if r.id == asked.id)
+    titles = {p.id for p in release.passages() if p.text == "Lake ice"}
+    assert titles and titles.isdisjoint(row.passages)
+    assert titles.isdisjoint(release.passage_qrels(row.split)[row.id])
 
 
 def test_evidence_and_aspects_keep_page_and_box(tmp_path):

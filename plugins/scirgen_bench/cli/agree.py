@@ -1,0 +1,58 @@
+"""``scirgen benchmark agree``: whether two sets of queries rank retrieval systems alike."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from scirgen.cli.options import PATH, json_file_option, write_json
+
+
+@click.command(short_help="Tell whether two sets of queries rank retrieval systems alike.")
+@click.argument("corpus", type=PATH)
+@click.argument("people", type=PATH)
+@click.argument("queries", type=PATH)
+@click.option(
+    "--systems",
+    help="Semicolon-separated retrievers, as in benchmark retrieval; SPEC@title and SPEC@text index one field. "
+    "[default: ten of bm25 and tfidf]",
+)
+@click.option("--more", help="Further systems beside the default ones, e.g. 'st:MODEL;st:MODEL@text;hybrid:MODEL'.")
+@click.option("--quiet", is_flag=True, help="Print only the result.")
+@json_file_option
+def agree(
+    corpus: Path, people: Path, queries: Path, systems: str | None, more: str | None, quiet: bool,
+    json_file: Path | None,
+) -> None:  # fmt: skip
+    """Rank retrieval systems by PEOPLE's queries and by QUERIES over the same CORPUS: Kendall's tau and Spearman's rho.
+
+    CORPUS is a release, a BEIR folder, or JSON Lines with id, title and text. The sets of queries are releases, BEIR
+    folders, or JSON Lines with question and gold (ids of the corpus).
+    """
+    from scirgen.plugin import load_registry
+    from scirgen_bench.rank_agreement import SYSTEMS, measure_agreement, read_corpus, read_queries
+    from scirgen_bench.tables import markdown, shown_spec
+
+    chosen = [s for s in (systems or ";".join(SYSTEMS)).split(";") if s] + [s for s in (more or "").split(";") if s]
+    found = measure_agreement(
+        read_corpus(corpus), read_queries(people), read_queries(queries), registry=load_registry(), systems=chosen,
+        progress=lambda line: None if quiet else click.echo(line, err=True),
+    )  # fmt: skip
+    write_json(json_file, found.model_dump_json(indent=2))
+    click.echo(f"{found.documents:,} documents, {found.queries[0]:,} and {found.queries[1]:,} queries\n")
+    click.echo(
+        markdown(["system", "people", "queries"], [[shown_spec(s.system), s.first, s.second] for s in found.systems])
+    )
+    for name, value, interval in (
+        ("Kendall's tau", found.kendall, found.kendall_95), ("Spearman's rho", found.spearman, found.spearman_95),
+    ):  # fmt: skip
+        between = f" [{interval[0]:.2f}, {interval[1]:.2f}]" if interval else ""
+        click.echo(
+            f"{name} {value:.2f}{between}" if value is not None else f"{name}: not defined, all scores are equal"
+        )
+    if found.halves is not None:
+        click.echo(f"two halves of the first set: Kendall's tau {found.halves:.2f}")
+    for name, left in zip(("first", "second"), found.left_out, strict=True):
+        if left:
+            click.echo(f"note: {left} queries of the {name} set have no gold document in the corpus")

@@ -1,0 +1,171 @@
+"""Passage retrieval: measures whether retrievers find the passages that answer a question.
+
+Grades are those of the release: 2 carries the answer or its main part, 1 adds to it, 0 was read and does not help; a
+passage without a grade was not judged. Recall, MRR, MAP and precision count grade 2, NDCG uses the grades.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from scirgen import InputError, Release
+from scirgen.plugin import Registry
+from scirgen.release_files.release import FEWEST_OTHERS, Passage
+from scirgen_bench.metrics import POOL_NDCG, RELEVANT, Clusters, PerQuery, per_query, too_few
+from scirgen_bench.questions import is_answerable, questions_of_split
+from scirgen_bench.retrieval import (
+    DEPTH,
+    BreakdownRow,
+    Questions,
+    RetrievalReport,
+    TestRow,
+    breakdown_rows,
+    figures_row,
+    file_name,
+    nothing_to_tune_on,
+    paired_tests,
+    rank,
+    write_run,
+)
+from scirgen_bench.retriever import complete_specs, make_retriever
+
+SETTING = "passages"
+TESTED = ("R@20", "NDCG@10")
+
+
+def passages_of(release: Release, distractors: Sequence[Release] = ()) -> tuple[list[Passage], int]:
+    """The passages of a release and of others that it lacks, by id, and the number of the others'.
+
+    A passage of another release with a text of this one is left out: it would answer the same questions.
+    """
+    own = sorted(release.passages(), key=lambda p: p.id)
+    seen = {" ".join(p.text.split()) for p in own}
+    further: dict[str, Passage] = {}
+    for other in distractors:
+        for passage in other.passages():
+            text = " ".join(passage.text.split())
+            if text not in seen:
+                seen.add(text)
+                further[passage.id] = passage
+    return own + [further[id] for id in sorted(further)], len(further)
+
+
+def evaluate_passages(
+    release: Release,
+    retrievers: Sequence[str],
+    *,
+    registry: Registry,
+    split: str = "test",
+    distractors: Sequence[Release] = (),
+    runs: Path | None = None,
+    limit: int | None = None,
+    progress: Callable[[str], None] = lambda line: None,
+) -> RetrievalReport:
+    """Index the passages with each retriever, ask every graded question of the split, and measure.
+
+    Args:
+        release: an opened release.
+        retrievers: as in `scirgen_bench.retrieval.evaluate`.
+        registry: where the names are looked up.
+        split: ``train``, ``dev`` or ``test``.
+        distractors: releases whose passages are searched as well; no question of these is asked.
+        runs: a folder for TREC run files, one for each retriever.
+        limit: at most this many questions, evenly spaced over the split.
+        progress: called with a line for each step.
+
+    Raises:
+        InputError: the split has no question with graded passages.
+        PluginError: an unknown retriever.
+    """
+    questions = _load(release, split, limit)
+    made = {spec: make_retriever(registry, named) for spec, named in complete_specs(retrievers).items()}
+    passages, further = passages_of(release, distractors)
+    ids, texts = [p.id for p in passages], [p.searched for p in passages]
+    setting = f"{SETTING} + {further:,}" if further else SETTING
+    clusters = Clusters([r.dataset_id for r in questions.rows])
+    with_paper = {d.id for d in release.corpus() if d.papers}
+    rows: list[dict[str, object]] = []
+    breakdown: list[BreakdownRow] = []
+    measured: dict[str, PerQuery] = {}
+    for spec, retriever in made.items():
+        started = time.perf_counter()
+        known = partial(_known, release, spec, ids)
+        ranking, parameters = rank(release, spec, retriever, texts, ids, questions, split, known, progress)
+        seconds = time.perf_counter() - started
+        table = per_query(ranking, questions.ids, ids, questions.qrels, graded=True)
+        del table[POOL_NDCG]  # pools are what one answer was read from: too small to be ranked by themselves
+        measured[spec] = table
+        rows.append(figures_row(spec, setting, split, table, clusters, parameters, seconds))
+        breakdown += breakdown_rows(spec, setting, questions.rows, with_paper, table)
+        if runs:
+            found = (ranking.hits(row, ids) for row in range(len(questions.ids)))
+            write_run(runs / f"{file_name(spec)}.{SETTING}.{split}.run", spec, questions.ids, found)
+        progress(f"{spec}, {setting}: done in {seconds:.1f} s")
+    tests: list[TestRow] = paired_tests(setting, measured, TESTED, clusters)
+    return RetrievalReport(
+        release=release.info.name,
+        split=split,
+        documents=len(ids),
+        queries=len(questions.rows),
+        rows=rows,
+        tests=tests,
+        breakdown=breakdown,
+        judgements="passages, grades 0 to 2",
+        notes=_notes(rows, questions, len(ids)),
+    )
+
+
+def _load(release: Release, split: str, limit: int | None = None) -> Questions:
+    qrels = release.passage_qrels(split)
+
+    def graded(row: object) -> bool:
+        return max(qrels.get(getattr(row, "id", ""), {}).values(), default=0) >= RELEVANT
+
+    def keep(row: object) -> bool:
+        return graded(row) and is_answerable(row)  # type: ignore[arg-type]
+
+    return Questions(questions_of_split(release, split, limit, keep, "questions with graded passages"), qrels)
+
+
+def _known(release: Release, spec: str, ids: Sequence[str], on: str) -> tuple[list[str], list[int]]:
+    try:
+        known = _load(release, on)
+    except InputError as error:
+        raise nothing_to_tune_on(spec, on) from error
+    place = {id: n for n, id in enumerate(ids)}
+    return known.texts, [place[_best(known.qrels[row.id])] for row in known.rows]
+
+
+def _best(grades: Mapping[str, int]) -> str:
+    return max(grades, key=lambda id: (grades[id], id))
+
+
+def others_per_query(passages: int, qrels: Mapping[str, Mapping[str, int]]) -> float:
+    """Passages that answer no question, per question."""
+    gold = {p for grades in qrels.values() for p, grade in grades.items() if grade >= RELEVANT}
+    return (passages - len(gold)) / max(1, len(qrels))
+
+
+def _notes(rows: Sequence[Mapping[str, object]], questions: Questions, passages: int) -> list[str]:
+    notes = list(too_few(len(questions.rows), len({r.dataset_id for r in questions.rows})))
+    others = others_per_query(passages, {q: questions.qrels[q] for q in questions.ids})
+    if others < FEWEST_OTHERS:
+        notes.append(
+            f"The corpus has {others:.1f} passages a question that answer none; below {FEWEST_OTHERS} figures say "
+            "little: add passages with --distractors RELEASE."
+        )
+    if passages <= DEPTH:
+        notes.append(f"The corpus has {passages} passages: recall at {passages} and beyond is meaningless.")
+    known = sum(r.asked == "known_item" for r in questions.rows)
+    if known:
+        notes.append(
+            f"{known} of {len(questions.rows)} questions were written from a passage; only that one is judged for "
+            "them, and other passages may answer them too."
+        )
+    judged = [v for r in rows if isinstance(v := r["judged@10"], float)]
+    if judged and known < len(questions.rows):
+        notes.append(f"{min(judged):.1%} to {max(judged):.1%} of the first ten passages are judged.")
+    return notes

@@ -1,0 +1,1 @@
+"""Measures anybody's retrieval-augmented generation on a release: any chunks, any answers."""
