@@ -207,6 +207,47 @@ def _unit(written: str) -> str:
     return _LONG.get(plain, _LONG.get(unit, plain if len(plain) > 3 else unit))
 
 
+_CELL = re.compile(
+    r"(?P<number>[-+]?\s?\(?.+?\)?)(?:\s?±.*|\s?[(\[][^()\[\]]*[)\]])?(?P<marks>[\s*†‡§#]*|\s?\^?[a-z]{1,3})"
+)
+"""A number with what tables print behind it: a deviation, an interval, marks of significance or of notes."""
+_IN_BRACKETS = re.compile(r"[(\[]([^()\[\]]{1,24})[)\]][\s*†‡a-d]*$|,\s([^\s,]{1,12})$|(%)")
+_POWERED = re.compile(r"(?:\^?[-−–]?\d|[⁻⁺]?[¹²³⁴])*")
+
+
+def cell_quantity(text: str, headers: Sequence[str] = ()) -> Quantity | None:
+    """The one number of a table's cell, with its unit, or else that of its headers; None if it is not one number.
+
+    A deviation or an interval behind it ("3.1 ± 0.2", "3.1 (2.9-3.3)") and marks ("3.1**", "3.1a") do not count.
+
+    Args:
+        text: the cell.
+        headers: the texts that head it, outermost first; the last one with a unit counts.
+    """
+    match = _CELL.fullmatch(text.strip())
+    found = quantities(match["number"]) if match else ()
+    if match is None or len(found) != 1:
+        return None
+    number, written = found[0], match["number"].translate(_ORDINARY)
+    if written[: number.start].strip() or written[number.end :].strip():
+        return None
+    unit = number.unit or next((u for u in map(header_unit, reversed(headers)) if u), "")
+    return replace(number, unit=unit)
+
+
+def header_unit(header: str) -> str:
+    """The unit that a header states at its end, in brackets or after a comma: "%", "mm", or as written, "g C m−2 yr−1";
+    "" if it states none."""
+    for match in reversed(list(_IN_BRACKETS.finditer(header.strip()))):
+        written = next(g for g in match.groups() if g).strip()
+        if re.fullmatch(_UNIT, written):
+            return _unit(written)
+        parts = [_POWERED.sub("", part) for part in re.split(r"[\s/·.×*]+", written)]
+        if any(re.fullmatch(_UNIT, part) for part in parts) and all(re.fullmatch(r"[^\W\d]{0,5}|%", p) for p in parts):
+            return written
+    return ""
+
+
 @dataclass(frozen=True)
 class Stated:
     """The numbers that a text states; see `stated`."""

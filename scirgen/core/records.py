@@ -17,6 +17,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from scirgen.core.errors import ScirgenError
 from scirgen.core.fingerprint import content_id
+from scirgen.core.table import Table
 
 _BREAKS_LINES = re.compile('[\x00-\x1f\x7f-\x9f"\u2028\u2029]')
 
@@ -84,6 +85,8 @@ class BlockKind(StrEnum):
     OTHER = "other"
 
 
+_MEDIA: dict[BlockKind, Medium] = {BlockKind.TABLE: "table", BlockKind.CAPTION: "caption"}
+
 Box = tuple[float, float, float, float]
 """x0, y0, x1, y1 in PDF points, origin at the page's top left."""
 
@@ -100,6 +103,7 @@ class Provenance(Record):
 
 
 SpanRole = Literal["answer", "context"]
+Medium = Literal["text", "table", "caption"]
 Origin = Literal["seeking", "narrowed", "known_item", "user"]
 """The origin of a question: somebody asked who had not read the text; the answerer narrowed such a question to what the
 passages say; it was written from a known answer; the user gave it."""
@@ -116,6 +120,13 @@ class Span(Record):
     bbox: Box | None = None
     section: SectionClass | None = None
     role: SpanRole = Field(default="answer", description="context: it only says what or where the answer is about")
+    medium: Medium = Field(default="text", description="caption: of a figure or a table")
+    headers: tuple[str, ...] = Field(default=(), description="of a table's cell: what its headers say, outermost first")
+
+    @property
+    def shown(self) -> str:
+        """Its text, after its headers if it is a cell."""
+        return f"{'; '.join(self.headers)}: {self.text}" if self.headers else self.text
 
 
 def _plausible(value: object) -> object:
@@ -254,6 +265,7 @@ class Block(Record):
     level: int | None = Field(default=None, description="headings only: 1 is the outermost")
     doi: str | None = Field(default=None, description="references only: the DOI printed in the entry")
     lines: tuple[PlacedLine, ...] = Field(default=(), description="in order; empty where the parser knows no places")
+    table: Table | None = Field(default=None, description="of a table that is read as cells")
 
 
 class Document(Record):
@@ -286,6 +298,7 @@ class Document(Record):
     def span(self, start: int, end: int, section: SectionClass | None = None) -> Span:
         """The span [start, end) with the page it begins on and the box of its lines on that page."""
         block = self.block_at(start)
+        cell = block.table.at(start, end) if block and block.table else None
         page, bbox = (block.page, block.bbox) if block else (None, None)
         if block and block.lines:
             first = max(0, bisect_right([line.start for line in block.lines], start) - 1)
@@ -306,6 +319,10 @@ class Document(Record):
             page=page,
             bbox=bbox,
             section=section,
+            medium=_MEDIA.get(block.kind, "text") if block else "text",
+            headers=tuple(self.text[c.start : c.end] for c in block.table.headers(cell))
+            if cell and block and block.table
+            else (),
         )
 
 
