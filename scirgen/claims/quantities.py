@@ -69,7 +69,7 @@ _ENERGIES: Final = {"J": 1.0, "kJ": 1e3, "MJ": 1e6, "GJ": 1e9}
 _VOLTAGES: Final = {"mV": 1e-3, "V": 1.0, "kV": 1e3}
 _AMOUNTS: Final = {"μmol": 1e-6, "mmol": 1e-3, "mol": 1.0}
 _SHARES: Final = {"ppb": 1e-3, "ppm": 1.0}
-_SCALES: Final = (
+SCALES: Final = (
     _LENGTHS, _TIMES, _CALENDAR, _MASSES, _AREAS, _VOLUMES, _PRESSURES, _POWERS, _FREQUENCIES, _ENERGIES, _VOLTAGES,
     _AMOUNTS, _SHARES,
 )  # fmt: skip
@@ -397,7 +397,7 @@ def _same(claimed: Quantity, known: Quantity) -> bool:
     if claimed.signed and known.signed and claimed.value * known.value < 0:
         return False
     one, other = abs(claimed.value), abs(known.value)
-    for scale in _SCALES:
+    for scale in SCALES:
         if claimed.unit in scale and known.unit in scale and claimed.unit != known.unit:
             return _rounds(one, other * scale[known.unit] / scale[claimed.unit], claimed.places)
     if _rounds(one, other, claimed.places):

@@ -352,6 +352,7 @@ class Aspect(Record):
         "in the model's words",
     )
     context_span: Span | None = Field(default=None, description="the paper's sentence or title that says so")
+    cells: tuple[Span, ...] = Field(default=(), description="of a table: the cells that it is, then their headers")
     dataset_id: Id | None = None
     reason: str = Field(default="", description="the second pass's reason for keeping it")
     provenance: Provenance | None = None
@@ -359,9 +360,14 @@ class Aspect(Record):
     @property
     def id(self) -> str:
         """Content hash of place, category and dataset."""
-        return content_id(
-            "asp", self.dataset_id or "", self.category, self.span.document_id, self.span.start, self.span.end
-        )
+        cells = [(c.start, c.end) for c in self.cells]
+        place = (self.span.document_id, self.span.start, self.span.end)
+        return content_id("asp", self.dataset_id or "", self.category, *place, *([cells] if cells else []))
+
+    @property
+    def text(self) -> str:
+        """Its sentence, or its cells with their headers."""
+        return cells_text(self.cells) or self.span.text
 
 
 class Score(Record):
@@ -524,12 +530,17 @@ def aspects_by_category(aspects: Iterable[Aspect]) -> dict[AspectCategory, list[
     return {c: [a for a in ordered if a.category == c] for c in AspectCategory if any(a.category == c for a in ordered)}
 
 
+def cells_text(cells: Iterable[Span]) -> str:
+    """Cells of a table on one line, each after its headers."""
+    return " | ".join(" ".join(c.shown.split()) for c in cells if c.role == "answer")
+
+
 def context_text(dataset: Dataset, aspects: Iterable[Aspect] = ()) -> str:
     """The dataset's metadata, followed by the kept statements of its papers under the names of their categories, as one
     string."""
     parts = [dataset.text]
     for category, group in aspects_by_category(aspects).items():
         name = category.value.replace("_", " ").capitalize()
-        said = (s.text for a in group for s in (a.context_span, a.span) if s)
+        said = (text for a in group for text in (a.context_span.text if a.context_span else "", a.text) if text)
         parts.append(f"{name}: " + " ".join(dict.fromkeys(said)))
     return "\n".join(parts)

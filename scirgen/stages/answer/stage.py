@@ -49,7 +49,7 @@ class _Line:
 
     @property
     def text(self) -> str:
-        return _text(self.passage, self.sentence)
+        return self.passage.said(self.sentence)
 
 
 class AnswerStage(Stage):
@@ -173,15 +173,11 @@ def _sentences(passage: Passage, question: Question) -> tuple[Sentence, ...]:
     found: list[Sentence] = []
     used = 0
     for sentence in passage.sentences:
-        used += count_words(_text(passage, sentence))
+        used += count_words(passage.said(sentence))
         if found and used > _RECORD_WORDS:
             break
         found.append(sentence)
     return tuple(found)
-
-
-def _text(passage: Passage, sentence: Sentence) -> str:
-    return passage.text[sentence.start - passage.start : sentence.end - passage.start]
 
 
 def _prompt(question: Question, order: Sequence[Passage], lines: Sequence[_Line], ctx: StageContext) -> RenderedPrompt:
@@ -233,7 +229,7 @@ def _span(line: _Line, role: Literal["answer", "context"]) -> Span:
     placed = line.sentence
     return Span(
         document_id=line.passage.document_id, start=placed.start, end=placed.end, text=line.text, page=placed.page,
-        bbox=placed.bbox, role=role,
+        bbox=placed.bbox, role=role, medium=line.passage.medium,
     )  # fmt: skip
 
 

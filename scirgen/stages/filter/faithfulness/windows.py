@@ -52,7 +52,9 @@ def evidence_window(pair: QAPair, material: Material, budget: int = 3) -> str:
     pair."""
     record = material.dataset.id if material.dataset else None
     around = [
-        _sentences(material.sources.get(s.document_id, ""), s.start, s.end, in_line=s.document_id == record)
+        s.shown
+        if s.medium == "table"
+        else _sentences(material.sources.get(s.document_id, ""), s.start, s.end, in_line=s.document_id == record)
         or s.text.strip()
         for s in pair.evidence
     ]

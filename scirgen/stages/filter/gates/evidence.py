@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from scirgen.claims.computed import cell_numbers, computed
 from scirgen.claims.conformance import polarity
 from scirgen.claims.names import unnamed
 from scirgen.claims.quantities import quantities
@@ -92,17 +93,19 @@ class NotSupportedGate(PairGate):
         "(inference types, answers that are a number, and texts in another language: words are not compared)."
     )
     order: ClassVar[int] = 95
-    version: ClassVar[int] = 15
+    version: ClassVar[int] = 16
     default_threshold: ClassVar[float | None] = 0.4
     needs: ClassVar[tuple[str, ...]] = ("answer", "context")
 
     def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
         wording = ctx.taxonomies.wording.of(pair.language)
         # Without evidence this is the dataset's whole text, which is read once for all its rows.
-        stood = "\n".join(s.text for s in pair.evidence) or material.context
+        stood = "\n".join(s.shown for s in pair.evidence) or material.context
         spelled = " ".join(spelled_out(f"{pair.question}\n{pair.answer}", stood))
         asked = f"{spelled}\n{pair.question}"
-        if lacking := unstated(pair.answer, stood, wording, also=asked, counts=bool(pair.evidence)):
+        cells = cell_numbers(pair.evidence)
+        lacking = unstated(pair.answer, stood, wording, also=asked, counts=bool(pair.evidence))
+        if lacking := [q for q in lacking if not computed(q, cells)]:
             return Verdict(False, f"the answer's number {lacking[0].text.strip()} is not in its evidence")
         # A dataset's whole text also has numbers of other things.
         if pair.evidence and (turned := wrong_signs(pair.answer, f"{stood}\n{asked}", wording)):
