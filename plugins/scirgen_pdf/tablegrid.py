@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 from statistics import median
 from typing import Final, NamedTuple
@@ -18,6 +19,9 @@ from scirgen.stages.parse.grid import GivenCell
 
 _NEAR: Final = 45.0
 """Points between a caption and the first rule of its table; a caption of several lines is one box."""
+_CLOSE: Final = 15.0
+"""Points between the first rule of a table and a caption below it."""
+_LOWEST: Final = 20.0
 _SHORTEST_RULE: Final = 60.0
 _SAME: Final = 6.0
 """Points by which the ends of the rules of one table may differ."""
@@ -25,15 +29,23 @@ _COLUMN_GAP: Final = 0.5
 """Parts of the type's size: the least blank between columns; a blank between words has 0.25."""
 _CHUNK_GAP: Final = 0.7
 """Parts of the type's size: a wider blank in a header's line parts the headers of two columns."""
-_WORD_GAP: Final = 0.38
+_SAME_LINE, _INDEX, _SMALL = 0.3, 0.5, 0.85
+"""Parts of a line's size: by which a word of its size, and an index, may be above or below its middle; and what is
+smaller is an index."""
+_WORD_GAP: Final = 0.45
 """Parts of the type's size: a blank between columns is wider in a header, too."""
 _OVERLAP: Final = 0.8
 """Parts of the type's size: lines that are closer are not two lines of one cell, but cells set at middle height."""
+_MOST_HEAD: Final = 3
+"""Lines of a header that no rule ends."""
+_MOSTLY: Final = 0.8
 _LEAST_FILLED: Final = 0.3
 _MOST_SPLIT: Final = 0.05
 _TWO_NUMBERS: Final = re.compile(r"[-−–+]?\d+[.,]\d+\*{0,3} [-−–+]?\d+[.,]\d+\*{0,3}(?: .*)?|\d+ \d{1,2}(?: \d+)*")
 _NUMBER: Final = re.compile(r"[<>≤≥~−–+-]?\s?\d|[-–—]$")
-_NOTE: Final = re.compile(r"(?:notes?|notas?|fonte|fuente|sources?|abbreviations?)\b|[a-z*†‡]$|[*†‡]", re.I)
+_NOTE: Final = re.compile(
+    r"[a-z](?=[A-Z])|(?:notes?|notas?|fonte|fuente|sources?|abbreviations?)\b|[a-z*†‡]$|[*†‡]", re.I
+)
 _ACROSS: Final = 0.45
 """The share of a table's width over which a note runs."""
 _OPEN_END: Final = re.compile(r"[-,(/&]$|\b(?:and|or|of|the|in|for|with|by|de|e|y|et)$")
@@ -52,12 +64,12 @@ class Row:
 
     words: list[Word]
 
-    @property
+    @cached_property
     def middle(self) -> float:
         """Its height on the page."""
         return median((w.box[1] + w.box[3]) / 2 for w in self.words)
 
-    @property
+    @cached_property
     def size(self) -> float:
         """The height of its type."""
         return median(w.box[3] - w.box[1] for w in self.words)
@@ -110,6 +122,8 @@ def page_table(
         return PageTable(area.box, refused="table_shape")
     head, body = _parted(lines, area)
     if not head:
+        head, body = _parted_by_numbers(lines)
+    if not head:
         return PageTable(area.box, refused="table_header")
     columns = _columns(body, area)
     if len(columns) < 2:
@@ -123,19 +137,16 @@ def page_table(
 
 def printed_rows(words: Iterable[Word]) -> list[Row]:
     """Words by printed line; a raised or lowered sign belongs to the line that it overlaps."""
-    rows: list[Row] = []
-    for word in sorted(
-        words, key=lambda w: -(w.box[3] - w.box[1])
-    ):  # large type first, so that indices find their line
+    rows: list[tuple[float, float, list[Word]]] = []
+    for word in sorted(words, key=lambda w: w.box[1] - w.box[3]):  # large type first, so that indices find their line
         middle = (word.box[1] + word.box[3]) / 2
-        near = [r for r in rows if abs(r.middle - middle) < 0.45 * r.size]
-        if near:
-            min(near, key=lambda r: abs(r.middle - middle)).words.append(word)
+        near = min(rows, key=lambda r: abs(r[0] - middle), default=None)
+        within = _SAME_LINE if word.box[3] - word.box[1] > _SMALL * (near[1] if near else 0) else _INDEX
+        if near and abs(near[0] - middle) < within * near[1]:
+            near[2].append(word)
         else:
-            rows.append(Row([word]))
-    for row in rows:
-        row.words.sort(key=lambda w: w.box[0])
-    return sorted(rows, key=lambda r: r.middle)
+            rows.append((middle, word.box[3] - word.box[1], [word]))
+    return sorted((Row(sorted(r[2], key=lambda w: w.box[0])) for r in rows), key=lambda r: r.middle)
 
 
 def _above_rules(box: Box, wide: Iterable[Box]) -> Box:
@@ -157,33 +168,37 @@ def _without_notes(lines: list[Row], area: _Area) -> list[Row]:
 
 def _area(caption: Box, others: Sequence[Box], rules: Sequence[Box]) -> _Area | None:
     """The rules of a caption's table: those of one width below it, or else above it, up to other text."""
-    level = _joined([r for r in rules if r[3] - r[1] < 4 <= r[2] - r[0]])
-    below = [r for r in level if -2 < r[1] - caption[3] < _NEAR]
-    above = [r for r in level if -2 < caption[1] - r[3] < _NEAR]
-    for near, down in ((below, True), (above, False)):
-        first = _first(near, caption, down)
+    level = _joined(r for r in rules if _is_level(r))
+    tops = [
+        _first([r for r in level if -2 < r[1] - caption[3] < _NEAR], caption, down=True),
+        _first([r for r in level if -2 < caption[1] - r[3] < _CLOSE], caption, down=False),
+    ]
+    above = _first([r for r in level if -2 < caption[1] - r[3] < _NEAR], caption, down=False)
+    for first, down in ((tops[0], True), (tops[1], True), (above, False)):
         if first is None:
             continue
         chain = [first]
-        ordered = sorted((r for r in level if _alike(r, first)), key=lambda r: r[1] if down else -r[1])
-        for rule in ordered:
+        for rule in sorted((r for r in level if _alike(r, first)), key=lambda r: r[1] if down else -r[1]):
             if (rule[1] > first[1]) if down else (rule[1] < first[1]):
                 span = (first[0], min(chain[-1][1], rule[1]), first[2], max(chain[-1][1], rule[1]))
                 if any(_overlap(span, other) for other in others):
                     break
                 chain.append(rule)
+        if down:  # a caption may stand below the first rule of its table
+            chain[0] = (first[0], max(first[1], min(caption[3], chain[-1][1])), first[2], first[3])
         ys = sorted(r[1] for r in chain)
-        if len(ys) < 2 or ys[-1] - ys[0] < 20:
+        if len(ys) < 2 or ys[-1] - ys[0] < _LOWEST:
             continue
         x0, x1 = min(r[0] for r in chain), max(r[2] for r in chain)
-        box = (x0, ys[0], x1, ys[-1])
-        parts = [
-            r for r in level if r not in chain and r[0] >= x0 - _SAME and r[2] <= x1 + _SAME and ys[0] < r[1] < ys[-1]
-        ]
-        upright = [(r[0] + r[2]) / 2 for r in rules if r[2] - r[0] < 4 <= r[3] - r[1]
-                   and x0 + 8 < r[0] < x1 - 8 and r[1] < ys[-1] - 4 and r[3] > ys[0] + 4]  # fmt: skip
-        return _Area(box, ys, parts, sorted(upright))
+        inside = [r for r in rules if x0 - _SAME <= r[0] and r[2] <= x1 + _SAME and r[1] < ys[-1] - 4 and r[3] > ys[0]]
+        parts = [r for r in _joined(r for r in inside if _is_level(r)) if not any(abs(r[1] - y) < 2 for y in ys)]
+        upright = [(r[0] + r[2]) / 2 for r in inside if r[2] - r[0] < 4 <= r[3] - r[1] and x0 + 8 < r[0] < x1 - 8]
+        return _Area((x0, ys[0], x1, ys[-1]), ys, parts, sorted(upright))
     return None
+
+
+def _is_level(rule: Box) -> bool:
+    return rule[3] - rule[1] < 4 <= rule[2] - rule[0]
 
 
 def _first(near: Sequence[Box], caption: Box, down: bool) -> Box | None:
@@ -219,6 +234,16 @@ def _parted(lines: Sequence[Row], area: _Area) -> tuple[list[Row], list[Row]]:
         if head and len(head) < len(lines) - 1:
             return head, [r for r in lines if r.middle >= y]
     return [], list(lines)
+
+
+def _parted_by_numbers(lines: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+    """The lines of a header that no rule ends: those before the first with a number behind its first text, if nearly
+    all lines from there on have one."""
+    rest = [[chunk[0].text for chunk in _chunks(r, _CHUNK_GAP)[1:]] for r in lines]
+    valued = [any(_NUMBER.match(text) for text in texts) for texts in rest]
+    first = valued.index(True) if any(valued) else 0
+    clear = 0 < first <= _MOST_HEAD and any(rest[:first]) and sum(valued[first:]) >= _MOSTLY * (len(lines) - first)
+    return (list(lines[:first]), list(lines[first:])) if clear else ([], list(lines))
 
 
 def _chunks(row: Row, gap: float) -> list[list[Word]]:

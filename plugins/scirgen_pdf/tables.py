@@ -78,7 +78,7 @@ def with_tables(
     for caption, below in zip_longest(captions, captions[1:]):
         if not _CAPTION.match(caption.text) or (below and _in_two_languages(caption, below, page)):
             continue
-        others = [_box(g, page) for g in (*captions, *prose) if g is not caption]
+        others = [_box(g, page) for g in (*filter(_is_labelled, captions), *prose) if g is not caption]
         found = page_table(_box(caption, page), others, words, rules, page)
         block = table_block(found.rows, found.header_rows, found.refused) if found else None
         if found is None or block is None or block.table is None:
@@ -102,6 +102,10 @@ def _outside(groups: Iterable[Group], table: PageTable, page: int) -> Iterator[G
         elif outside:
             group.lines = outside
             yield group.settle()
+
+
+def _is_labelled(caption: Group) -> bool:
+    return re.match(r"\s*(?:fig|图)", caption.text, re.I) is not None or _CAPTION.match(caption.text) is not None
 
 
 def _in_two_languages(caption: Group, below: Group, page: int) -> bool:

@@ -225,12 +225,13 @@ def cell_quantity(text: str, headers: Sequence[str] = ()) -> Quantity | None:
         headers: the texts that head it, outermost first; the last one with a unit counts.
     """
     match = _CELL.fullmatch(text.strip())
-    found = quantities(match["number"]) if match else ()
-    if match is None or len(found) != 1:
+    for written in (text.strip(), match["number"] if match else ""):
+        found = quantities(written)
+        if len(found) == 1 and not (written[: found[0].start] + written[found[0].end :]).strip():
+            break
+    else:
         return None
-    number, written = found[0], match["number"].translate(_ORDINARY)
-    if written[: number.start].strip() or written[number.end :].strip():
-        return None
+    number = found[0]
     unit = number.unit or next((u for u in map(header_unit, reversed(headers)) if u), "")
     return replace(number, unit=unit)
 

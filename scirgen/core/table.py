@@ -26,16 +26,12 @@ class Table(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    width: int = Field(description="number of columns")
     header_rows: int
     header_columns: int
     cells: tuple[Cell, ...]
     caption: tuple[int, int] | None = None
     notes: tuple[int, int] | None = None
-
-    @property
-    def width(self) -> int:
-        """Number of columns."""
-        return max(cell.column + cell.columns for cell in self.cells)
 
     def headers(self, cell: Cell) -> tuple[Cell, ...]:
         """The cells that say what a cell is: the row that heads its group, its row's headers, its column's headers."""

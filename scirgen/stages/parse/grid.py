@@ -170,7 +170,7 @@ def _written(placed: Sequence[_Placed], top: int) -> ParsedBlock:
             text += f" {said} |"
         if row == 0:
             text += "\n|" + " --- |" * width
-    table = Table(header_rows=top, header_columns=side, cells=tuple(cells))
+    table = Table(width=width, header_rows=top, header_columns=side, cells=tuple(cells))
     read = tuple(_read(cell, table, text) for cell in cells)
     return ParsedBlock(
         kind=BlockKind.TABLE, text=text, lines=tuple(places), table=table.model_copy(update={"cells": read})

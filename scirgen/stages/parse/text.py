@@ -26,6 +26,7 @@ _FENCE = re.compile(r"^\s*(```|~~~)")
 _YAML = re.compile(r"\A---\s*\n(.*?)\n(?:---|\.\.\.)\s*\n", re.S)
 _RULE = re.compile(r"^\s*\|?[-: |]{6,}\|?$")
 _BAR = re.compile(r"(?<!\\)\|")
+_EDGES = re.compile(r"^\s*\|?|(?<!\\)\|?\s*$")
 _TABLE_CAPTION = re.compile(r"Table(?:\s[A-Z]?\d{1,3})?[.:]\s")
 _LIST = re.compile(r"^\s*(?:[-*+]|\d{1,3}[.)])\s+")
 _INLINE = (
@@ -163,7 +164,8 @@ def _paragraph(lines: list[str]) -> ParsedBlock:
 def _table(lines: Sequence[str]) -> ParsedBlock:
     """The block of a pipe table; tables of other forms are refused."""
     piped = len(lines) > 2 and "|" in lines[1] and _RULE.match(lines[1]) is not None
-    rows = [[GivenCell(_inline(cell)) for cell in _BAR.split(line.strip().strip("|"))] for line in lines]
+    texts = [_BAR.split(_EDGES.sub("", line)) for line in lines]
+    rows = [[GivenCell(_inline(text).replace("\\|", "|")) for text in row] for row in texts]
     if piped:
         return table_block([rows[0], *rows[2:]], 1)
     return table_block(rows, refused="table_shape")
