@@ -376,6 +376,8 @@ def _spans(level: Sequence[_Name], below: set[int], columns: Sequence[tuple[floa
         home = next((s for s in spans if s.meets(name)), None)
         if home is None:
             spans.append(replace(name, words=list(name.words)))
+        elif any(abs(w.box[3] - name.words[0].box[3]) < 1 for w in home.words):
+            return None  # two names of one line over one column: the body hides that there are two
         else:
             home.words += name.words
             home.first, home.last = min(home.first, name.first), max(home.last, name.last)
