@@ -97,29 +97,23 @@ def _table(document: Document, block: Block, table: Table) -> Iterator[Passage]:
     text = document.text
     caption = _sentences(document, *table.caption, lines=False) if table.caption else []
     rows = _sentences(document, block.start, block.end, lines=True)
-    head = rows[: table.header_rows + 1]  # and the line below the first that Markdown needs
-    parts: list[list[tuple[int, int]]] = [[*caption, *head]]
-    words = most = sum(count_words(text[a:b]) for a, b in parts[0])
-    for a, b in rows[len(head) :]:
+    top = [*caption, *rows[: table.header_rows + 1]]  # and the line below the first that Markdown needs
+    most = words = sum(count_words(text[a:b]) for a, b in top)
+    parts: list[list[tuple[int, int]]] = [[]]
+    for a, b in rows[table.header_rows + 1 :]:
         words += count_words(text[a:b])
-        if words > TABLE_WORDS and len(parts[-1]) > (len(parts) == 1) * len(parts[0]):
+        if words > TABLE_WORDS and parts[-1]:
             parts.append([])
             words = most + count_words(text[a:b])
         parts[-1].append((a, b))
-    for number, part in enumerate(parts):
-        spans = [p for p in (*(parts[0][: len(caption) + len(head)] if number else ()), *part) if _is_said(text, p)]
-        sentences = [
-            Sentence(start=a, end=b, page=s.page, bbox=s.bbox) for a, b in spans for s in [document.span(a, b)]
-        ]
-        own = [s for s in sentences if not number or s.start >= part[0][0]]
+    for part in parts:
+        first = part is parts[0]
+        spans = [document.span(a, b) for a, b in (*top, *part) if any(c.isalnum() for c in text[a:b])]
+        sentences = [Sentence(start=s.start, end=s.end, page=s.page, bbox=s.bbox) for s in spans]
+        own = sentences if first else [s for s in sentences if s.start >= part[0][0]]
         made = _passage(document.id, text, own, document.title, block.heading_path)
-        first = (caption or head)[0][0]
-        lead = {"lead": text[first : head[-1][1]], "lead_start": first} if number else {}
+        lead = {} if first else {"lead": text[top[0][0] : top[-1][1]], "lead_start": top[0][0]}
         yield made.model_copy(update={"sentences": tuple(sentences), "medium": "table", **lead})
-
-
-def _is_said(text: str, place: tuple[int, int]) -> bool:
-    return any(c.isalnum() for c in text[slice(*place)])
 
 
 def record_passage(dataset: Dataset) -> Passage:

@@ -270,7 +270,8 @@ def _rows(document: Document, label: SectionLabel) -> Iterator[Sentence]:
                 f"({n}) {'; '.join(text[h.start : h.end] for h in head if h not in above)}: {text[c.start : c.end]}"
                 for n, (c, head) in enumerate(zip(cells, heads, strict=True), 1)
             ]
-            row = f"{named.group() if named else 'Table'}, {'; '.join(text[h.start : h.end] for h in above)}: "
+            name = named.group().rstrip(".:") if named else "Table"
+            row = f"{name}, {'; '.join(text[h.start : h.end] for h in above)}: "
             said = " ".join((row + " | ".join(parts)).split())
             yield Sentence(0, cells[0].start, cells[-1].end, said, label, cells, block.start)
 
