@@ -111,6 +111,8 @@ def _table(document: Document, block: Block, table: Table) -> Iterator[Passage]:
         spans = [document.span(a, b) for a, b in (*top, *part) if any(c.isalnum() for c in text[a:b])]
         sentences = [Sentence(start=s.start, end=s.end, page=s.page, bbox=s.bbox) for s in spans]
         own = sentences if first else [s for s in sentences if s.start >= part[0][0]]
+        if not own:
+            continue
         made = _passage(document.id, text, own, document.title, block.heading_path)
         lead = {} if first else {"lead": text[top[0][0] : top[-1][1]], "lead_start": top[0][0]}
         yield made.model_copy(update={"sentences": tuple(sentences), "medium": "table", **lead})
