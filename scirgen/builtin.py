@@ -57,6 +57,7 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "unexplained_abbreviation": ("scirgen.stages.filter.gates.reference:UnexplainedAbbreviationGate",),
         "metadata_echo": ("scirgen.stages.filter.gates.reference:MetadataEchoGate",),
         "example_leak": ("scirgen.stages.filter.gates.reference:ExampleLeakGate",),
+        "not_computed": ("scirgen.stages.filter.gates.cells:NotComputedGate",),
         "not_supported": ("scirgen.stages.filter.gates.evidence:NotSupportedGate",),
         "other_question": ("scirgen.stages.filter.gates.other_question:OtherQuestionGate",),
         "poor_question": ("scirgen.stages.filter.gates.reference:PoorQuestionGate",),

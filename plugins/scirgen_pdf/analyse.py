@@ -10,6 +10,7 @@ from typing import Any
 from scirgen import BlockKind, ParsedPaper
 from scirgen.core.text.doi import find_doi
 from scirgen.core.text.language import detect_language
+from scirgen.plugin import Box
 from scirgen.stages.parse.assemble import clean
 from scirgen_pdf.authors import printed_authors
 from scirgen_pdf.classify import mark_kinds, mark_references, mark_reviews
@@ -25,18 +26,21 @@ from scirgen_pdf.page.linenumbers import without_line_numbers
 from scirgen_pdf.page.lines import Line, Style, page_lines
 from scirgen_pdf.page.order import common_gutter, reading_order
 from scirgen_pdf.paragraphs import Group, groups, split
-from scirgen_pdf.tables import FoundTable, with_tables
+from scirgen_pdf.tablegrid import Word
+from scirgen_pdf.tables import with_tables
 
 _SHORTEST_PROSE = 150  # characters; shorter is a name that the order of reading put into the abstract
 
 
 @dataclass(frozen=True)
 class RawPage:
-    """A page as PyMuPDF returns it: the "dict" blocks, the height in points, and tables if they are requested."""
+    """A page as PyMuPDF returns it: the "dict" blocks and the height in points; words and rules if it may have a table
+    and tables are requested."""
 
     blocks: Sequence[dict[str, Any]]
     height: float
-    tables: Sequence[FoundTable] = ()
+    words: Sequence[Word] = ()
+    rules: Sequence[Box] = ()
 
 
 @dataclass
@@ -67,12 +71,12 @@ def lay_out(pages: Sequence[RawPage], title: str) -> Layout:
     if gutter is not None:
         regions = [reading_order(lines, gutter) for lines in kept]
     found = [group for columns in regions for group in groups(columns, body.size)]
-    for number, page in enumerate(pages, 1):
-        found = with_tables(found, page.tables, number) if page.tables else found
     vocabulary = Vocabulary([line for lines in kept for line in lines])
     prose = [g.text for g in found[len(found) // 4 :] if len(g.text) > 60 and abs(g.style.size - body.size) < 0.6]
     language = detect_language(" ".join(prose)[:20000])
     mark_kinds(found, body)
+    for number, page in enumerate(pages, 1):
+        found = with_tables(found, body, number, page.words, page.rules) if page.words else found
     front = read_front(found, body, title, language)
     authors = _authors(found, front, numbered)
     return Layout(found, body, front, vocabulary, language, len(pages), authors, _doi(raw, kept))

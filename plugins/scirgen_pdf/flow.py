@@ -103,7 +103,7 @@ def blocks(groups: Sequence[Group], vocabulary: Vocabulary) -> list[ParsedBlock]
         elif before is not None:
             merged[before][1].extend(group.lines)
             continue
-        runs_on = (group.kind in _RUNS and not group.markdown) or group.continued
+        runs_on = (group.kind in _RUNS and not group.made) or group.continued
         if runs_on and merged and _same_run(merged[-1][0], group):
             merged[-1][1].extend(group.lines)
             continue
@@ -131,7 +131,7 @@ def _is_display(since: Sequence[tuple[Group, list[Line]]], group: Group) -> bool
     whole = _SHORTEST_DISPLAY <= length <= _LONGEST_DISPLAY and not last.text.endswith("-")
     return whole and all(
         found.kind in (BlockKind.OTHER, BlockKind.TABLE)
-        and not found.markdown
+        and not found.made
         and (found.page, found.region) == (last.page, first.region) == (group.page, group.region)
         and last.y0 < found.lines[0].y0 < group.lines[0].y0
         for found, _ in between
@@ -150,7 +150,7 @@ def _mark_labels(merged: Sequence[tuple[Group, list[Line]]]) -> None:
 
 
 def _same_run(before: Group, group: Group) -> bool:
-    return before.kind is group.kind and before.page == group.page and not before.markdown
+    return before.kind is group.kind and before.page == group.page and not before.made
 
 
 def _continued(merged: Sequence[tuple[Group, list[Line]]], prose: Sequence[int], group: Group) -> int | None:
@@ -192,9 +192,8 @@ def _continues(before: tuple[Group, list[Line]], group: Group) -> bool:
 
 
 def _block(group: Group, lines: Sequence[Line], vocabulary: Vocabulary) -> ParsedBlock:
-    if group.markdown:
-        place = PlacedLine(start=0, page=group.page, bbox=group.lines[0].box)
-        return ParsedBlock(kind=group.kind, text=group.markdown, lines=(place,))
+    if group.made:
+        return group.made
     text = ""
     placed: list[PlacedLine] = []
     for line in lines:
@@ -205,7 +204,7 @@ def _block(group: Group, lines: Sequence[Line], vocabulary: Vocabulary) -> Parse
             text = f"{text} {line.text}" if text and not _han(text[-1], line.text[:1]) else text + line.text
             start = len(text) - len(line.text)
         placed.append(PlacedLine(start=start, page=line.page, bbox=line.box))
-    return ParsedBlock(kind=group.kind, text=text, lines=tuple(placed), level=group.level)
+    return ParsedBlock(kind=group.kind, text=text, lines=tuple(placed), level=group.level, refused=group.refused)
 
 
 def _han(a: str, b: str) -> bool:

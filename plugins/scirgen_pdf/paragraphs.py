@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from statistics import median
 
-from scirgen import BlockKind
+from scirgen import BlockKind, ParsedBlock
 from scirgen.stages.parse.terms import kind_of_heading
 from scirgen_pdf.page.lines import Line, Style, join, printed, same_row
 from scirgen_pdf.page.order import Region
@@ -39,7 +39,8 @@ class Group:
     level: int | None = None
     continued: bool = False
     in_table: bool = False
-    markdown: str = ""
+    made: ParsedBlock | None = None
+    refused: str = ""
     style: Style = field(default_factory=lambda: Style("", 0, False, False))
     share: float = 1.0
 

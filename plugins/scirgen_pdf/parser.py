@@ -26,7 +26,7 @@ from scirgen_pdf.page.characters import (
     with_blanks,
 )
 from scirgen_pdf.page.signs import Signs, misread_signs
-from scirgen_pdf.tables import found_tables
+from scirgen_pdf.tables import has_caption, page_rules, page_words
 
 _MAX_PAGES = 2000
 _LEAST_SIDEWAYS = 100
@@ -163,9 +163,10 @@ def _page(
     if options.ocr and (by_ocr or not text["blocks"]) and shutil.which("tesseract"):
         recognised = page.get_textpage_ocr(language=options.ocr_language, dpi=300, full=True)
         text = page.get_text("dict", flags=_FLAGS, textpage=recognised)
-    tables = found_tables(page, text["blocks"], signs or {}) if options.tables == "cite" else ()
+    tabled = options.tables == "cells" and has_caption(text["blocks"])
+    words, rules = (page_words(page, signs or {}), page_rules(page)) if tabled else ([], [])
     box = page.cropbox
-    return RawPage(*_upright(text["blocks"], box.width, box.height), tables)
+    return RawPage(*_upright(text["blocks"], box.width, box.height), words, rules)
 
 
 def _upright(blocks: list[dict[str, Any]], width: float, height: float) -> tuple[list[dict[str, Any]], float]:

@@ -1,105 +1,43 @@
-"""Finds the tables of a PDF with PyMuPDF, on the pages that have a table's caption, and writes them as Markdown."""
+"""Puts the tables of a PDF, read as cells, in the place of their lines, each behind its caption."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import groupby
-from statistics import median
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, zip_longest
 from typing import Any, Final
 
 import pymupdf
 
 from scirgen import BlockKind
 from scirgen.plugin import Box
+from scirgen.stages.parse.grid import table_block
 from scirgen_pdf.page.characters import composed
-from scirgen_pdf.page.lines import LIGATURES, UNKNOWN, Line, Run
+from scirgen_pdf.page.lines import LIGATURES, UNKNOWN, Line, Run, Style
 from scirgen_pdf.page.signs import Signs
 from scirgen_pdf.paragraphs import Group
+from scirgen_pdf.tablegrid import PageTable, Word, page_table
 
 _CAPTION: Final = re.compile(
     r"\s*(?:tab(?:le|ela|la|elle|leau|\\.)?|quadro|cuadro|表)\s*\.?\s*(?:\d|[IVX]+\b|[A-Z]\.?\d)", re.I
 )
-_LONGEST_CELL: Final = 80
-_LEAST_FILLED: Final = 0.4
+_LONG: Final = 200
+"""Characters of a paragraph in the body's type that ends a table."""
 _FLAGS: Final = pymupdf.TEXTFLAGS_WORDS
 
 
-@dataclass(frozen=True)
-class FoundTable:
-    """A table's box on its page and its rows as Markdown."""
-
-    box: Box
-    markdown: str
-
-
-def found_tables(page: Any, blocks: Sequence[dict[str, Any]], signs: Signs) -> tuple[FoundTable, ...]:
-    """The tables of a PyMuPDF page with at least two rows and columns; none on a page without a table's caption.
-
-    ``signs`` replace what fonts give for them; a sign that no one can name is U+FFFD.
-    """
+def has_caption(blocks: Sequence[dict[str, Any]]) -> bool:
+    """Check whether a line of a page may begin the caption of a table."""
     lines = (line for block in blocks for line in block.get("lines", ()))
-    if not any(_CAPTION.match("".join(span["text"] for span in line["spans"])) for line in lines):
-        return ()
-    found = []
-    words = _words(page, signs)
-    for table in page.find_tables().tables:
-        # The finder's own text loses blanks and moves decimal points.
-        rows = _without_empty([[_cell(words, cell) for cell in row.cells] for row in table.rows])
-        if _is_table(rows):
-            x0, y0, x1, y1 = (round(float(value), 2) for value in table.bbox)
-            found.append(FoundTable((x0, y0, x1, y1), _markdown(rows)))
-    return tuple(found)
+    return any(_CAPTION.match("".join(span["text"] for span in line["spans"])) for line in lines)
 
 
-def with_tables(groups: list[Group], tables: Sequence[FoundTable], page: int) -> list[Group]:
-    """The groups of a paper with the lines inside each table of a page replaced by one group, the table."""
-    for table in tables:
-        kept: list[Group] = []
-        place = None
-        for group in groups:
-            outside = [line for line in group.lines if group.page != page or not _inside(line, table.box)]
-            if len(outside) == len(group.lines):
-                kept.append(group)
-                continue
-            place = len(kept) if place is None else place
-            if outside:
-                group.lines = outside
-                kept.append(group.settle())
-        if place is not None:
-            line = Line(page, table.box, [Run("table", groups[0].style)], 0).settle()
-            made = Group(
-                [line], 0, table.box[0], table.box[2], kind=BlockKind.TABLE, in_table=True, markdown=table.markdown
-            )
-            kept.insert(place, made)
-            groups = kept
-    return groups
-
-
-def _inside(line: Line, box: Box) -> bool:
-    return box[0] - 1 <= (line.x0 + line.x1) / 2 <= box[2] + 1 and box[1] - 1 <= line.middle <= box[3] + 1
-
-
-def _is_table(rows: Sequence[Sequence[str]]) -> bool:
-    """Tells whether rows are those of a table, not of a frame around text or of a diagram."""
-    cells = [cell for row in rows for cell in row]
-    filled = [len(cell) for cell in cells if cell]
-    if len(rows) < 2 or len(rows[0]) < 2 or len(filled) < 4:
-        return False
-    return len(filled) >= _LEAST_FILLED * len(cells) and median(filled) <= _LONGEST_CELL
-
-
-def _without_empty(rows: Sequence[Sequence[str]]) -> list[list[str]]:
-    """The rows without empty rows and columns."""
-    columns = [index for index in range(max(map(len, rows), default=0)) if any(row[index] for row in rows)]
-    return [[row[index] for index in columns] for row in rows if any(row)]
-
-
-def _words(page: Any, signs: Signs) -> list[tuple[float, float, str]]:
-    """The words of a page, each with the middle of its box."""
+def page_words(page: Any, signs: Signs) -> list[Word]:
+    """The words of a page's level lines. ``signs`` replace what fonts give for them; an unnamed sign is U+FFFD."""
     found = []
     for line in (line for b in page.get_text("rawdict", flags=_FLAGS)["blocks"] for line in b.get("lines", ())):
+        if abs(line["dir"][1]) > 0.1:
+            continue
         characters = [
             (UNKNOWN.sub("\ufffd", c["c"].translate(signs.get(span["font"], {}))), c["bbox"])
             for span in line["spans"]
@@ -108,19 +46,83 @@ def _words(page: Any, signs: Signs) -> list[tuple[float, float, str]]:
         for blank, group in groupby(characters, key=lambda c: c[0].isspace()):
             if not blank:
                 texts, boxes = zip(*group, strict=True)
-                x, y = (min(b[i] for b in boxes) + max(b[i + 2] for b in boxes) for i in (0, 1))
-                found.append((x / 2, y / 2, "".join(texts)))
+                found.append(Word(composed("".join(texts).translate(LIGATURES)), _around(boxes)))
     return found
 
 
-def _cell(words: Sequence[tuple[float, float, str]], box: Box | None) -> str:
-    """The words whose middles are in a cell, in reading order."""
-    if box is None:
-        return ""
-    inside = (text for x, y, text in words if box[0] <= x < box[2] and box[1] <= y < box[3])
-    return composed(" ".join(inside).translate(LIGATURES)).replace("|", "\\|")
+def page_rules(page: Any) -> list[Box]:
+    """The level and upright lines that a page draws, as thin boxes."""
+    found: list[Box] = []
+    for drawing in page.get_cdrawings():
+        for item in drawing["items"]:
+            if item[0] == "l":
+                (ax, ay), (bx, by) = item[1], item[2]
+                found.append((min(ax, bx), min(ay, by), max(ax, bx), max(ay, by)))
+            elif item[0] == "re":
+                x0, y0, x1, y1 = item[1]
+                thin = min(x1 - x0, y1 - y0) < 3
+                sides = [(x0, y0, x1, y0), (x0, y1, x1, y1), (x0, y0, x0, y1), (x1, y0, x1, y1)]
+                found += [(x0, y0, x1, y1)] if thin else sides if drawing["type"] != "f" else []
+    return [box for box in found if min(box[2] - box[0], box[3] - box[1]) < 3]
 
 
-def _markdown(rows: Sequence[Sequence[str]]) -> str:
-    head, *rest = (f"| {' | '.join(row)} |" for row in rows)
-    return "\n".join([head, "|" + " --- |" * len(rows[0]), *rest])
+def with_tables(
+    groups: list[Group], body: Style, page: int, words: Sequence[Word], rules: Sequence[Box]
+) -> list[Group]:
+    """The groups of a paper, with the lines of each table of a page replaced by one group behind its caption.
+
+    A table that is not sure stays as it is printed, and its caption keeps the code of the refusal.
+    """
+    here = [g for g in groups if g.page == page]
+    captions = [g for g in here if g.kind is BlockKind.CAPTION]
+    prose = [g for g in here if g.kind is BlockKind.PARAGRAPH and len(g.text) > _LONG and g.style.size == body.size]
+    for caption, below in zip_longest(captions, captions[1:]):
+        if not _CAPTION.match(caption.text) or (below and _in_two_languages(caption, below, page)):
+            continue
+        others = [_box(g, page) for g in (*filter(_is_labelled, captions), *prose) if g is not caption]
+        found = page_table(_box(caption, page), others, words, rules, page)
+        block = table_block(found.rows, found.header_rows, found.refused) if found else None
+        if found is None or block is None or block.table is None:
+            caption.refused = block.refused if block else "table_columns"
+            continue
+        groups = list(_outside(groups, found, page))
+        line = Line(page, found.box, [Run("table", caption.style)], 0).settle()
+        made = Group(
+            [line], caption.region, found.box[0], found.box[2], kind=BlockKind.TABLE, in_table=True, made=block
+        )
+        groups.insert(next(n for n, g in enumerate(groups) if g is caption) + 1, made)
+    return groups
+
+
+def _outside(groups: Iterable[Group], table: PageTable, page: int) -> Iterator[Group]:
+    """The groups without the lines in a table."""
+    for group in groups:
+        outside = [line for line in group.lines if group.page != page or not _inside(line, table.box)]
+        if len(outside) == len(group.lines) or group.made or not (outside or group.kind is not BlockKind.CAPTION):
+            yield group
+        elif outside:
+            group.lines = outside
+            yield group.settle()
+
+
+def _is_labelled(caption: Group) -> bool:
+    return re.match(r"\s*(?:fig|图)", caption.text, re.I) is not None or _CAPTION.match(caption.text) is not None
+
+
+def _in_two_languages(caption: Group, below: Group, page: int) -> bool:
+    """Check whether a caption is repeated directly below it in another language; the table belongs to the second."""
+    near = 0 <= _box(below, page)[1] - _box(caption, page)[3] < 2 * caption.style.size
+    return near and _CAPTION.match(below.text) is not None
+
+
+def _inside(line: Line, box: Box) -> bool:
+    return box[0] - 1 <= (line.x0 + line.x1) / 2 <= box[2] + 1 and box[1] - 1 <= line.middle <= box[3] + 1
+
+
+def _box(group: Group, page: int) -> Box:
+    return _around([line.box for line in group.lines if line.page == page])
+
+
+def _around(boxes: Iterable[Box]) -> Box:
+    x0, y0, x1, y1 = zip(*boxes, strict=True)
+    return min(x0), min(y0), max(x1), max(y1)

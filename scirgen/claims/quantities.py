@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
@@ -57,7 +57,7 @@ _ENERGIES: Final = {"J": 1.0, "kJ": 1e3, "MJ": 1e6, "GJ": 1e9}
 _VOLTAGES: Final = {"mV": 1e-3, "V": 1.0, "kV": 1e3}
 _AMOUNTS: Final = {"μmol": 1e-6, "mmol": 1e-3, "mol": 1.0}
 _SHARES: Final = {"ppb": 1e-3, "ppm": 1.0}
-_SCALES: Final = (
+SCALES: Final = (
     _LENGTHS, _TIMES, _CALENDAR, _MASSES, _AREAS, _VOLUMES, _PRESSURES, _POWERS, _FREQUENCIES, _ENERGIES, _VOLTAGES,
     _AMOUNTS, _SHARES,
 )  # fmt: skip
@@ -194,6 +194,48 @@ def _unit(written: str) -> str:
     return _LONG.get(plain, _LONG.get(unit, plain if len(plain) > 3 else unit))
 
 
+_CELL = re.compile(
+    r"(?P<number>[-+]?\s?\(?.+?\)?)(?:\s?±.*|\s?[(\[][^()\[\]]*[)\]])?(?P<marks>[\s*†‡§#]*|\s?\^?[a-z]{1,3})"
+)
+"""A number with what tables print behind it: a deviation, an interval, marks of significance or of notes."""
+_IN_BRACKETS = re.compile(r"[(\[]([^()\[\]]{1,24})[)\]][\s*†‡a-d]*$|,\s([^\s,]{1,12})$|(%)")
+_POWERED = re.compile(r"(?:\^?[-−–]?\d|[⁻⁺]?[¹²³⁴])*")
+
+
+def cell_quantity(text: str, headers: Sequence[str] = ()) -> Quantity | None:
+    """The one number of a table's cell, with its unit, or else that of its headers; None if it is not one number.
+
+    A deviation or an interval behind it ("3.1 ± 0.2", "3.1 (2.9-3.3)") and marks ("3.1**", "3.1a") do not count.
+
+    Args:
+        text: the cell.
+        headers: the texts that head it, outermost first; the last one with a unit counts.
+    """
+    match = _CELL.fullmatch(text.strip())
+    for written in (text.strip(), match["number"] if match else ""):
+        found = quantities(written)
+        if len(found) == 1 and not (written[: found[0].start] + written[found[0].end :]).strip():
+            break
+    else:
+        return None
+    number = found[0]
+    unit = number.unit or next((u for u in map(header_unit, reversed(headers)) if u), "")
+    return replace(number, unit=unit)
+
+
+def header_unit(header: str) -> str:
+    """The unit that a header states at its end, in brackets or after a comma: "%", "mm", or as written, "g C m−2 yr−1";
+    "" if it states none."""
+    for match in reversed(list(_IN_BRACKETS.finditer(header.strip()))):
+        written = next(g for g in match.groups() if g).strip()
+        if re.fullmatch(_UNIT, written):
+            return _unit(written)
+        parts = [_POWERED.sub("", part) for part in re.split(r"[\s/·.×*]+", written)]
+        if any(re.fullmatch(_UNIT, part) for part in parts) and all(re.fullmatch(r"[^\W\d]{0,5}|%", p) for p in parts):
+            return written
+    return ""
+
+
 @dataclass(frozen=True)
 class Stated:
     """The numbers that a text states; see `stated`."""
@@ -282,7 +324,7 @@ def _same(claimed: Quantity, known: Quantity) -> bool:
     if claimed.signed and known.signed and claimed.value * known.value < 0:
         return False
     one, other = abs(claimed.value), abs(known.value)
-    for scale in _SCALES:
+    for scale in SCALES:
         if claimed.unit in scale and known.unit in scale and claimed.unit != known.unit:
             return _rounds(one, other * scale[known.unit] / scale[claimed.unit], claimed.places)
     if _rounds(one, other, claimed.places):

@@ -18,6 +18,7 @@ from scirgen.core.records import BlockKind, Document, Link, Paper, QAPair, Secti
 from scirgen.core.registry import load_registry
 from scirgen.core.resources import Domain, resolve_config
 from scirgen.core.runtime import blocking
+from scirgen.core.table import Table as DocumentTable
 from scirgen.llm.session import ChatSession, ScoreSession
 from scirgen.pipeline.intake import open_input
 from scirgen.pipeline.run import opened_context
@@ -88,6 +89,7 @@ async def _parsed(files: Iterable[Path], config: Config) -> list[Row]:
                 {
                     "kind": block.kind.value, "text": document.text[block.start : block.end], "level": block.level,
                     "page": block.page, "box": block.bbox,
+                    **({"table": _cells(document, block.table)} if block.table else {}),
                 }
                 for block in document.blocks
             ]  # fmt: skip
@@ -99,6 +101,17 @@ async def _parsed(files: Iterable[Path], config: Config) -> list[Row]:
     finally:
         pool.close()
     return rows
+
+
+def _cells(document: Document, table: DocumentTable) -> Row:
+    """A table for JSON: the place, text, page and box of each cell beside its row and column."""
+    cells = []
+    for cell in table.cells:
+        span = document.span(cell.start, cell.end)
+        cells.append({
+            **cell.model_dump(), "text": span.text, "headers": list(span.headers), "page": span.page, "box": span.bbox,
+        })  # fmt: skip
+    return {**table.model_dump(exclude={"cells"}), "cells": cells}
 
 
 def as_markdown(row: Row) -> str:

@@ -17,6 +17,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from scirgen.core.errors import ScirgenError
 from scirgen.core.fingerprint import content_id
+from scirgen.core.table import Table
 
 _BREAKS_LINES = re.compile('[\x00-\x1f\x7f-\x9f"\u2028\u2029]')
 
@@ -84,6 +85,8 @@ class BlockKind(StrEnum):
     OTHER = "other"
 
 
+_MEDIA: dict[BlockKind, Medium] = {BlockKind.TABLE: "table", BlockKind.CAPTION: "caption"}
+
 Box = tuple[float, float, float, float]
 """x0, y0, x1, y1 in PDF points, origin at the page's top left."""
 
@@ -100,6 +103,7 @@ class Provenance(Record):
 
 
 SpanRole = Literal["answer", "context"]
+Medium = Literal["text", "table", "caption"]
 Origin = Literal["seeking", "narrowed", "known_item", "user"]
 """The origin of a question: somebody asked who had not read the text; the answerer narrowed such a question to what the
 passages say; it was written from a known answer; the user gave it."""
@@ -116,6 +120,13 @@ class Span(Record):
     bbox: Box | None = None
     section: SectionClass | None = None
     role: SpanRole = Field(default="answer", description="context: it only says what or where the answer is about")
+    medium: Medium = Field(default="text", description="caption: of a figure or a table")
+    headers: tuple[str, ...] = Field(default=(), description="of a table's cell: what its headers say, outermost first")
+
+    @property
+    def shown(self) -> str:
+        """Its text, after its headers if it is a cell."""
+        return f"{'; '.join(self.headers)}: {self.text}" if self.headers else self.text
 
 
 def _plausible(value: object) -> object:
@@ -254,6 +265,7 @@ class Block(Record):
     level: int | None = Field(default=None, description="headings only: 1 is the outermost")
     doi: str | None = Field(default=None, description="references only: the DOI printed in the entry")
     lines: tuple[PlacedLine, ...] = Field(default=(), description="in order; empty where the parser knows no places")
+    table: Table | None = Field(default=None, description="of a table that is read as cells")
 
 
 class Document(Record):
@@ -286,6 +298,7 @@ class Document(Record):
     def span(self, start: int, end: int, section: SectionClass | None = None) -> Span:
         """The span [start, end) with the page it begins on and the box of its lines on that page."""
         block = self.block_at(start)
+        cell = block.table.at(start, end) if block and block.table else None
         page, bbox = (block.page, block.bbox) if block else (None, None)
         if block and block.lines:
             first = max(0, bisect_right([line.start for line in block.lines], start) - 1)
@@ -306,6 +319,10 @@ class Document(Record):
             page=page,
             bbox=bbox,
             section=section,
+            medium=_MEDIA.get(block.kind, "text") if block else "text",
+            headers=tuple(self.text[c.start : c.end] for c in block.table.headers(cell))
+            if cell and block and block.table
+            else (),
         )
 
 
@@ -335,6 +352,7 @@ class Aspect(Record):
         "in the model's words",
     )
     context_span: Span | None = Field(default=None, description="the paper's sentence or title that says so")
+    cells: tuple[Span, ...] = Field(default=(), description="of a table: the cells that it is, then their headers")
     dataset_id: Id | None = None
     reason: str = Field(default="", description="the second pass's reason for keeping it")
     provenance: Provenance | None = None
@@ -342,9 +360,14 @@ class Aspect(Record):
     @property
     def id(self) -> str:
         """Content hash of place, category and dataset."""
-        return content_id(
-            "asp", self.dataset_id or "", self.category, self.span.document_id, self.span.start, self.span.end
-        )
+        cells = [(c.start, c.end) for c in self.cells]
+        place = (self.span.document_id, self.span.start, self.span.end)
+        return content_id("asp", self.dataset_id or "", self.category, *place, *([cells] if cells else []))
+
+    @property
+    def text(self) -> str:
+        """Its sentence, or its cells with their headers."""
+        return cells_text(self.cells) or self.span.text
 
 
 class Score(Record):
@@ -520,12 +543,17 @@ def aspects_by_category(aspects: Iterable[Aspect]) -> dict[AspectCategory, list[
     return {c: [a for a in ordered if a.category == c] for c in AspectCategory if any(a.category == c for a in ordered)}
 
 
+def cells_text(cells: Iterable[Span]) -> str:
+    """Cells of a table on one line, each after its headers."""
+    return " | ".join(" ".join(c.shown.split()) for c in cells if c.role == "answer")
+
+
 def context_text(dataset: Dataset, aspects: Iterable[Aspect] = ()) -> str:
     """The dataset's metadata, followed by the kept statements of its papers under the names of their categories, as one
     string."""
     parts = [dataset.text]
     for category, group in aspects_by_category(aspects).items():
         name = category.value.replace("_", " ").capitalize()
-        said = (s.text for a in group for s in (a.context_span, a.span) if s)
+        said = (text for a in group for text in (a.context_span.text if a.context_span else "", a.text) if text)
         parts.append(f"{name}: " + " ".join(dict.fromkeys(said)))
     return "\n".join(parts)

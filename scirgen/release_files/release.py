@@ -24,7 +24,7 @@ from pydantic import Field, JsonValue, ValidationError, create_model
 
 from scirgen.core.errors import InputError
 from scirgen.core.files.jsonl import read_json, read_records
-from scirgen.core.records import Id, Ids, Origin, Record, SpanRole
+from scirgen.core.records import Id, Ids, Medium, Origin, Record, SpanRole
 
 R = TypeVar("R", bound=Record)
 
@@ -67,6 +67,8 @@ class EvidenceRow(Record):
     )
     section: str | None = None
     role: SpanRole = Field(default="answer", description="context: it only says what or where the answer is about")
+    medium: Medium = Field(default="text", description="caption: of a figure or a table")
+    headers: tuple[str, ...] = Field(default=(), description="of a table's cell: what its headers say, outermost first")
     licence: str = "unknown"
 
 

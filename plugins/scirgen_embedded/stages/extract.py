@@ -41,7 +41,7 @@ async def sort_section(sentences: Sequence[Sentence], ctx: StageContext) -> list
     cues = AspectCues(ctx.taxonomies.aspects.aspects)
     clear: list[tuple[float, Sentence, AspectCategory]] = []
     unclear: list[tuple[float, Sentence, list[AspectCategory]]] = []
-    for sentence in sentences:
+    for sentence in (s for s in sentences if not s.cells):  # a small model quotes sentences, not cells
         ranked = cues.ranked(sentence.text, sentence.section)
         if not ranked:
             continue

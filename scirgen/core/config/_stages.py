@@ -126,8 +126,8 @@ class ParseConfig(Section):
         description="environment variable with the passwords of encrypted PDFs, one per line",
         json_schema_extra={"fingerprint": False},
     )
-    tables: Literal["skip", "cite"] = Field(
-        default="skip", description="cite: PDF tables become Markdown that statements and questions may cite; slower"
+    tables: Literal["cells", "skip"] = Field(
+        default="cells", description="cells: statements and questions may cite the cells of tables; skip: they may not"
     )
     ocr: bool = Field(default=False, description="read scanned pages with Tesseract, where it is installed")
     ocr_language: str = Field(default="eng", description="Tesseract's language codes, such as eng+por")

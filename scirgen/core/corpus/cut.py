@@ -6,15 +6,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from scirgen.core.fingerprint import content_id
-from scirgen.core.records import BlockKind, Box, Dataset, Document, Id, Record
+from scirgen.core.records import Block, BlockKind, Box, Dataset, Document, Id, Medium, Record
+from scirgen.core.table import Table
 from scirgen.core.text.passages import count_words
 from scirgen.core.text.sentences import PROSE, sentence_spans
 
 PASSAGE_WORDS = 100
 """Most words of a passage; a longer sentence is a passage by itself."""
+TABLE_WORDS = 300
+"""Most words of a table's passage; a longer table is cut by rows, each part with the caption and the header."""
 
 _ALONE = frozenset({BlockKind.TABLE, BlockKind.CAPTION})
 """Blocks that share a passage with no other block."""
+_MEDIA: dict[BlockKind, Medium] = {BlockKind.TABLE: "table", BlockKind.CAPTION: "caption"}
 
 
 class Sentence(Record):
@@ -27,7 +31,11 @@ class Sentence(Record):
 
 
 class Passage(Record):
-    """A piece of a document or record; ``start`` and ``end`` are offsets into the document's text."""
+    """A piece of a document or record; ``start`` and ``end`` are offsets into the document's text.
+
+    A further part of a long table repeats the caption and the header, which are before its own text: ``lead``, at
+    ``lead_start``.
+    """
 
     id: Id
     document_id: Id
@@ -37,24 +45,37 @@ class Passage(Record):
     title: str = ""
     heading: str = ""
     sentences: tuple[Sentence, ...] = ()
+    medium: Medium = "text"
+    lead: str = ""
+    lead_start: int = 0
+
+    def said(self, sentence: Sentence) -> str:
+        """The text of one of its sentences."""
+        text, at = (self.text, self.start) if sentence.start >= self.start else (self.lead, self.lead_start)
+        return text[sentence.start - at : sentence.end - at]
 
 
 def passages_of(document: Document) -> Iterator[Passage]:
     """The passages of a paper, in reading order, without title, headings, references and footers.
 
-    A passage never crosses a heading, and neither a table nor a caption joins prose.
+    A passage never crosses a heading, and neither a table nor a caption joins prose. A table that is read as cells
+    takes its caption with it.
     """
+    captions = {b.table.caption for b in document.blocks if b.table}
     sentences: list[Sentence] = []
     words = 0
     under: tuple[str, ...] = ()
     for block in document.blocks:
         alone = block.kind in _ALONE
-        if block.kind not in PROSE and not alone:
+        if (block.kind not in PROSE and not alone) or (block.start, block.end) in captions:
             continue
         if sentences and (alone or block.heading_path != under):
             yield _passage(document.id, document.text, sentences, document.title, under)
             sentences, words = [], 0
         under = block.heading_path
+        if block.table is not None:
+            yield from _table(document, block, block.table)
+            continue
         for start, end in _sentences(document, block.start, block.end, lines=block.kind is BlockKind.TABLE):
             count = count_words(document.text[start:end])
             if sentences and words + count > PASSAGE_WORDS:
@@ -64,10 +85,37 @@ def passages_of(document: Document) -> Iterator[Passage]:
             sentences.append(Sentence(start=start, end=end, page=placed.page, bbox=placed.bbox))
             words += count
         if sentences and alone:
-            yield _passage(document.id, document.text, sentences, document.title, under)
+            made = _passage(document.id, document.text, sentences, document.title, under)
+            yield made.model_copy(update={"medium": _MEDIA[block.kind]})
             sentences, words = [], 0
     if sentences:
         yield _passage(document.id, document.text, sentences, document.title, under)
+
+
+def _table(document: Document, block: Block, table: Table) -> Iterator[Passage]:
+    """A table with its caption as one passage, or by rows; the caption's sentences and each row are its sentences."""
+    text = document.text
+    caption = _sentences(document, *table.caption, lines=False) if table.caption else []
+    rows = _sentences(document, block.start, block.end, lines=True)
+    top = [*caption, *rows[: table.header_rows + 1]]  # and the line below the first that Markdown needs
+    most = words = sum(count_words(text[a:b]) for a, b in top)
+    parts: list[list[tuple[int, int]]] = [[]]
+    for a, b in rows[table.header_rows + 1 :]:
+        words += count_words(text[a:b])
+        if words > TABLE_WORDS and parts[-1]:
+            parts.append([])
+            words = most + count_words(text[a:b])
+        parts[-1].append((a, b))
+    for part in parts:
+        first = part is parts[0]
+        spans = [document.span(a, b) for a, b in (*top, *part) if any(c.isalnum() for c in text[a:b])]
+        sentences = [Sentence(start=s.start, end=s.end, page=s.page, bbox=s.bbox) for s in spans]
+        own = sentences if first else [s for s in sentences if s.start >= part[0][0]]
+        if not own:
+            continue
+        made = _passage(document.id, text, own, document.title, block.heading_path)
+        lead = {} if first else {"lead": text[top[0][0] : top[-1][1]], "lead_start": top[0][0]}
+        yield made.model_copy(update={"sentences": tuple(sentences), "medium": "table", **lead})
 
 
 def record_passage(dataset: Dataset) -> Passage:

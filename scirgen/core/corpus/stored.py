@@ -19,7 +19,7 @@ Unit = Literal["passages", "datasets"]
 _ABOUT = "corpus.json"
 _FUSION = 60
 """The constant of reciprocal rank fusion (Cormack et al. 2009)."""
-FORMAT = 2
+FORMAT = 3
 """Raised when the cut or the index changes."""
 
 
@@ -146,7 +146,7 @@ def _write(folder: Path, passages: Iterable[Passage], language: str) -> None:
             offsets.append(file.tell())
             file.write(passage.model_dump_json(exclude_defaults=True).encode("utf-8", "replace") + b"\n")
             documents.setdefault(passage.document_id, []).append(row)
-            found = terms(f"{passage.title} {passage.heading} {passage.text}", language)
+            found = terms(f"{passage.title} {passage.heading} {passage.lead} {passage.text}", language)
             ids.append([vocabulary.setdefault(word, len(vocabulary)) for word in found])
     if vocabulary:
         index = bm25s.BM25()

@@ -63,7 +63,7 @@ class _Line:
 
     @property
     def text(self) -> str:
-        return _text(self.passage, self.sentence)
+        return self.passage.said(self.sentence)
 
 
 @dataclass(frozen=True)
@@ -230,15 +230,11 @@ def _sentences(passage: Passage, question: Question) -> tuple[Sentence, ...]:
     found: list[Sentence] = []
     used = 0
     for sentence in passage.sentences:
-        used += count_words(_text(passage, sentence))
+        used += count_words(passage.said(sentence))
         if found and used > _RECORD_WORDS:
             break
         found.append(sentence)
     return tuple(found)
-
-
-def _text(passage: Passage, sentence: Sentence) -> str:
-    return passage.text[sentence.start - passage.start : sentence.end - passage.start]
 
 
 def _prompt(questions: Sequence[Question], shown: _Shown, ctx: StageContext) -> RenderedPrompt:
@@ -291,7 +287,7 @@ def _span(line: _Line, role: Literal["answer", "context"]) -> Span:
     placed = line.sentence
     return Span(
         document_id=line.passage.document_id, start=placed.start, end=placed.end, text=line.text, page=placed.page,
-        bbox=placed.bbox, role=role,
+        bbox=placed.bbox, role=role, medium=line.passage.medium,
     )  # fmt: skip
 
 

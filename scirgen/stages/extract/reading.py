@@ -7,13 +7,14 @@ document. Of the model's words only a short context is kept: what a sentence is 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import islice
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby, islice
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from scirgen.core.records import AspectCategory, BlockKind, Dataset, Document, SectionClass, SectionLabel, Span
+from scirgen.core.table import Cell
 from scirgen.core.text.passages import windows
 from scirgen.core.text.sentences import PROSE, document_sentences, sentence_spans
 from scirgen.core.text.untrusted import talks_to_machine
@@ -52,6 +53,20 @@ class AspectsReply(BaseModel):
     )
 
 
+class CellsReply(BaseModel):
+    """Cells of one table that say something together."""
+
+    model_config = ConfigDict(extra="forbid")
+    aspect: AspectCategory
+    cells: list[str] = Field(description="line and place in it: 12.1, 12.3, 15.1")
+
+
+class TableReply(AspectsReply):
+    """The reply about a passage with rows of tables."""
+
+    cells: list[CellsReply] = Field(default=[], description="chosen cells, one entry for each thing that they say")
+
+
 @dataclass(frozen=True)
 class Context:
     """The subject of a sentence, in the model's words, and the place of the paper that says so."""
@@ -72,6 +87,7 @@ class Picked:
     prompt: str = ""
     replies: tuple[str, ...] = ()
     context: Context | None = None
+    cells: tuple[Cell, ...] = ()
 
 
 async def read_section(
@@ -92,10 +108,12 @@ async def read_section(
             abstract=_harmless(document.abstract[:_ABSTRACT_CHARS]),
             heading=_heading(passage[0]),
             sentences=[f"[{s.number}] {s.text}" for s in passage],
+            tables=any(s.cells for s in passage),
             aspects=[(a.id.value, a.definition) for a in ctx.taxonomies.aspects.aspects],
             datasets=[_described(d) for d in datasets],
         )
-        reply = await ctx.chat.ask(prompt, AspectsReply, seed=ctx.seed(passage[0].number))
+        form = TableReply if any(s.cells for s in passage) else AspectsReply
+        reply = await ctx.chat.ask(prompt, form, seed=ctx.seed(passage[0].number))
         by_number = {s.number: s for s in passage}
         contexts = _contexts(reply.value.contexts, by_number, document, prompt.messages[-1][1])
         for category in AspectCategory:
@@ -109,9 +127,31 @@ async def read_section(
                         category, found, found.text if found else str(number), code, why, prompt.reference,
                         (reply.reply_key,),
                         contexts.get(number),
+                        found.cells if found else (),
                     )
                 )  # fmt: skip
+        if isinstance(reply.value, TableReply):
+            made = [chosen_cells(one, by_number) for one in reply.value.cells]
+            picked += [replace(p, prompt=prompt.reference, replies=(reply.reply_key,)) for p in made]
     return picked
+
+
+def chosen_cells(given: CellsReply, passage: Mapping[int, Sentence]) -> Picked:
+    """The cells of one table that a reply names together, or the code of why they cannot be kept."""
+    said = ", ".join(given.cells)
+    places = [_CELL.fullmatch(one.strip()) for one in given.cells]
+    lines = [passage.get(int(p[1])) if p else None for p in places]
+    cells: list[Cell] = []
+    for place, line in zip(places, lines, strict=True):
+        if place is None or line is None or not 0 < int(place[2]) <= len(line.cells):
+            return Picked(given.aspect, None, said, "no_such_cell", "a cell that it names is not in the passage")
+        cells.append(line.cells[int(place[2]) - 1])
+    first = next(iter(lines), None)
+    if first is None or len({line.table for line in lines if line}) > 1:
+        return Picked(given.aspect, None, said, "no_such_cell", "it names no cells, or cells of several tables")
+    if len(cells) > _MOST_CELLS:
+        return Picked(given.aspect, None, said, "many_cells", f"{len(cells)} cells are more than a statement")
+    return Picked(given.aspect, first, said, cells=tuple(sorted(set(cells), key=lambda c: c.start)))
 
 
 def _contexts(
@@ -170,7 +210,10 @@ def _heading(sentence: Sentence) -> str:
 
 
 _CITED = PROSE | {BlockKind.CAPTION}
-_TABLE, _LONGEST_TABLE = "| ", 2000
+_CELL = re.compile(r"\[?(\d{1,6})\.(\d{1,3})\]?")
+_MOST_CELLS = 24
+"""Cells of one statement; more are the table again."""
+_LABEL = re.compile(r"\S+\s+\S*?\d[\w.]*")
 _UNNAMED = "\ufffd"
 _LEAST_WORDS = 5
 _LEAST_LETTERS = 0.5
@@ -180,13 +223,17 @@ _CHARACTERS_A_TOKEN = 3.5
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence at [start, end) of the document; ``number`` counts from 1 in its section."""
+    """A sentence at [start, end) of the document; ``number`` counts from 1 in its section. The row of a table is one,
+    too: ``table`` is the place of its table, and ``cells`` are those that may be chosen, numbered from 1 in its text.
+    """
 
     number: int
     start: int
     end: int
     text: str
     label: SectionLabel
+    cells: tuple[Cell, ...] = ()
+    table: int = -1
 
     @property
     def section(self) -> SectionClass:
@@ -194,29 +241,57 @@ class Sentence:
 
 
 def section_sentences(document: Document, labels: Sequence[SectionLabel]) -> list[Sentence]:
-    """All sentences of heading runs and their captions, and their Markdown tables, in order and each once; without
-    fragments that have no words, and without tables that have an unnamed sign (U+FFFD)."""
+    """All sentences of heading runs and their captions, and the rows of tables read as cells, in order and each once;
+    without fragments that have no words."""
     found: list[Sentence] = []
     for label in sorted(labels, key=lambda x: x.start):
         spans = document_sentences(document, label.start, label.end, _CITED)
-        for start, end in sorted([*spans, *_tables(document, label)]):
-            text = document.text[start:end]
-            offered = is_prose(text) or (text.startswith(_TABLE) and _UNNAMED not in text)
-            if offered and not (found and start < found[-1].end):
-                found.append(Sentence(len(found) + 1, start, end, " ".join(text.split()), label))
+        made = [Sentence(0, a, b, " ".join(document.text[a:b].split()), label) for a, b in spans]
+        made = [s for s in made if is_prose(document.text[s.start : s.end])]
+        for sentence in sorted([*made, *_rows(document, label)], key=lambda s: s.start):
+            if not (found and sentence.start < found[-1].end):
+                found.append(replace(sentence, number=len(found) + 1))
     return found
 
 
-def _tables(document: Document, label: SectionLabel) -> list[tuple[int, int]]:
-    """The tables of a heading run, whole; only with ``parse.tables: cite`` are tables Markdown."""
-    return [
-        (b.start, b.end)
-        for b in document.blocks
-        if b.kind is BlockKind.TABLE
-        and label.start <= b.start < label.end
-        and document.text.startswith(_TABLE, b.start)
-        and b.end - b.start <= _LONGEST_TABLE
-    ]
+def _rows(document: Document, label: SectionLabel) -> Iterator[Sentence]:
+    """The rows of a heading run's tables: each value after its number in the row and what heads it."""
+    text = document.text
+    for block in document.blocks:
+        table = block.table
+        if table is None or not label.start <= block.start < label.end:
+            continue
+        named = _LABEL.match(text[slice(*table.caption)]) if table.caption else None
+        for _, group in groupby(filter(table.is_value, table.cells), key=lambda c: c.row):
+            cells = tuple(group)
+            heads = [table.headers(c) for c in cells]
+            above = [h for h in heads[0] if h.row >= table.header_rows and h.column == 0]
+            parts = [
+                f"({n}) {'; '.join(text[h.start : h.end] for h in head if h not in above)}: {text[c.start : c.end]}"
+                for n, (c, head) in enumerate(zip(cells, heads, strict=True), 1)
+            ]
+            name = named.group().rstrip(".:") if named else "Table"
+            row = f"{name}, {'; '.join(text[h.start : h.end] for h in above)}: "
+            said = " ".join((row + " | ".join(parts)).split())
+            yield Sentence(0, cells[0].start, cells[-1].end, said, label, cells, block.start)
+
+
+def cell_spans(document: Document, row: Sentence, cells: Sequence[Cell]) -> tuple[Span, ...]:
+    """The places of chosen cells, then those of their headers, which only say what the cells are."""
+    block = document.block_at(row.start)
+    if not cells or block is None or block.table is None:
+        return ()
+    heads = dict.fromkeys(h for c in cells for h in block.table.headers(c))
+    values = [document.span(c.start, c.end, row.section) for c in cells]
+    context = [document.span(h.start, h.end, row.section).model_copy(update={"role": "context"}) for h in heads]
+    return (*values, *context)
+
+
+def table_caption(document: Document, row: Sentence) -> Span | None:
+    """The caption of the table that a row is in."""
+    block = document.block_at(row.start) if row.cells else None
+    caption = block.table.caption if block and block.table else None
+    return document.span(*caption, row.section).model_copy(update={"role": "context"}) if caption else None
 
 
 def is_prose(text: str) -> bool:

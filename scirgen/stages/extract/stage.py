@@ -7,13 +7,23 @@ each dataset.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from textwrap import shorten
 from typing import ClassVar
 
 from scirgen.core.config import Config
-from scirgen.core.records import Aspect, Dataset, Document, Link, Rejection, SectionClass, SectionLabel
+from scirgen.core.records import Aspect, Dataset, Document, Link, Rejection, SectionClass, SectionLabel, Span
 from scirgen.core.text.untrusted import talks_to_machine
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
-from scirgen.stages.extract.reading import Picked, Sentence, read_section, section_sentences
+from scirgen.stages.extract.reading import (
+    Picked,
+    Sentence,
+    cell_spans,
+    read_section,
+    section_sentences,
+    table_caption,
+)
+
+_LONGEST_CAPTION = 160
 
 
 class ExtractStage(Stage):
@@ -22,7 +32,7 @@ class ExtractStage(Stage):
     name = "extract"
     for_all_users: ClassVar[bool] = True
     """A flag: the prompt names the datasets that use the paper."""
-    version = 7
+    version = 8
 
     def uses(self, config: Config) -> Uses:
         """Its prompt, the definitions of the aspects, and the model."""
@@ -68,6 +78,10 @@ def _hostile(sentence: Sentence, ctx: StageContext) -> Rejection:
     return ctx.reject("instructions", reason, ("Aspect", f"{ctx.key}|{sentence.number}"), record=sentence.text)
 
 
+def _short(caption: Span | None) -> str:
+    return shorten(caption.text, _LONGEST_CAPTION, placeholder=" ...") if caption else ""
+
+
 def _result(document: Document, picked: Sequence[Picked], ctx: StageContext) -> StageResult:
     """Aspects in the document's order; rejections for repeated statements and those that could not be located."""
     aspects: dict[str, Aspect] = {}
@@ -79,13 +93,17 @@ def _result(document: Document, picked: Sequence[Picked], ctx: StageContext) -> 
         code, reason = choice.code, choice.reason
         if choice.sentence is not None:
             where = choice.sentence
-            span = document.span(where.start, where.end, where.section)
+            cells = cell_spans(document, where, choice.cells)
+            values = [(c.start, c.end) for c in cells if c.role == "answer"] or [(where.start, where.end)]
+            span = document.span(values[0][0], values[-1][1], where.section)
+            caption = table_caption(document, where)
             aspect = Aspect(
                 paper_id=document.paper_id,
                 category=choice.category,
                 span=span,
-                context=choice.context.about if choice.context else "",
-                context_span=choice.context.span if choice.context else None,
+                context=choice.context.about if choice.context else _short(caption),
+                context_span=choice.context.span if choice.context else caption,
+                cells=cells,
                 provenance=provenance,
             )
             if aspect.id not in aspects:

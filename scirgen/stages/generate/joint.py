@@ -60,7 +60,7 @@ class JointStrategy:
     """One structured call for up to ``generate.types_per_call`` types; the writer chooses among the wishes."""
 
     name: ClassVar[str] = "joint"
-    version: ClassVar[int] = 9
+    version: ClassVar[int] = 10
     prompts: ClassVar[tuple[str, ...]] = ("joint", "name")
     writes_together: ClassVar[bool] = True
 
@@ -173,6 +173,7 @@ def _prompt(shown: Material, wishes: Sequence[Wish], most: int, called: Called, 
         both=max(1, round(_BOTH_SHARE * most)) if shown.papers else 0,
         tasks=[_task(kind, [w for w in wishes if w.kind == kind], ctx) for kind in _kinds(wishes)],
         levels=ctx.taxonomies.bloom.levels,
+        tables=any(line.cells for line in shown.lines.values()),
         quotes=ctx.config.generate.evidence == "quotes",
         language=language_name(ctx.config.language),
     )

@@ -20,7 +20,7 @@ def locate(quote: str, passages: Sequence[Passage], dataset: Dataset) -> Span | 
     words = quote.strip().rstrip(".").strip()
     if len(words.split()) < _MIN_WORDS:
         return None
-    for passage in passages:
+    for passage in (p for p in passages if not p.cells):
         found = find_verbatim(passage.text, words)
         if found:
             start, end = found

@@ -44,6 +44,7 @@ class Line:
     text: str
     span: Span
     context_span: Span | None = None
+    cells: tuple[Span, ...] = ()
 
     @property
     def shown(self) -> str:
@@ -89,13 +90,15 @@ class Material:
         question = _STUDY.sub(" ", question)
         lines = self.lines
         mine = [lines[n] for n in cited]
-        texts = " ".join(line.span.text for line in mine)
+        texts = " ".join(s.text for line in mine for s in (line.cells or (line.span,)))
         sources = {line.span.document_id for line in mine}
         places = [line.context_span for line in mine if line.context_span]
-        places += [line.span for line in lines.values() if line.span.document_id in sources and line not in mine]
+        places += [line.span for line in lines.values()
+                   if line.span.document_id in sources and line not in mine and not line.cells]  # fmt: skip
         about = {w for line in mine if line.context_span for w in _CONTEXT_WORD.findall(line.text)}
         missing = (set(_NAMED.findall(question)) | (about & set(_CONTEXT_WORD.findall(question)))) - _words(texts)
-        found = [line.span for line in mine]
+        found = [s for line in mine for s in (line.cells or (line.span,))]
+        found += [line.context_span for line in mine if line.cells and line.context_span]
         for _ in range(_NAMING_LINES if missing else 0):
             best = max(range(len(places)), key=lambda i: (len(_words(places[i].text) & missing), -i), default=None)
             if best is None or not _words(places[best].text) & missing:
@@ -147,7 +150,7 @@ def _part(record: tuple[Line, ...], statements: Sequence[Passage], task: Task) -
     papers: list[PaperLines] = []
     for paper in task.papers:
         mine = [p for p in statements if p.paper_id == paper.id]
-        lines = tuple(Line(number + n, _said(p), p.span, p.context_span) for n, p in enumerate(mine, 1))
+        lines = tuple(Line(number + n, _said(p), p.span, p.context_span, p.cells) for n, p in enumerate(mine, 1))
         number += len(lines)
         if lines:
             papers.append(PaperLines(paper, lines))

@@ -48,13 +48,13 @@ def passages(
     named = titles or {}
     # A sentence of several aspects is one passage, of the aspect that is asked about most.
     ordered = sorted(aspects, key=lambda a: (a.paper_id, a.span.start, a.span.end, -_WORTH[a.category], a.category))
-    seen: set[tuple[str, int, int]] = set()
+    seen: set[tuple[str, int, int, tuple[Span, ...]]] = set()
     found: list[Passage] = []
     for aspect in ordered:
-        place = (aspect.span.document_id, aspect.span.start, aspect.span.end)
+        place = (aspect.span.document_id, aspect.span.start, aspect.span.end, aspect.cells)
         if place not in seen:
             seen.add(place)
-            about = aspect.context, aspect.context_span, aspect.id
+            about = aspect.context, aspect.context_span, aspect.id, aspect.cells
             found.append(Passage(aspect.span, aspect.category, aspect.paper_id, named.get(aspect.paper_id, ""), *about))
     found += [
         Passage(Span(document_id=dataset.id, start=a, end=b, text=dataset.text[a:b]), topic=dataset.title)

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal, Protocol
 from pydantic import BaseModel
 
 from scirgen.core.prompts import RenderedPrompt
-from scirgen.core.records import AspectCategory, Dataset, Span
+from scirgen.core.records import AspectCategory, Dataset, Span, cells_text
 from scirgen.core.taxonomy import QuestionType
 from scirgen.stages.base import StageContext
 
@@ -23,7 +23,7 @@ class Passage:
 
     ``category`` is None for the catalogue's metadata; ``topic`` is the title of its source; ``context`` says what a
     statement is about that does not say so itself, and ``context_span`` is the place of the paper that says so.
-    ``aspect_id`` is the id of the aspect that it shows.
+    ``aspect_id`` is the id of the aspect that it shows; ``cells`` are its own, of a table.
     """
 
     span: Span
@@ -33,16 +33,17 @@ class Passage:
     context: str = ""
     context_span: Span | None = None
     aspect_id: str = ""
+    cells: tuple[Span, ...] = ()
 
     @property
     def text(self) -> str:
-        """The words of the passage."""
-        return self.span.text
+        """The words of the passage; of a table, its cells after their headers."""
+        return cells_text(self.cells) or self.span.text
 
     @property
     def in_context(self) -> str:
         """The words of the passage on one line, after what it is about, if that is not in them."""
-        words = " ".join(self.span.text.split())
+        words = " ".join(self.text.split())
         return f"{self.context}: {words}" if self.context else words
 
     @property

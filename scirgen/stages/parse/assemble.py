@@ -37,6 +37,7 @@ def assemble(paper: Paper, parsed: ParsedPaper, provenance: Provenance | None = 
             path.append((level, " ".join(block.text.split())))
         parts.append(block.text)
         offset += len(block.text) + len(_SEPARATOR)
+    blocks = _with_captions(blocks)
     text = _SEPARATOR.join(parts)
     body = " ".join(b.text for b in parsed.blocks if b.kind is BlockKind.PARAGRAPH)
     front = front_matter(parsed)
@@ -56,6 +57,19 @@ def assemble(paper: Paper, parsed: ParsedPaper, provenance: Provenance | None = 
         licence=front.licence,
         provenance=provenance,
     )
+
+
+def _with_captions(blocks: Sequence[Block]) -> list[Block]:
+    """The blocks, each table with the places of the caption directly before it and of the note directly after it."""
+    made = list(blocks)
+    for n, block in enumerate(blocks):
+        if block.table is not None:
+            before, after = (blocks[m] if 0 <= m < len(blocks) else None for m in (n - 1, n + 1))
+            caption = (before.start, before.end) if before and before.kind is BlockKind.CAPTION else None
+            notes = (after.start, after.end) if after and after.kind is BlockKind.FOOTNOTE else None
+            table = block.table.shifted(block.start, caption, notes)
+            made[n] = block.model_copy(update={"table": table})
+    return made
 
 
 def clean(text: str) -> str:
@@ -86,6 +100,7 @@ def _placed(block: ParsedBlock, offset: int, level: int | None, path: tuple[str,
         level=level,
         doi=find_doi(_BROKEN_DOI.sub(r"\1", block.text)) if block.kind is BlockKind.REFERENCE else None,
         lines=lines,
+        table=block.table,
     )
 
 

@@ -8,8 +8,9 @@ from typing import Final, Literal, Protocol
 from pydantic import BaseModel, ConfigDict
 
 from scirgen.core.records import BlockKind, PlacedLine
+from scirgen.core.table import Table
 
-LAYOUT_VERSION: Final = 13
+LAYOUT_VERSION: Final = 14
 """The version of the layout analysis. Raise it when a PDF gives another document: stage parse then reads it again."""
 CRASHED: Final = "the parser crashed on it"
 """The beginning of a rejection's reason that the next run does not trust: it tries the file again."""
@@ -26,14 +27,14 @@ class ParserOptions(BaseModel):
     no_extract: Literal["parse", "refuse"] = "refuse"
     ocr: bool = False
     ocr_language: str = "eng"
-    tables: Literal["skip", "cite"] = "skip"
+    tables: Literal["cells", "skip"] = "cells"
     grobid_url: str = ""
     timeout_s: float = 120.0
 
 
 class ParsedBlock(BaseModel):
-    """A block with its own text; the offsets of its lines count from its beginning. ``level`` is for headings, 1 the
-    outermost."""
+    """A block with its own text; the offsets of its lines and cells count from its beginning. ``level`` is for
+    headings, 1 the outermost; ``refused`` is the code of a table that is not read as cells (`grid.REFUSED`)."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -41,6 +42,8 @@ class ParsedBlock(BaseModel):
     text: str
     lines: tuple[PlacedLine, ...] = ()
     level: int | None = None
+    table: Table | None = None
+    refused: str = ""
 
 
 class ParsedPaper(BaseModel):

@@ -18,6 +18,7 @@ from scirgen.core.registry import Provided, Registry, load_registry, suggest
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.parse.assemble import assemble
 from scirgen.stages.parse.base import LAYOUT_VERSION, FileKind, ParsedBlock, ParsedPaper, ParserOptions
+from scirgen.stages.parse.grid import REFUSED
 from scirgen.stages.parse.process.pool import ParserPool
 
 _MIN_ABSTRACT = 150
@@ -71,6 +72,8 @@ _AUTO: dict[FileKind, str] = dict.fromkeys(get_args(FileKind), "text") | {"pdf":
 """The kind of a file -> the parser that ``auto`` takes."""
 _FOR_PDF = ("pymupdf", "grobid")
 _POOLS: weakref.WeakValueDictionary[tuple[int, int], ParserPool] = weakref.WeakValueDictionary()
+_MOST_KEPT = 20_000
+"""Characters of text that a rejection keeps."""
 _OCR_SLOWNESS = 10
 """The factor by which a scanned page may take longer than one with a text layer."""
 
@@ -79,7 +82,7 @@ class ParseStage(Stage):
     """One item for each paper with a file. An error that no retry can fix rejects the paper, and the run continues."""
 
     name = "parse"
-    version = 5
+    version = 6
 
     def __init__(self) -> None:
         self._pool: ParserPool | None = None
@@ -115,6 +118,9 @@ class ParseStage(Stage):
         if wanted and not licence_allowed(licence, wanted):
             return StageResult(rejections=(_rejection(paper, "licence", not_wanted(licence, wanted), ctx),))
         aside = [_orders(paper, parsed.orders, ctx)] if parsed.orders else []
+        for number, block in enumerate(b for b in parsed.blocks if b.refused):
+            about = ("Table", f"{paper.id}#{number}")
+            aside.append(ctx.reject(block.refused, REFUSED[block.refused], about, record=block.text[:_MOST_KEPT]))
         if differ := differences(paper, document):
             aside.append(ctx.reject("print_differs", "; ".join(differ), ("Paper", paper.id)))
         return StageResult(outputs=(document,), rejections=tuple(aside))
@@ -147,6 +153,9 @@ async def read_paper(path: Path, config: ParseConfig, registry: Registry, worker
     )
     by_kind = {kind: parser for kind in _AUTO if (parser := choose_parser(registry, config.parser, kind)) is not None}
     own = await workers.parse(by_kind, path, options)
+    if config.tables == "skip":
+        plain = (b.model_copy(update={"table": None, "refused": ""}) for b in own.blocks)
+        own = own.model_copy(update={"blocks": tuple(plain)})
     if own.kind != "pdf" or not _both(config):
         return own
     try:
@@ -183,7 +192,7 @@ def choose_parser(registry: Registry, wanted: str, kind: FileKind) -> Provided |
 
 def _orders(paper: Paper, sentences: Sequence[str], ctx: StageContext) -> Rejection:
     reason = f"{len(sentences)} sentence(s) address a machine, not the paper's readers; the paper is read without them"
-    return ctx.reject("instructions", reason, ("Sentence", paper.id), record="\n".join(sentences)[:20_000])
+    return ctx.reject("instructions", reason, ("Sentence", paper.id), record="\n".join(sentences)[:_MOST_KEPT])
 
 
 def _rejection(paper: Paper, code: str, reason: str, ctx: StageContext) -> Rejection:

@@ -4,6 +4,7 @@ and boxes."""
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from scirgen.core.addresses import without_passwords
@@ -11,6 +12,7 @@ from scirgen.core.errors import PaperError
 from scirgen.core.records import BlockKind
 from scirgen.stages.parse.assemble import abstract_of, clean, mark_references
 from scirgen.stages.parse.base import ParsedBlock, ParsedPaper, ParserOptions
+from scirgen.stages.parse.grid import GivenCell, table_block
 from scirgen.stages.parse.markup.latex import parse_latex
 from scirgen.stages.parse.markup.webpage import parse_html
 from scirgen.stages.parse.sniff import sniff
@@ -23,6 +25,10 @@ _MAX_BYTES = 20_000_000
 _ATX = re.compile(r"^(#{1,6})\s+(.+?)\s*#*\s*(?:\{[^}]*\})?\s*$")
 _FENCE = re.compile(r"^\s*(```|~~~)")
 _YAML = re.compile(r"\A---\s*\n(.*?)\n(?:---|\.\.\.)\s*\n", re.S)
+_RULE = re.compile(r"^\s*\|?[-: |]{6,}\|?$")
+_BAR = re.compile(r"(?<!\\)\|")
+_EDGES = re.compile(r"^\s*\|?|(?<!\\)\|?\s*$")
+_TABLE_CAPTION = re.compile(r"Table(?:\s[A-Z]?\d{1,3})?[.:]\s")
 _LIST = re.compile(r"^\s*(?:[-*+]|\d{1,3}[.)])\s+")
 _INLINE = (
     (re.compile(r"!\[([^\]]*)\]\([^)]*\)"), r"\1"),
@@ -133,6 +139,10 @@ def _markdown_blocks(text: str) -> list[ParsedBlock]:
                 flush()
             paragraph.append(line.strip())
     flush()
+    for n in range(1, len(blocks)):  # Pandoc prints a caption below its table
+        above = blocks[n - 2].kind if n > 1 else None
+        if (blocks[n - 1].kind, blocks[n].kind) == (BlockKind.TABLE, BlockKind.CAPTION) and above != BlockKind.CAPTION:
+            blocks[n - 1 : n + 1] = blocks[n], blocks[n - 1]
     return [b for b in blocks if b.text]
 
 
@@ -144,11 +154,27 @@ def _paragraph(lines: list[str]) -> ParsedBlock:
         kind_of_heading(text) or (number and "." not in text[number.end() :] and text[number.end() :][:1].isupper())
     ):
         return ParsedBlock(kind=BlockKind.HEADING, text=text, level=number.group(1).count(".") + 1 if number else 1)
-    if lines[0].startswith("|") or re.match(r"^\s*\|?[-: |]{6,}\|?$", lines[0]):
-        return ParsedBlock(kind=BlockKind.TABLE, text="\n".join(lines))
+    if (
+        lines[0].startswith("|")
+        or _RULE.match(lines[0])
+        or (len(lines) > 2 and "|" in lines[1] and _RULE.match(lines[1]))
+    ):
+        return _table(lines)
+    if _TABLE_CAPTION.match(text):
+        return ParsedBlock(kind=BlockKind.CAPTION, text=text)
     if _LIST.match(lines[0]):
         return ParsedBlock(kind=BlockKind.LIST_ITEM, text=text)
     return ParsedBlock(kind=BlockKind.PARAGRAPH, text=text)
+
+
+def _table(lines: Sequence[str]) -> ParsedBlock:
+    """The block of a pipe table; tables of other forms are refused."""
+    piped = len(lines) > 2 and "|" in lines[1] and _RULE.match(lines[1]) is not None
+    texts = [_BAR.split(_EDGES.sub("", line)) for line in lines]
+    rows = [[GivenCell(_inline(text).replace("\\|", "|")) for text in row] for row in texts]
+    if piped:
+        return table_block([rows[0], *rows[2:]], 1)
+    return table_block(rows, refused="table_shape")
 
 
 def _inline(text: str) -> str:

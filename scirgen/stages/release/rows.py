@@ -176,6 +176,8 @@ def release_row(
                 places=tuple(index.places(span.document_id, span.start, span.end)),
                 section=span.section.value if span.section else None,
                 role=span.role,
+                medium=span.medium,
+                headers=span.headers,
                 licence=licence,
             )
         )

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from rapidfuzz import fuzz
 
 from scirgen.core.config import Config
-from scirgen.core.records import OWN, Aspect, Dataset, Document, Link, Rejection
+from scirgen.core.records import OWN, Aspect, Dataset, Document, Link, Rejection, Span
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
 
 _SAME = 93.0
@@ -83,7 +83,7 @@ def screen(aspects: Sequence[Aspect]) -> tuple[list[Aspect], list[Verdict]]:
     left: list[Aspect] = []
     out: list[Verdict] = []
     for aspect in sorted(aspects, key=lambda a: (a.span.start, a.span.end, a.category)):
-        why = incomplete(aspect.span.text, alone=not aspect.context)
+        why = "" if aspect.cells else incomplete(aspect.span.text, alone=not aspect.context)
         if why:
             out.append(Verdict(aspect, False, why, "incomplete"))
         elif (same := _said_before(aspect, left)) is not None:
@@ -94,14 +94,14 @@ def screen(aspects: Sequence[Aspect]) -> tuple[list[Aspect], list[Verdict]]:
     return left, out
 
 
-def _place(aspect: Aspect) -> tuple[str, int, int]:
-    return aspect.span.document_id, aspect.span.start, aspect.span.end
+def _place(aspect: Aspect) -> tuple[str, int, int, tuple[Span, ...]]:
+    return aspect.span.document_id, aspect.span.start, aspect.span.end, aspect.cells
 
 
 def _said_before(aspect: Aspect, kept: Sequence[Aspect]) -> Aspect | None:
     """A kept sentence with nearly the same words, of any aspect; papers often repeat their abstract."""
     others = (k for k in kept if _place(k) != _place(aspect))
-    return next((k for k in others if fuzz.token_sort_ratio(k.span.text, aspect.span.text) >= _SAME), None)
+    return next((k for k in others if fuzz.token_sort_ratio(k.text, aspect.text) >= _SAME), None)
 
 
 class VerifyStage(Stage):
@@ -178,9 +178,9 @@ class VerifyReply(BaseModel):
 
 async def judge_aspects(dataset: Dataset, aspects: Sequence[Aspect], ctx: StageContext) -> list[Verdict]:
     """Ask about all aspects of a paper, eighty sentences per call. A removal needs one of four codes; others stay."""
-    sentences: dict[tuple[str, int, int], list[Aspect]] = {}
+    sentences: dict[tuple[str, int, int, tuple[Span, ...]], list[Aspect]] = {}
     for aspect in sorted(aspects, key=lambda a: (a.span.start, a.span.end)):
-        sentences.setdefault((aspect.span.document_id, aspect.span.start, aspect.span.end), []).append(aspect)
+        sentences.setdefault(_place(aspect), []).append(aspect)
     groups = list(sentences.values())
     verdicts: list[Verdict] = []
     for first in range(0, len(groups), _BATCH):
@@ -205,5 +205,5 @@ def _shown(batch: Sequence[Sequence[Aspect]]) -> list[str]:
     for number, group in enumerate(batch, 1):
         kinds = ", ".join(a.category.value.replace("_", " ") for a in group)
         about = f"; about {group[0].context}" if group[0].context else ""
-        lines.append(f"[{number}] ({kinds}{about}) {' '.join(group[0].span.text.split())}")
+        lines.append(f"[{number}] ({kinds}{about}) {' '.join(group[0].text.split())}")
     return lines

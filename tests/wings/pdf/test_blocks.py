@@ -135,7 +135,7 @@ def test_sentence_when_an_equation_interrupts_it_then_one_sentence(tmp_path: Pat
 
 
 def test_table_when_cited_then_markdown_with_its_numbers_and_box(tmp_path: Path) -> None:
-    document = set_lines(tmp_path / "p.pdf", *TABLE, rules=True, tables="cite")
+    document = set_lines(tmp_path / "p.pdf", *TABLE, rules=True, tables="cells")
     (table,) = [b for b in document.blocks if b.kind is BlockKind.TABLE]
     assert document.text[table.start : table.end].splitlines() == [
         "| Station | Depth (m) | Days |",
@@ -148,12 +148,12 @@ def test_table_when_cited_then_markdown_with_its_numbers_and_box(tmp_path: Path)
     assert table.bbox == pytest.approx((62, 313, 321, 356), abs=40)
 
 
-@pytest.mark.parametrize("tables", ["skip", "cite"])
+@pytest.mark.parametrize("tables", ["skip", "cells"])
 def test_table_cells_whatever_the_setting_are_not_prose(tmp_path: Path, tables: str) -> None:
     document = set_lines(tmp_path / "p.pdf", *TABLE, rules=True, tables=tables)
     assert not any("2.35" in s or "Lower" in s for s in sentences(document))
     assert sentences(document)[-1].startswith("The table shows")
-    assert any(text.startswith("| ") for text in kinds(document, BlockKind.TABLE)) is (tables == "cite")
+    assert any(text.startswith("| ") for text in kinds(document, BlockKind.TABLE)) is (tables == "cells")
 
 
 def test_references_when_lines_break_entries_then_whole_entries_with_doi(tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_references_when_lines_break_entries_then_whole_entries_with_doi(tmp_pat
 
 
 def test_statements_may_come_from_captions_and_cited_tables(tmp_path: Path) -> None:
-    document = set_lines(tmp_path / "p.pdf", *TABLE, rules=True, tables="cite")
+    document = set_lines(tmp_path / "p.pdf", *TABLE, rules=True, tables="cells")
     label = SectionLabel(
         document_id=document.id, paper_id="p", start=0, end=len(document.text), heading="Results",
         label=SectionClass.EXPERIMENT, decided_by="rule",

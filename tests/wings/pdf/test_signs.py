@@ -99,7 +99,7 @@ def parsed_with(path: Path, text: str, *fonts: tuple[str, bytes, str], more: str
         document.xref_set_key(page.xref, "Contents", f"{contents} 0 R")
         document.xref_set_key(page.xref, "Resources", f"<</Font<<{used}>>>>")
         document.save(path)
-    return assemble(Paper(id="p"), PyMuPDFParser().parse(path, ParserOptions(tables="cite"))).text
+    return assemble(Paper(id="p"), PyMuPDFParser().parse(path, ParserOptions(tables="cells"))).text
 
 
 def table(*rows: Sequence[str]) -> str:
@@ -126,11 +126,14 @@ def test_a_digit_of_another_subset_of_that_font_stays_a_digit(tmp_path: Path) ->
     assert parsed_with(tmp_path / "p.pdf", "2", minus, ("BBBBBB+AdvX", BAR, "50/C0")).split()[-2:] == ["−", "−"]
 
 
-def test_cells_of_tables_have_the_signs_and_a_mark_for_unnamed_ones(tmp_path: Path) -> None:
+def test_cells_have_the_signs_and_a_table_with_unnamed_ones_is_refused(tmp_path: Path) -> None:
     head = ("(Station) Tj", "(Heat) Tj")
-    rows = table(head, ("(Upper) Tj", "/X0 8 Tf (2) Tj /H 8 Tf (5) Tj"), ("(Lower) Tj", "(\\0017) Tj"))
-    text = parsed_with(tmp_path / "p.pdf", "2", ("AAAAAA+AdvX", BAR, "50/C0"), more=rows)
-    assert "| Upper | −5 |\n| Lower | \ufffd7 |" in text
+    upper = ("(Upper) Tj", "/X0 8 Tf (2) Tj /H 8 Tf (5) Tj")
+    named, unnamed = (table(head, upper, ("(Lower) Tj", lower)) for lower in ("(7) Tj", "(\\0017) Tj"))
+    text = parsed_with(tmp_path / "p.pdf", "2", ("AAAAAA+AdvX", BAR, "50/C0"), more=named)
+    assert "| Upper | −5 |\n| Lower | 7 |" in text
+    refused = parsed_with(tmp_path / "q.pdf", "2", ("AAAAAA+AdvX", BAR, "50/C0"), more=unnamed)
+    assert "| Upper" not in refused
 
 
 def span(text: str, size: float = 10.0, up: float = 0.0, x: float = 0.0) -> dict[str, Any]:

@@ -60,7 +60,9 @@ def span_texts(pair: QAPair, material: Material) -> list[str]:
     """Return the sentences that each span touches, span by span."""
     record = material.dataset.id if material.dataset else None
     return [
-        _sentences(material.sources.get(s.document_id, ""), s.start, s.end, in_line=s.document_id == record)
+        s.shown
+        if s.medium == "table"
+        else _sentences(material.sources.get(s.document_id, ""), s.start, s.end, in_line=s.document_id == record)
         or s.text.strip()
         for s in pair.evidence
     ]

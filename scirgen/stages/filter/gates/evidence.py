@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 
+from scirgen.claims.computed import cell_numbers, computed
 from scirgen.claims.conformance import polarity
 from scirgen.claims.quantities import quantities
 from scirgen.claims.support import (
@@ -88,10 +89,12 @@ class NotSupportedGate(PairGate):
     def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
         wording = ctx.taxonomies.wording.of(pair.language)
         # Without evidence this is the dataset's whole text, which is read once for all its rows.
-        stood = "\n".join(s.text for s in pair.evidence) or material.context
+        stood = "\n".join(s.shown for s in pair.evidence) or material.context
         spelled = " ".join(spelled_out(f"{pair.question}\n{pair.answer}", stood))
         asked = f"{spelled}\n{pair.question}"
-        if lacking := unstated(pair.answer, stood, wording, also=asked, counts=bool(pair.evidence)):
+        cells = cell_numbers(pair.evidence)
+        lacking = unstated(pair.answer, stood, wording, also=asked, counts=bool(pair.evidence))
+        if lacking := [q for q in lacking if not computed(q, cells)]:
             return Verdict(False, f"the answer's number {lacking[0].text.strip()} is not in its evidence")
         foreign = foreign_letters(stood, pair.language) >= _FOREIGN_PASSAGE
         if foreign or foreign_material(stood, pair.language, ctx.taxonomies):

@@ -5,18 +5,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Any, Final
 
 from pylatexenc.latex2text import LatexNodes2Text, MacroTextSpec, get_default_latex_context_db
 from pylatexenc.latexwalker import LatexWalker, LatexWalkerParseError
 from pylatexenc.latexwalker import get_default_latex_context_db as walker_context
-from pylatexenc.macrospec import MacroSpec
+from pylatexenc.macrospec import EnvironmentSpec, MacroSpec
 
 from scirgen.core.errors import PaperError
 from scirgen.core.records import BlockKind
 from scirgen.stages.parse.assemble import abstract_of, clean, mark_references, set_levels
 from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
+from scirgen.stages.parse.grid import GivenCell, table_block
 
 _SECTIONS: Final = {"part": 0, "chapter": 0, "section": 1, "subsection": 2, "subsubsection": 3, "paragraph": 4}
 _NAMED: Final = {
@@ -28,6 +30,14 @@ _NAMED: Final = {
 """Commands of publishers' classes (Copernicus, AMS, AGU) that print a heading of their own."""
 _FLOATS: Final = frozenset(
     {"figure", "figure*", "table", "table*", "wrapfigure", "sidewaystable", "longtable", "algorithm", "SCfigure"}
+)
+_TABULARS: Final = frozenset({"tabular", "tabular*", "tabularx", "tabulary", "longtable"})
+_RULES: Final = frozenset({
+    "hline", "toprule", "midrule", "bottomrule", "tophline", "middlehline", "bottomhline", "Xhline",
+})  # fmt: skip
+_LONG: Final = frozenset({"endhead", "endfirsthead", "endfoot", "endlastfoot"})
+_PART_RULE: Final = re.compile(
+    r"\\c(?:mid)?(?:rule|line)(?:\([^)]*\))?(?:\[[^\]]*\])?\{[^}]*\}|\\addlinespace(?:\[[^\]]*\])?"
 )
 _EQUATIONS: Final = frozenset({
     "equation", "equation*", "align", "align*", "eqnarray", "eqnarray*", "gather", "gather*", "multline", "displaymath",
@@ -89,6 +99,12 @@ class _Reader:
         ]
         takes_two = [MacroSpec(name, "*[{") for name in ("caption", *_SECTIONS, "title", "bibitem", "footnote")]
         self._context.add_context_category("papers", macros=[*takes_one, *takes_two], prepend=True)
+        wide = [
+            EnvironmentSpec(name, args)
+            for name, args in (("tabular*", "{[{"), ("tabularx", "{[{"), ("tabulary", "{{"), ("longtable", "[{"))
+        ]
+        spanning = [MacroSpec("multicolumn", "{{{"), MacroSpec("multirow", "[{[{[{"), MacroSpec("Xhline", "{")]
+        self._context.add_context_category("tables", macros=spanning, environments=wide, prepend=True)
         self._text = LatexNodes2Text(latex_context=context, math_mode="text", strict_latex_spaces=False)
 
     def read(self, source: str) -> Iterator[ParsedBlock]:
@@ -104,7 +120,9 @@ class _Reader:
                 yield from self._abstract(_argument(node), 0)
 
     def _nodes(self, source: str) -> Sequence[Any]:
-        walker = LatexWalker(_COMMENT.sub("", source), tolerant_parsing=True, latex_context=self._context)
+        walker = LatexWalker(
+            _PART_RULE.sub("", _COMMENT.sub("", source)), tolerant_parsing=True, latex_context=self._context
+        )
         return list(walker.get_latex_nodes()[0])
 
     def _blocks(self, nodes: Sequence[Any], depth: int) -> Iterator[ParsedBlock]:
@@ -144,7 +162,9 @@ class _Reader:
         if environment in _SKIPPED:
             return iter(())
         if environment in _FLOATS:
-            return self._captions(node.nodelist)
+            return self._float(node)
+        if environment in _TABULARS:
+            return iter([self._table(node.nodelist)])
         if environment in _EQUATIONS:
             return iter([ParsedBlock(kind=BlockKind.EQUATION, text=self.text([node]))])
         if environment in _LISTS:
@@ -166,10 +186,62 @@ class _Reader:
 
     def _captions(self, nodes: Sequence[Any]) -> Iterator[ParsedBlock]:
         for node in nodes:
+            environment = getattr(node, "environmentname", None)
             if getattr(node, "macroname", None) == "caption":
                 yield ParsedBlock(kind=BlockKind.CAPTION, text=self.text(_argument(node)))
-            elif getattr(node, "environmentname", None):
+            elif environment in _TABULARS:
+                yield self._table(node.nodelist)
+            elif environment or type(node).__name__ == "LatexGroupNode":
                 yield from self._captions(node.nodelist)
+
+    def _float(self, node: Any) -> Iterator[ParsedBlock]:
+        """The captions of a float and its tables, a single caption before its table."""
+        found = list(self._captions(node.nodelist))
+        if node.environmentname in _TABULARS:  # a long table holds its caption
+            found.append(self._table(node.nodelist))
+        return iter(sorted(found, key=lambda b: b.kind is BlockKind.TABLE) if len(found) == 2 else found)
+
+    def _table(self, nodes: Sequence[Any]) -> ParsedBlock:
+        """The block of a table; rows above the second rule are its header."""
+        rows: list[list[GivenCell]] = []
+        held: list[Any] = []
+        row: list[GivenCell] = []
+        rules: list[int] = []
+        below: dict[int, tuple[int, int]] = {}  # column -> rows that a cell above still covers, and its columns
+        for node in [*nodes, None]:
+            macro = getattr(node, "macroname", None)
+            if macro in _RULES:
+                rules.append(len(rows))
+            elif macro in ("caption", "label", *_LONG):
+                continue
+            elif getattr(node, "specials_chars", None) == "&":
+                row.append(self._cell(held))
+                held = []
+            elif macro in ("\\", "tabularnewline") or node is None:
+                row.append(self._cell(held))
+                if held or len(row) > 1:
+                    rows.append(_uncovered(row, below))
+                held, row = [], []
+            else:
+                held.append(node)
+        inner = sorted({n for n in rules if 0 < n < len(rows)})
+        return table_block(rows, inner[0] if inner and len(rules) > 1 else None)
+
+    def _cell(self, nodes: Sequence[Any]) -> GivenCell:
+        height = width = 1
+        parts = list(nodes)
+        for _ in range(2):  # \multicolumn{2}{c}{\multirow{2}{*}{text}}
+            spanning = next((n for n in parts if getattr(n, "macroname", None) in ("multicolumn", "multirow")), None)
+            if spanning is None:
+                break
+            given = [a for a in spanning.nodeargd.argnlist if a is not None]
+            stated = re.sub(r"\D", "", given[0].latex_verbatim())[:4] if given else ""
+            if spanning.macroname == "multicolumn":
+                width = int(stated or 1)
+            else:
+                height = int(stated or 1)
+            parts = list(getattr(given[-1], "nodelist", [given[-1]])) if given else []
+        return GivenCell(self.text(parts), height, width)
 
     def _items(self, nodes: Sequence[Any]) -> Iterator[ParsedBlock]:
         for item in _split_at(nodes, "item"):
@@ -191,6 +263,23 @@ class _Reader:
     def text(self, nodes: Sequence[Any]) -> str:
         """The nodes as one line of plain text."""
         return clean(" ".join(self._text.nodelist_to_text(list(nodes)).split()))
+
+
+def _uncovered(row: Sequence[GivenCell], below: dict[int, tuple[int, int]]) -> list[GivenCell]:
+    """The cells of a row without the empty ones that LaTeX writes under a cell that covers several rows."""
+    kept: list[GivenCell] = []
+    column = 0
+    for cell in row:
+        left, width = below.get(column, (0, 1))
+        if left and not cell.text:
+            below[column] = (left - 1, width)
+        else:
+            below.pop(column, None)
+            kept.append(replace(cell, rows=1) if left else cell)
+            if cell.rows > 1:
+                below[column] = (cell.rows - 1, cell.columns)
+        column += cell.columns
+    return kept
 
 
 def _argument(node: Any) -> list[Any]:

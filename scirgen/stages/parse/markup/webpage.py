@@ -11,6 +11,7 @@ from scirgen.core.errors import PaperError
 from scirgen.core.records import BlockKind
 from scirgen.stages.parse.assemble import abstract_of, clean, mark_references, set_levels
 from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
+from scirgen.stages.parse.grid import GivenCell, table_block
 from scirgen.stages.parse.terms import kind_of_heading
 
 _DROPPED: Final = (
@@ -116,8 +117,21 @@ def _table(node: Any) -> list[ParsedBlock]:
     caption = node.css_first("caption")
     if caption is not None and _text(caption):
         made.append(ParsedBlock(kind=BlockKind.CAPTION, text=_text(caption)))
-    rows = [" | ".join(_text(cell) for cell in row.css("td, th")) for row in node.css("tr")]
-    return made + [ParsedBlock(kind=BlockKind.TABLE, text=row) for row in rows if row.strip(" |")]
+    rows = node.css("tr")
+    given = [
+        [
+            GivenCell(_text(cell), _covered(cell, "rowspan"), _covered(cell, "colspan"), cell.tag == "th")
+            for cell in row.css("td, th")
+        ]
+        for row in rows
+    ]
+    refused = "table_shape" if node.css_first("table table, td table") is not None else ""
+    return [*made, table_block(given, sum(row.parent.tag == "thead" for row in rows) or None, refused)]
+
+
+def _covered(cell: Any, name: str) -> int:
+    stated = str(cell.attributes.get(name) or "")
+    return int(stated) if stated.isdecimal() and len(stated) < 5 else 1
 
 
 def _text(node: Any) -> str:

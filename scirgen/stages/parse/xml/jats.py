@@ -10,7 +10,8 @@ from scirgen.core.errors import PaperError
 from scirgen.core.records import BlockKind
 from scirgen.core.text.doi import find_doi
 from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
-from scirgen.stages.parse.xml.xmlread import text_of
+from scirgen.stages.parse.grid import GivenCell, table_block
+from scirgen.stages.parse.xml.xmlread import span_of, text_of
 
 _SKIP = frozenset({
     "tex-math", "fn-group", "object-id", "alternatives-none", "graphic", "ext-link-none", "table-wrap", "fig",
@@ -37,6 +38,7 @@ def parse_jats(root: Element) -> ParsedPaper:
         blocks += [ParsedBlock(kind=BlockKind.PARAGRAPH, text=p) for p in abstract]
     body = article.find("body")
     if body is not None:
+        _put_floats(article, body)
         blocks += _content(body, 1)
     back = article.find("back")
     if back is not None:
@@ -117,6 +119,14 @@ def _content(parent: Element, level: int) -> Iterator[ParsedBlock]:
                 continue
 
 
+def _put_floats(article: Element, body: Element) -> None:
+    """Move the figures and tables that a file has behind its text into the paragraphs that name them first."""
+    floats = {f.get("id"): f for group in article.iter("floats-group") for f in group if f.get("id")}
+    for paragraph in body.iter("p") if floats else ():
+        paragraph.extend(f for x in list(paragraph.iter("xref")) if (f := floats.pop(x.get("rid"), None)) is not None)
+    body.extend(floats.values())
+
+
 def _inside(paragraph: Element) -> Iterator[ParsedBlock]:
     for tag in ("fig", "table-wrap", "disp-formula"):
         for element in paragraph.iter(tag):
@@ -133,8 +143,23 @@ def _float(element: Element, level: int) -> Iterator[ParsedBlock]:
     label = " ".join(filter(None, (text_of(element.find("label")), text_of(element.find("caption")))))
     if label:
         yield ParsedBlock(kind=BlockKind.CAPTION, text=label)
-    for row in element.iter("tr"):
-        yield ParsedBlock(kind=BlockKind.TABLE, text=" | ".join(text_of(cell) for cell in row))
+    for table in element.iter("table"):
+        yield table_block(*_rows(table))
+    if notes := " ".join(text_of(foot) for foot in element.findall("table-wrap-foot")):
+        yield ParsedBlock(kind=BlockKind.FOOTNOTE, text=notes)
+
+
+def _rows(table: Element) -> tuple[list[list[GivenCell]], int]:
+    """The rows of a table, and how many of them are in its head."""
+    rows = [
+        [
+            GivenCell(text_of(c, frozenset({"tex-math"})), span_of(c, "rowspan"), span_of(c, "colspan"), c.tag == "th")
+            for c in row
+            if c.tag in ("td", "th")
+        ]
+        for row in table.iter("tr")
+    ]
+    return rows, sum(1 for head in table.iter("thead") for _ in head.iter("tr"))
 
 
 def _back(back: Element) -> Iterator[ParsedBlock]:

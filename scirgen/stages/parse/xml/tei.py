@@ -9,7 +9,8 @@ from xml.etree.ElementTree import Element
 from scirgen.core.errors import PaperError
 from scirgen.core.records import BlockKind, Box, PlacedLine
 from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
-from scirgen.stages.parse.xml.xmlread import text_of
+from scirgen.stages.parse.grid import GivenCell, table_block
+from scirgen.stages.parse.xml.xmlread import span_of, text_of
 
 _NUMBER = re.compile(r"^\s*(\d+(?:\.\d+)*)\.?")
 
@@ -79,13 +80,20 @@ def _children(parent: Element) -> Iterator[ParsedBlock]:
             yield ParsedBlock(kind=kind, text=label, lines=_places(child))
             table = child.find("table")
             if table is not None:
-                for row in table.iter("row"):
-                    yield ParsedBlock(kind=BlockKind.TABLE, text=" | ".join(text_of(cell) for cell in row))
+                yield _table(table)
         elif child.tag == "note":
             yield ParsedBlock(kind=BlockKind.FOOTNOTE, text=text_of(child), lines=_places(child))
         elif child.tag == "list":
             for item in child.iter("item"):
                 yield ParsedBlock(kind=BlockKind.LIST_ITEM, text=text_of(item), lines=_places(item))
+
+
+def _table(table: Element) -> ParsedBlock:
+    """The block of a table; GROBID does not mark header rows."""
+    rows = list(table.iter("row"))
+    marked = [row.get("role") == "label" for row in rows]
+    given = [[GivenCell(text_of(c), span_of(c, "rows"), span_of(c, "cols")) for c in row] for row in rows]
+    return table_block(given, marked.index(False) if any(marked) and not all(marked) else None)
 
 
 def _back(back: Element) -> Iterator[ParsedBlock]:

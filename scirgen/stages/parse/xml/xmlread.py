@@ -61,11 +61,19 @@ def text_of(element: Element | None, skip: frozenset[str] = frozenset()) -> str:
     return re.sub(r"\s+", " ", "".join(_pieces(element, skip))).strip()
 
 
+def span_of(element: Element, name: str) -> int:
+    """The rows or columns that a cell states to cover; 1 if it states no number."""
+    stated = element.get(name, "")
+    return int(stated) if stated.isdecimal() and len(stated) < 5 else 1
+
+
 def _pieces(element: Element, skip: frozenset[str]) -> Iterator[str]:
     if element.text:
         yield element.text
     for child in element:
-        if isinstance(child.tag, str) and child.tag not in skip:
+        if child.tag == "break":
+            yield " "
+        elif isinstance(child.tag, str) and child.tag not in skip:
             yield from _pieces(child, skip)
         if child.tail:
             yield child.tail

@@ -9,9 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scirgen.core.corpus import Corpus, Passage, Sentence, passages_of, record_passage
-from scirgen.core.corpus.cut import PASSAGE_WORDS
-from scirgen.core.records import Block, BlockKind, Dataset, Document
+from scirgen.core.corpus.cut import PASSAGE_WORDS, TABLE_WORDS
+from scirgen.core.records import Block, BlockKind, Dataset, Document, Paper
 from scirgen.core.text.analysis import terms
+from scirgen.stages.parse.assemble import assemble
+from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
+from scirgen.stages.parse.grid import GivenCell, table_block
 
 
 def document(*blocks: tuple[BlockKind, tuple[str, ...], str], id: str = "doc-1") -> Document:
@@ -111,3 +114,33 @@ def test_terms_are_stems_without_stop_words() -> None:
     assert terms("The lakes are freezing", "en") == ["lake", "freez"]
     assert terms("Los lagos están helados", "es")[-1] == terms("helado", "es")[0]
     assert terms("湖冰", "zh") == ["湖冰"] and terms("xyzzy plugh", "xx") == ["xyzzy", "plugh"]
+
+
+def table_of(rows: int) -> Document:
+    given_ = [[GivenCell("Lake"), GivenCell("Ice (days)")]]
+    given_ += [[GivenCell(f"Lake number {n}"), GivenCell(str(100 + n))] for n in range(rows)]
+    caption = ParsedBlock(kind=BlockKind.CAPTION, text="Table 1. Days with ice.")
+    prose = ParsedBlock(kind=BlockKind.PARAGRAPH, text="Ice melts in spring.")
+    parsed = ParsedPaper(parser="t", blocks=(prose, caption, table_block(given_, 1), prose))
+    return assemble(Paper(id="p"), parsed)
+
+
+def test_a_table_is_one_passage_with_its_caption() -> None:
+    passages = list(passages_of(table_of(3)))
+    assert [p.medium for p in passages] == ["text", "table", "text"]
+    assert passages[1].text.startswith(
+        "Table 1. Days with ice.\n\n| Lake | Ice (days) |\n| --- | --- |\n| Lake number 0 |"
+    )
+    assert len(passages[1].sentences) == 5
+
+
+def test_a_long_table_is_cut_by_rows_with_caption_and_header() -> None:
+    paper = table_of(150)
+    parts = [p for p in passages_of(paper) if p.medium == "table"]
+    assert len(parts) > 1 and all(len(f"{p.lead} {p.text}".split()) <= 2 * TABLE_WORDS for p in parts)
+    for part in parts:
+        said = [part.said(s) for s in part.sentences]
+        assert said == [paper.text[s.start : s.end] for s in part.sentences]
+        assert said[:2] == ["Table 1. Days with ice.", "| Lake | Ice (days) |"]
+    rows = [row for p in parts for row in map(p.said, p.sentences) if "number" in row]
+    assert rows == [f"| Lake number {n} | {100 + n} |" for n in range(150)]

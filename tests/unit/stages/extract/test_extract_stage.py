@@ -8,10 +8,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scirgen.core.records import Aspect, AspectCategory, Dataset, Link, SectionClass, SectionLabel
+from scirgen.core.records import (
+    Aspect,
+    AspectCategory,
+    BlockKind,
+    Dataset,
+    Document,
+    Link,
+    Paper,
+    SectionClass,
+    SectionLabel,
+)
 from scirgen.stages.base import StageResult, WorkItem
 from scirgen.stages.extract.reading import Sentence, cut, section_sentences, tokens
 from scirgen.stages.extract.stage import ExtractStage
+from scirgen.stages.parse.assemble import assemble
+from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
+from scirgen.stages.parse.grid import GivenCell, table_block
 from tests.support.papers import make_paper
 from tests.support.questioning import make_context
 from tests.support.scripted_chat import Rule
@@ -134,3 +147,69 @@ def test_items_of_a_shared_paper_have_the_same_keys() -> None:
     made = [list(ExtractStage().items(Scope(d), ctx)) for d in ("a", "b")]
     assert [[i.key for i in items] for items in made] == [["10.1/p|method"]] * 2
     assert made[0][0].inputs == made[1][0].inputs
+
+
+# -- tables ------------------------------------------------------------------------------------------------------------
+
+GRID = [
+    [GivenCell("Station"), GivenCell("Depth (m)"), GivenCell("Days")],
+    [GivenCell("Upper"), GivenCell("2.35"), GivenCell("1,204")],
+    [GivenCell("Lower"), GivenCell("0.6"), GivenCell("87")],
+]
+
+
+def paper_with_table() -> tuple[Document, SectionLabel]:
+    parts = [
+        ParsedBlock(kind=BlockKind.HEADING, text="Results", level=1),
+        ParsedBlock(kind=BlockKind.CAPTION, text="Table 2. Depth and days of the snow at two stations."),
+        table_block(GRID, 1),
+    ]
+    document = assemble(Paper(id="10.1/p"), ParsedPaper(parser="t", blocks=tuple(parts)))
+    label = SectionLabel(
+        document_id=document.id, paper_id="10.1/p", start=0, end=len(document.text), heading="Results",
+        label=SectionClass.METHOD, decided_by="rule",
+    )  # fmt: skip
+    return document, label
+
+
+async def extracted(*chosen: dict[str, object], **more: object) -> tuple[StageResult, str]:
+    document, label = paper_with_table()
+    item = WorkItem("10.1/p|method", (document, label), {"section": "method"})
+    ctx, chat = make_context(lambda p, n: {**EMPTY, "cells": list(chosen), **more}, stage="extract", key=item.key)
+    return await ExtractStage().process(item, ctx), chat.prompts[0].messages[-1][1]
+
+
+async def test_rows_of_a_table_are_shown_with_their_headers_and_numbered_cells() -> None:
+    _, shown = await extracted()
+    assert "[2] Table 2, Upper: (1) Depth (m): 2.35 | (2) Days: 1,204" in shown
+    assert "[3] Table 2, Lower: (1) Depth (m): 0.6 | (2) Days: 87" in shown
+
+
+async def test_chosen_cells_are_one_statement_with_headers_and_caption() -> None:
+    result, _ = await extracted({"aspect": "findings", "cells": ["2.1", "3.1"]})
+    (aspect,) = result.outputs
+    assert isinstance(aspect, Aspect) and not result.rejections
+    assert aspect.text == "Upper; Depth (m): 2.35 | Lower; Depth (m): 0.6"
+    assert [(c.text, c.role, c.medium) for c in aspect.cells] == [
+        ("2.35", "answer", "table"), ("0.6", "answer", "table"), ("Upper", "context", "table"),
+        ("Depth (m)", "context", "table"), ("Lower", "context", "table"),
+    ]  # fmt: skip
+    document, _ = paper_with_table()
+    assert all(document.text[c.start : c.end] == c.text for c in aspect.cells)
+    assert aspect.context_span and aspect.context_span.text.startswith("Table 2.")
+
+
+async def test_a_row_number_chooses_all_cells_of_the_row() -> None:
+    result, _ = await extracted(findings=[3])
+    (aspect,) = result.outputs
+    assert isinstance(aspect, Aspect) and aspect.text == "Lower; Depth (m): 0.6 | Lower; Days: 87"
+
+
+@pytest.mark.parametrize(
+    ("cells", "code"),
+    [(["2.3"], "no_such_cell"), (["9.1"], "no_such_cell"), (["1.1"], "no_such_cell"), (["x"], "no_such_cell"),
+     ([], "no_such_cell"), (["2.1"] * 25, "many_cells")],
+)  # fmt: skip
+async def test_cells_that_cannot_be_kept_have_a_code(cells: list[str], code: str) -> None:
+    result, _ = await extracted({"aspect": "findings", "cells": cells})
+    assert [r.code for r in result.rejections] == [code] and not result.outputs

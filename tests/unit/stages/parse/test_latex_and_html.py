@@ -89,7 +89,7 @@ def test_html_full_text_becomes_sections(tmp_path: Path) -> None:
     assert heads == [(1, "Abstract"), (1, "1. Introduction"), (2, "1.1 Aims"), (1, "Methods"), (1, "References")]
     assert parsed.title == "Ice on lakes" and parsed.abstract == PROSE.strip()
     assert _of(parsed, BlockKind.CAPTION) == ["Figure 1. Lakes.", "Table 1. Sites"]
-    assert _of(parsed, BlockKind.TABLE) == ["Site | n", "A | 3"]
+    assert _of(parsed, BlockKind.TABLE) == ["| Site | n |\n| --- | --- |\n| A | 3 |"]
     assert _of(parsed, BlockKind.REFERENCE) == ["Smith, J. Lakes. 2020. doi:10.1/x"]
     assert not any("Home" in b.text or "alert" in b.text or "Cookies" in b.text for b in parsed.blocks)
 

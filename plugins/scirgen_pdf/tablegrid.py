@@ -1,0 +1,527 @@
+"""Finds the rows and columns of a table on a PDF page from words with boxes and from rules. Pure functions.
+
+A table lies between rules of one width near its caption. Blanks through all rows of its body, and upright rules, part
+its columns. What is not clear is refused with a code of `scirgen.stages.parse.grid.REFUSED`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
+from statistics import median
+from typing import Final, NamedTuple
+
+from scirgen.plugin import Box
+from scirgen.stages.parse.grid import GivenCell
+
+_NEAR: Final = 45.0
+"""Points between a caption and the first rule of its table; a caption of several lines is one box."""
+_CLOSE: Final = 15.0
+"""Points between the first rule of a table and a caption below it."""
+_LOWEST: Final = 20.0
+_SHORTEST_RULE: Final = 60.0
+_SAME: Final = 6.0
+"""Points by which the ends of the rules of one table may differ."""
+_COLUMN_GAP: Final = 0.5
+"""Parts of the type's size: the least blank between columns; a blank between words has 0.25."""
+_CHUNK_GAP: Final = 0.7
+"""Parts of the type's size: a wider blank in a header's line parts the headers of two columns."""
+_SAME_LINE, _INDEX, _SMALL = 0.3, 0.5, 0.85
+"""Parts of a line's size: by which a word of its size, and an index, may be above or below its middle; and what is
+smaller is an index."""
+_WORD_GAP: Final = 0.45
+"""Parts of the type's size: a blank between columns is wider in a header, too."""
+_OVERLAP: Final = 0.8
+"""Parts of the type's size: lines that are closer are not two lines of one cell, but cells set at middle height."""
+_MOST_HEAD: Final = 3
+"""Lines of a header that no rule ends."""
+_MOSTLY: Final = 0.8
+_LEAST_FILLED: Final = 0.3
+_MOST_SPLIT: Final = 0.05
+_TWO_NUMBERS: Final = re.compile(r"[-−–+]?\d+[.,]\d+\*{0,3} [-−–+]?\d+[.,]\d+\*{0,3}(?: .*)?|\d+ \d{1,2}(?: \d+)*")
+_NUMBER: Final = re.compile(r"[<>≤≥~−–+-]?\s?\d|[-–—]$")
+_NOTE: Final = re.compile(
+    r"[a-z](?=[A-Z])|(?:notes?|notas?|fonte|fuente|sources?|abbreviations?)\b|[a-z*†‡]$|[*†‡]", re.I
+)
+_ACROSS: Final = 0.45
+"""The share of a table's width over which a note runs."""
+_OPEN_END: Final = re.compile(r"[-,(/&]$|\b(?:and|or|of|the|in|for|with|by|de|e|y|et)$")
+
+
+class Word(NamedTuple):
+    """Characters between blanks, and the box around them."""
+
+    text: str
+    box: Box
+
+
+@dataclass
+class Row:
+    """The words of one printed line, from left to right."""
+
+    words: list[Word]
+
+    @cached_property
+    def middle(self) -> float:
+        """Its height on the page."""
+        return median((w.box[1] + w.box[3]) / 2 for w in self.words)
+
+    @cached_property
+    def size(self) -> float:
+        """The height of its type."""
+        return median(w.box[3] - w.box[1] for w in self.words)
+
+
+@dataclass(frozen=True)
+class PageTable:
+    """A table of a page: its box, and its rows, or the code of its refusal."""
+
+    box: Box
+    rows: tuple[tuple[GivenCell, ...], ...] = ()
+    header_rows: int = 0
+    refused: str = ""
+
+
+@dataclass
+class _Area:
+    """A table's place: level rules over its whole width, shorter ones inside, and upright ones."""
+
+    box: Box
+    rules: list[float]
+    parts: list[Box] = field(default_factory=list)
+    upright: list[float] = field(default_factory=list)
+
+
+def page_table(
+    caption: Box, others: Sequence[Box], words: Sequence[Word], rules: Sequence[Box], page: int
+) -> PageTable | None:
+    """The table that belongs to a caption; None if no rules are near it.
+
+    Args:
+        caption: the box of the caption.
+        others: boxes of other captions and of prose, where the table ends.
+        words: all words of level lines on the page.
+        rules: all thin level and upright boxes on the page.
+        page: its number, for the cells.
+    """
+    wide = [r for r in rules if r[2] - r[0] > _SHORTEST_RULE and r[3] - r[1] < 4]
+    caption, *others = (_above_rules(box, wide) for box in (caption, *others))
+    area = _area(caption, others, rules)
+    if area is None:
+        return None
+    x0, y0, x1, y1 = area.box
+    inside = [
+        w for w in words
+        if x0 - _SAME < (w.box[0] + w.box[2]) / 2 < x1 + _SAME and y0 - 1 < (w.box[1] + w.box[3]) / 2 < y1 + 1
+    ]  # fmt: skip
+    lines = _without_notes(printed_rows(inside), area)
+    if len(lines) < 3:
+        return PageTable(area.box, refused="table_shape")
+    head, body = _parted(lines, area)
+    if not head:
+        head, body = _parted_by_numbers(lines)
+    if not head:
+        return PageTable(area.box, refused="table_header")
+    columns = _columns(body, area)
+    if len(columns) < 2:
+        return PageTable(area.box, refused="table_columns")
+    top = _head_rows(head, columns, area, page)
+    below = _body_rows(body, columns, area, page)
+    if below is None or not _is_sure(below, top):
+        return PageTable(area.box, refused="table_columns")
+    return PageTable(area.box, (*top, *below), len(top))
+
+
+def printed_rows(words: Iterable[Word]) -> list[Row]:
+    """Words by printed line; a raised or lowered sign belongs to the line that it overlaps."""
+    rows: list[tuple[float, float, list[Word]]] = []
+    for word in sorted(words, key=lambda w: w.box[1] - w.box[3]):  # large type first, so that indices find their line
+        middle = (word.box[1] + word.box[3]) / 2
+        near = min(rows, key=lambda r: abs(r[0] - middle), default=None)
+        within = _SAME_LINE if word.box[3] - word.box[1] > _SMALL * (near[1] if near else 0) else _INDEX
+        if near and abs(near[0] - middle) < within * near[1]:
+            near[2].append(word)
+        else:
+            rows.append((middle, word.box[3] - word.box[1], [word]))
+    return sorted((Row(sorted(r[2], key=lambda w: w.box[0])) for r in rows), key=lambda r: r.middle)
+
+
+def _above_rules(box: Box, wide: Iterable[Box]) -> Box:
+    """The part of a text's box above the first rule across it: the lines below are a table's header."""
+    ys = [r[1] for r in wide if box[1] + 4 < r[1] < box[3] - 1 and r[0] < box[2] and box[0] < r[2]]
+    return (box[0], box[1], box[2], min([*ys, box[3]]))
+
+
+def _without_notes(lines: list[Row], area: _Area) -> list[Row]:
+    """The lines without those between the last two rules, if these run on across the table as notes do."""
+    last = area.rules[-2]
+    notes = [r for r in lines if r.middle > last] if len(area.rules) > 2 else []
+    width = max((r.words[-1].box[2] - r.words[0].box[0] for r in notes), default=0.0)
+    across = width > _ACROSS * (area.box[2] - area.box[0]) or (notes and _NOTE.match(notes[0].words[0].text))
+    if across and all(len(_chunks(r, _CHUNK_GAP)) == 1 for r in notes):
+        return [r for r in lines if r.middle < last]
+    return lines
+
+
+def _area(caption: Box, others: Sequence[Box], rules: Sequence[Box]) -> _Area | None:
+    """The rules of a caption's table: those of one width below it, or else above it, up to other text."""
+    level = _joined(r for r in rules if _is_level(r))
+    tops = [
+        _first([r for r in level if -2 < r[1] - caption[3] < _NEAR], caption, down=True),
+        _first([r for r in level if -2 < caption[1] - r[3] < _CLOSE], caption, down=False),
+    ]
+    above = _first([r for r in level if -2 < caption[1] - r[3] < _NEAR], caption, down=False)
+    for first, down in ((tops[0], True), (tops[1], True), (above, False)):
+        if first is None:
+            continue
+        chain = [first]
+        for rule in sorted((r for r in level if _alike(r, first)), key=lambda r: r[1] if down else -r[1]):
+            if (rule[1] > first[1]) if down else (rule[1] < first[1]):
+                span = (first[0], min(chain[-1][1], rule[1]), first[2], max(chain[-1][1], rule[1]))
+                if any(_overlap(span, other) for other in others):
+                    break
+                chain.append(rule)
+        if down:  # a caption may stand below the first rule of its table
+            chain[0] = (first[0], max(first[1], min(caption[3], chain[-1][1])), first[2], first[3])
+        ys = sorted(r[1] for r in chain)
+        if len(ys) < 2 or ys[-1] - ys[0] < _LOWEST:
+            continue
+        x0, x1 = min(r[0] for r in chain), max(r[2] for r in chain)
+        inside = [r for r in rules if x0 - _SAME <= r[0] and r[2] <= x1 + _SAME and r[1] < ys[-1] - 4 and r[3] > ys[0]]
+        parts = [r for r in _joined(r for r in inside if _is_level(r)) if not any(abs(r[1] - y) < 2 for y in ys)]
+        upright = [(r[0] + r[2]) / 2 for r in inside if r[2] - r[0] < 4 <= r[3] - r[1] and x0 + 8 < r[0] < x1 - 8]
+        return _Area((x0, ys[0], x1, ys[-1]), ys, parts, sorted(upright))
+    return None
+
+
+def _is_level(rule: Box) -> bool:
+    return rule[3] - rule[1] < 4 <= rule[2] - rule[0]
+
+
+def _first(near: Sequence[Box], caption: Box, down: bool) -> Box | None:
+    """The rule next to a caption that is wide enough and in its column."""
+    fit = [r for r in near if r[2] - r[0] > _SHORTEST_RULE and r[0] < caption[2] and caption[0] < r[2]]
+    return min(fit, key=lambda r: (abs(r[1] - caption[3 if down else 1]), r[0] - r[2]), default=None)
+
+
+def _joined(rules: Iterable[Box]) -> list[Box]:
+    """Level rules, with the pieces of one that is drawn cell by cell joined."""
+    result: list[Box] = []
+    for rule in sorted(rules, key=lambda r: (round(r[1]), r[0])):
+        last = result[-1] if result else None
+        if last and abs(last[1] - rule[1]) < 1.5 and rule[0] - last[2] < 1.5:
+            result[-1] = (last[0], last[1], max(last[2], rule[2]), last[3])
+        else:
+            result.append(rule)
+    return result
+
+
+def _alike(a: Box, b: Box) -> bool:
+    return abs(a[0] - b[0]) < _SAME and abs(a[2] - b[2]) < _SAME
+
+
+def _overlap(a: Box, b: Box) -> bool:
+    return min(a[2], b[2]) - max(a[0], b[0]) > 10 and a[1] < (b[1] + b[3]) / 2 < a[3]
+
+
+def _parted(lines: Sequence[Row], area: _Area) -> tuple[list[Row], list[Row]]:
+    """The lines of the header, above the first rule that has lines above and below it, and those of the body."""
+    for y in area.rules:
+        head = [r for r in lines if r.middle < y]
+        if head and len(head) < len(lines) - 1:
+            return head, [r for r in lines if r.middle >= y]
+    return [], list(lines)
+
+
+def _parted_by_numbers(lines: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+    """The lines of a header that no rule ends: those before the first with a number behind its first text, if nearly
+    all lines from there on have one."""
+    rest = [[chunk[0].text for chunk in _chunks(r, _CHUNK_GAP)[1:]] for r in lines]
+    valued = [any(_NUMBER.match(text) for text in texts) for texts in rest]
+    first = valued.index(True) if any(valued) else 0
+    clear = 0 < first <= _MOST_HEAD and any(rest[:first]) and sum(valued[first:]) >= _MOSTLY * (len(lines) - first)
+    return (list(lines[:first]), list(lines[first:])) if clear else ([], list(lines))
+
+
+def _chunks(row: Row, gap: float) -> list[list[Word]]:
+    """The words of a line, parted at wide blanks."""
+    chunks = [[row.words[0]]]
+    for before, word in pairwise(row.words):
+        if word.box[0] - before.box[2] > gap * row.size:
+            chunks.append([])
+        chunks[-1].append(word)
+    return chunks
+
+
+def _columns(body: Sequence[Row], area: _Area) -> list[tuple[float, float]]:
+    """The left and right ends of the columns: of what is printed in the body, between blanks through all its lines."""
+    size = median(r.size for r in body)
+    several = [r for r in body if len(_chunks(r, _CHUNK_GAP)) > 1]
+    counted = several if len(several) >= 2 else body
+    spans = sorted((w.box[0], w.box[2]) for r in counted for w in r.words)
+    columns: list[tuple[float, float]] = []
+    for left, right in spans:
+        parted = columns and any(columns[-1][1] - 1 < x < left + 1 for x in area.upright)
+        if columns and left - columns[-1][1] < _COLUMN_GAP * size and not parted:
+            columns[-1] = (columns[-1][0], max(columns[-1][1], right))
+        else:
+            columns.append((left, right))
+    return columns
+
+
+def _covered(chunk: Sequence[Word], columns: Sequence[tuple[float, float]]) -> list[int]:
+    """The columns that a chunk is over; the nearest one if it is over none."""
+    left, right = chunk[0].box[0], chunk[-1].box[2]
+    over = [n for n, (a, b) in enumerate(columns) if min(right, b) - max(left, a) > 0.5]
+    if over:
+        return over
+    middle = (left + right) / 2
+    return [min(range(len(columns)), key=lambda n: min(abs(columns[n][0] - middle), abs(columns[n][1] - middle)))]
+
+
+def _made(words: Sequence[Word], page: int, columns: int = 1) -> GivenCell:
+    """The cell of some words, line by line."""
+    boxes = [w.box for w in words]
+    box = (min(b[0] for b in boxes), min(b[1] for b in boxes), max(b[2] for b in boxes), max(b[3] for b in boxes))
+    text = ""
+    for word in words:
+        broken = text.endswith("\u00ad") or (text.endswith("-") and word.text[:1].islower())
+        text = text[:-1] + word.text if broken else f"{text} {word.text}".strip()
+    return GivenCell(text, columns=columns, page=page, box=tuple(round(v, 2) for v in box))  # type: ignore[arg-type]
+
+
+@dataclass
+class _Name:
+    """Words of a header's line and the columns that they name; ``sure`` if a rule below them says so."""
+
+    words: list[Word]
+    first: int
+    last: int
+    sure: bool = False
+
+    def meets(self, other: _Name) -> bool:
+        return self.first <= other.last and other.first <= self.last
+
+
+def _head_rows(
+    head: Sequence[Row], columns: Sequence[tuple[float, float]], area: _Area, page: int
+) -> list[tuple[GivenCell, ...]]:
+    """The rows of the header; nothing if it is not clear which columns a text over several ones names.
+
+    Lines that name single columns are one row; a line with a text over several columns is a row by itself.
+    """
+    levels: list[list[_Name]] = [[]]
+    for at, row in enumerate(head):
+        names = _names(row, head[at + 1 :], columns, area)
+        wide = [n for n in names if n.first != n.last]
+        if levels[-1] and any(n.meets(m) and (n in wide or m.first != m.last) for n in names for m in levels[-1]):
+            levels.append([])
+        levels[-1] += names
+        if wide and at + 1 < len(head):
+            levels.append([])
+    levels = [level for level in levels if level]
+    made: list[tuple[GivenCell, ...]] = []
+    for number, level in enumerate(levels):
+        spans = _spans(
+            level, {c for row in levels[number + 1 :] for n in row for c in range(n.first, n.last + 1)}, columns
+        )
+        if spans is None:
+            return []
+        cells: list[GivenCell] = []
+        for name in spans:
+            cells += [GivenCell("")] * (name.first - sum(c.columns for c in cells))
+            cells.append(_made(name.words, page, name.last - name.first + 1))
+        made.append(tuple(cells))
+    return made
+
+
+def _names(row: Row, rest: Sequence[Row], columns: Sequence[tuple[float, float]], area: _Area) -> list[_Name]:
+    """The texts of a header's line with the columns that they are over, or that the short rule below them is over."""
+    chunks = [part for chunk in _chunks(row, _CHUNK_GAP) for part in _at_columns(chunk, columns, row.size)]
+    low = rest[0].middle if rest else row.middle
+    names = []
+    for chunk in chunks:
+        middle = (chunk[0].box[0] + chunk[-1].box[2]) / 2
+        rules = [r for r in area.parts if row.middle < r[1] < low and r[0] - 2 < middle < r[2] + 2]
+        own = rules and sum(rules[0][0] < c[0].box[2] and c[-1].box[0] < rules[0][2] for c in chunks) == 1
+        over = [n for n, (a, b) in enumerate(columns) if own and rules[0][0] - 2 < (a + b) / 2 < rules[0][2] + 2]
+        sure, over = bool(over), over or _covered(chunk, columns)
+        names.append(_Name(chunk, over[0], over[-1], sure))
+    return names
+
+
+def _at_columns(chunk: list[Word], columns: Sequence[tuple[float, float]], size: float) -> list[list[Word]]:
+    """A chunk over several columns, parted at blanks wider than those between words that lie between columns."""
+    parts = [[chunk[0]]]
+    for before, word in pairwise(chunk):
+        left, right = before.box[2], word.box[0]
+        between = any(left < b[0] + 1 and a[1] - 1 < right for a, b in pairwise(columns))
+        if between and right - left > _WORD_GAP * size:
+            parts.append([])
+        parts[-1].append(word)
+    return parts
+
+
+def _spans(level: Sequence[_Name], below: set[int], columns: Sequence[tuple[float, float]]) -> list[_Name] | None:
+    """The headers of a row in order, the lines of one joined; None if it is not clear which columns they name.
+
+    A text may name more columns than it is over: those beside it that only a row below names. Then it is in their
+    middle.
+    """
+    spans: list[_Name] = []
+    for name in level:
+        home = next((s for s in spans if s.meets(name)), None)
+        if home is None:
+            spans.append(replace(name, words=list(name.words)))
+        elif any(abs(w.box[3] - name.words[0].box[3]) < 1 for w in home.words):
+            return None  # two names of one line over one column: the body hides that there are two
+        else:
+            home.words += name.words
+            home.first, home.last = min(home.first, name.first), max(home.last, name.last)
+    spans.sort(key=lambda s: s.first)
+    if any(a.last >= b.first for a, b in pairwise(spans)):
+        return None
+    taken = {c for s in spans for c in range(s.first, s.last + 1)}
+    for span in spans:
+        if span.sure or span.first == 0 or not below:
+            continue
+        left, right = span.first, span.last
+        while left - 1 > 0 and left - 1 not in taken and left - 1 in below:
+            left -= 1
+        while right + 1 not in taken and right + 1 in below:
+            right += 1
+        middle = (span.words[0].box[0] + span.words[-1].box[2]) / 2
+        size = span.words[0].box[3] - span.words[0].box[1]
+        fits = [
+            (a, b)
+            for a in range(left, span.first + 1)
+            for b in range(span.last, right + 1)
+            if abs((columns[a][0] + columns[b][1]) / 2 - middle) < size
+        ]
+        if (left, right) != (span.first, span.last) and len(fits) != 1:
+            return None
+        span.first, span.last = fits[0] if fits else (span.first, span.last)
+    return spans
+
+
+def _body_rows(
+    body: Sequence[Row], columns: Sequence[tuple[float, float]], area: _Area, page: int
+) -> list[tuple[GivenCell, ...]] | None:
+    """The rows of the body, with the further lines of a cell joined to its first; None if they are not clear."""
+    parts: list[_Part] = []
+    for row in body:
+        cells: dict[int, list[Word]] = {}
+        chunks = _chunks(row, _COLUMN_GAP)
+        alone = len(chunks) == 1 and len(_covered(chunks[0], columns)) > 1
+        for word in row.words:
+            cells.setdefault(0 if alone else _covered([word], columns)[0], []).append(word)
+        parts.append((row, cells))
+    merged = _at_middle_height(parts)
+    if merged is None:
+        return None
+    rows: list[dict[int, list[Word]]] = []
+    heights: list[int] = []
+    for at, (row, cells, height) in enumerate(merged):
+        if at and _goes_on(merged[at - 1][:2], (row, cells), [m[:2] for m in merged], columns, area):
+            for n, words in cells.items():
+                rows[-1].setdefault(n, []).extend(words)
+        else:
+            rows.append({n: list(words) for n, words in cells.items()})
+            heights.append(height)
+    made: list[tuple[GivenCell, ...]] = []
+    covered = 0
+    for cells, height in zip(rows, heights, strict=True):
+        given = [_made(cells[n], page) if n in cells else GivenCell("") for n in range(len(columns))]
+        if height > 1:
+            given[0] = replace(given[0], rows=height)
+        made.append(tuple(given[1:] if covered else given))
+        covered = height - 1 if height > 1 else max(0, covered - 1)
+    return made
+
+
+_Part = tuple[Row, dict[int, list[Word]]]
+
+
+def _at_middle_height(parts: Sequence[_Part]) -> list[tuple[Row, dict[int, list[Word]], int]] | None:
+    """The lines, with those of overlapping heights put together: a label of two lines beside a line of values, and a
+    label beside the middle of two such lines, which then covers both (the third item). None for other overlaps."""
+    groups: list[list[_Part]] = []
+    for part in parts:
+        close = groups and part[0].middle - groups[-1][-1][0].middle < _OVERLAP * max(
+            part[0].size, groups[-1][-1][0].size
+        )
+        if close:
+            groups[-1].append(part)
+        else:
+            groups.append([part])
+    result: list[tuple[Row, dict[int, list[Word]], int]] = []
+    for group in groups:
+        if len(group) == 1:
+            result.append((*group[0], 1))
+            continue
+        values = [p for p in group if set(p[1]) - {0}]
+        labels = [p for p in group if set(p[1]) == {0}]
+        if len(values) == 2 and len(labels) == 1 and not any(0 in p[1] for p in values):
+            first, second = values
+            result += [(first[0], {**first[1], 0: labels[0][1][0]}, 2), (*second, 1)]
+        elif len(values) == 1 and (0 not in values[0][1] or not labels):
+            cells = dict(values[0][1])
+            if labels:
+                cells[0] = [w for p in labels for w in p[1][0]]
+            result.append((values[0][0], cells, 1))
+        else:
+            return None
+    return result
+
+
+def _goes_on(
+    above: _Part, here: _Part, parts: Sequence[_Part], columns: Sequence[tuple[float, float]], area: _Area
+) -> bool:
+    """Check whether a line continues the cells of the line above it: no rule parts them, and where rules part other
+    lines, that decides; else it is closer than lines usually are, or it only continues texts of full cells."""
+    texts = {n: " ".join(w.text for w in words) for n, words in here[1].items()}
+    numbers = sum(_NUMBER.match(text) is not None and n in above[1] and bool(_NUMBER.match(above[1][n][0].text))
+                  for n, text in texts.items() if n)  # fmt: skip
+    if numbers > 1:
+        return False
+    steps = [b[0].middle - a[0].middle for a, b in pairwise(parts)]
+    parted = sum(any(a[0].middle < y < b[0].middle for y in area.rules) for a, b in pairwise(parts))
+    between = any(above[0].middle < y < here[0].middle for y in area.rules)
+    if between or parted >= 0.3 * len(steps) > 0.5:
+        return not between
+    step = here[0].middle - above[0].middle
+    uneven = max(steps) > 1.25 * min(steps)
+    fewer = set(here[1]) <= set(above[1]) and len(here[1]) < len(columns)
+    if not fewer:
+        return False
+    if uneven and step > 0.5 * (max(steps) + min(steps)):
+        return False
+    if any(text[:1].isdigit() and n for n, text in texts.items()):
+        return False
+    full = all(
+        _OPEN_END.search(above[1][n][-1].text) or texts[n][:1].islower()
+        or (above[1][n][-1].box[2] > columns[n][1] - 2.5 * here[0].size and len(above[1][n]) > 1
+            and not (above[1][n][-1].text.endswith((".", ":", ";")) and texts[n][:1].isupper()))
+        for n in here[1]
+    )  # fmt: skip
+    return full and (0 not in here[1] or len(here[1]) == 1 or uneven)
+
+
+def _is_sure(body: Sequence[Sequence[GivenCell]], head: Sequence[Sequence[GivenCell]]) -> bool:
+    """Check that the columns look right: all with content are named, few cells hold two numbers, most are filled."""
+    if not head or len(body) < 2:
+        return False
+    named: set[int] = set()
+    for row in head:
+        column = 0
+        for cell in row:
+            named |= set(range(column, column + cell.columns)) if cell.text else set()
+            column += cell.columns
+    filled = [(n, cell.text) for row in body for n, cell in enumerate(row) if cell.text]
+    if any(n and n not in named for n, _ in filled):
+        return False
+    split = sum(_TWO_NUMBERS.fullmatch(text) is not None for _, text in filled)
+    return split <= _MOST_SPLIT * len(filled) and len(filled) >= _LEAST_FILLED * len(body) * len(body[0])

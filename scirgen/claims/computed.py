@@ -1,0 +1,78 @@
+"""Recomputes the numbers of an answer from the cells of a table that it rests on. Pure functions."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+from scirgen.claims.quantities import SCALES, Quantity, cell_quantity
+from scirgen.core.records import Span
+
+_MOST_PAIRED = 60
+"""Cells of which every two are compared; of more, only those that stand next to each other."""
+_FEW = 3
+"""Up to so many cells a result of one digit counts; among more it occurs by chance."""
+
+
+def cell_numbers(evidence: Iterable[Span]) -> list[Quantity]:
+    """The numbers of the cells that carry an answer, in the units of their headers, or of the rows that do."""
+    found: list[Quantity | None] = []
+    for span in evidence:
+        if span.medium == "table" and span.role == "answer":
+            texts = [span.text] if span.headers else span.text.strip().strip("|").split("|")
+            found += [cell_quantity(text.strip(), span.headers) for text in texts]
+    return [q for q in found if q is not None]
+
+
+def computed(claimed: Quantity, cells: Sequence[Quantity]) -> str:
+    """Name how a number follows from cells, within its rounding; "" if it does not.
+
+    Returns:
+        found, count, sum, mean, difference, per cent, share or ratio.
+    """
+    if any(_rounds(claimed, q.value) for q in cells):
+        return "found"
+    if claimed.value == len(cells) and not claimed.unit:
+        return "count"
+    if claimed.decimals == 0 and abs(claimed.value) < 10 and len(cells) > _FEW:
+        return ""
+    return next((name for name, value in _results(claimed, cells) if _rounds(claimed, value)), "")
+
+
+def alike(claimed: Quantity, cell: Quantity) -> bool:
+    """Check whether a number may be in the unit of a cell: "g" of "g m−2", and either may state none."""
+    return not (claimed.unit and cell.unit) or cell.unit.startswith(claimed.unit) or _same_measure(claimed, cell)
+
+
+def _same_measure(a: Quantity, b: Quantity) -> bool:
+    return any(a.unit in scale and b.unit in scale for scale in SCALES)
+
+
+def _results(claimed: Quantity, cells: Sequence[Quantity]) -> Iterator[tuple[str, float]]:
+    """Compute what cells may say together; sums and means of those in the unit of the claimed number, in runs."""
+    like = [q.value for q in cells if alike(claimed, q)]
+    for start, end in itertools.combinations(range(len(like) + 1), 2):
+        if end - start > 1 and (len(like) <= _MOST_PAIRED or (start, end) == (0, len(like))):
+            total = math.fsum(like[start:end])
+            yield "sum", total
+            yield "mean", total / (end - start)
+    values = [q.value for q in cells]
+    near = len(values) if len(values) <= _MOST_PAIRED else 2
+    for a, b in ((a, b) for n, a in enumerate(values) for b in values[n + 1 : n + near]):
+        yield "difference", a - b
+        for over, under in ((a, b), (b, a)):
+            if under and claimed.unit == "%":
+                yield "per cent", 100 * (over - under) / abs(under)
+                yield "share", 100 * over / under
+            elif under and not claimed.unit:
+                yield "ratio", over / under
+    if claimed.unit == "%" and (total := math.fsum(values)):
+        yield from (("share", 100 * value / total) for value in values)
+
+
+def _rounds(claimed: Quantity, value: float) -> bool:
+    """Check whether a value is the claimed number when rounded to its places; signs may be said in words."""
+    if claimed.signed and claimed.value * value < 0:
+        return False
+    return abs(abs(claimed.value) - abs(value)) <= 0.5 * 10.0**-claimed.places + 1e-9 * max(1.0, abs(value))

@@ -1,0 +1,220 @@
+"""Makes one block from the rows of a table, for all parsers: places cells, finds headers, reads numbers and units,
+and writes the table as Markdown whose cells keep their places. A table that is not sure is refused with a code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+
+from scirgen.claims.quantities import cell_quantity
+from scirgen.core.records import BlockKind, Box, PlacedLine
+from scirgen.core.table import Cell, Table
+from scirgen.stages.parse.base import ParsedBlock
+
+_MOST_ROWS, _MOST_COLUMNS, _MOST_CELLS = 2000, 200, 20_000
+_LEAST_FILLED = 4
+_LONGEST_CELL = 300
+"""Characters of a middling cell; longer ones are those of a page that is laid out by a table."""
+_MOST_HEADER_COLUMNS = 3
+REFUSED = {
+    "table_shape": "its rows and columns do not make a table: overlapping or too many cells, fewer than two rows or "
+    "columns, or cells of running text",
+    "table_header": "no row names its columns",
+    "table_signs": "it has signs that the file does not name, which may be minus signs",
+    "table_columns": "where its columns or its end are is not clear from the page",
+}
+"""Why a table is not read as cells."""
+
+
+@dataclass(frozen=True)
+class GivenCell:
+    """A cell as a file states it; ``page`` and ``box`` are its place on a page."""
+
+    text: str
+    rows: int = 1
+    columns: int = 1
+    header: bool = False
+    page: int | None = None
+    box: Box | None = None
+
+
+@dataclass(frozen=True)
+class _Placed:
+    given: GivenCell
+    row: int
+    column: int
+
+
+def table_block(rows: Sequence[Sequence[GivenCell]], header_rows: int | None = None, refused: str = "") -> ParsedBlock:
+    """The block of a table: Markdown with cells, or plain rows with the code of its refusal.
+
+    Args:
+        rows: the cells that each row states, an empty text for an empty cell; cells that a row above covers are absent.
+        header_rows: number of rows that name columns, if the file states it.
+        refused: a code of `REFUSED`, if the parser itself is not sure.
+    """
+    lines = [row for row in rows if any(cell.text for cell in row)]
+    dropped = [n for n, row in enumerate(rows) if not any(cell.text for cell in row)]
+    if header_rows is not None:
+        header_rows -= sum(n < header_rows for n in dropped)
+    placed = [] if refused or len(lines) > _MOST_ROWS else _place(lines)
+    code = refused or _problem(placed)
+    if not code:
+        top = header_rows if header_rows else _header_rows(placed)
+        height = max(p.row for p in placed) + 1
+        code = "" if 0 < top < height else "table_header"
+    if code:
+        text = "\n".join(" | ".join(cell.text for cell in row) for row in lines)
+        places = [PlacedLine(start=0, page=c.page, bbox=c.box) for r in rows for c in r if c.page and c.box]
+        return ParsedBlock(kind=BlockKind.TABLE, text=text, lines=tuple(places[:1]), refused=code)
+    return _written(placed, top)
+
+
+def _place(rows: Sequence[Sequence[GivenCell]]) -> list[_Placed]:
+    """The cells with their rows and columns, as HTML places them; nothing if they overlap or are too many."""
+    taken: set[tuple[int, int]] = set()
+    placed: list[_Placed] = []
+    for number, row in enumerate(rows):
+        column = 0
+        for cell in row:
+            while (number, column) in taken:
+                column += 1
+            height = min(max(1, cell.rows), len(rows) - number)
+            width = max(1, cell.columns)
+            if column + width > _MOST_COLUMNS or len(taken) + height * width > _MOST_CELLS:
+                return []
+            covered = {(number + y, column + x) for y in range(height) for x in range(width)}
+            if covered & taken:
+                return []
+            taken |= covered
+            placed.append(_Placed(replace(cell, rows=height, columns=width), number, column))
+    return placed
+
+
+def _problem(placed: Sequence[_Placed]) -> str:
+    filled = [p for p in placed if p.given.text]
+    if len(filled) < _LEAST_FILLED or len({p.row for p in filled}) < 2 or len({p.column for p in filled}) < 2:
+        return "table_shape"
+    if median(len(p.given.text) for p in filled) > _LONGEST_CELL:
+        return "table_shape"
+    return "table_signs" if any("\ufffd" in p.given.text for p in filled) else ""
+
+
+def _header_rows(placed: Sequence[_Placed]) -> int:
+    """Rows at the top that are marked as headers; else the first, if it has no number where rows below it have some."""
+    marked = 0
+    for row in range(max(p.row for p in placed) + 1):
+        cells = [p.given for p in placed if p.row == row and p.given.text]
+        if not cells or not all(cell.header for cell in cells):
+            break
+        marked = row + 1
+    first = [p.given for p in placed if p.row == 0 and p.column > 0 and p.given.text]
+    numbers = sum(_is_number(cell.text) for cell in first)
+    return marked or (max(p.given.rows for p in placed if p.row == 0) if first and not numbers else 0)
+
+
+def _header_columns(placed: Sequence[_Placed], top: int, width: int) -> int:
+    """Columns at the left that name rows: as many as name each row by itself, of those that hold no numbers.
+
+    Marked columns are such, too; a column that counts the rows names none.
+    """
+    body = [p for p in placed if p.row >= top and p.given.text and p.given.columns < width]
+    height = len({p.row for p in body})
+    marked = 0
+    while marked < width - 1 and all(p.given.header for p in body if p.column == marked):
+        marked += 1
+    named: dict[int, tuple[str, ...]] = dict.fromkeys((p.row for p in body), ())
+    for column in range(min(_MOST_HEADER_COLUMNS, width - 1)):
+        cells = {p.row: p.given.text for p in body if p.column == column}
+        counts = list(cells.values()) == [str(n) for n in range(1, height + 1)]
+        if column and sum(map(_is_number, cells.values())) > 0.5 * len(cells):
+            return max(1, marked, column)
+        last = ""
+        for row in sorted(named):  # an empty first cell means the one above
+            last = cells.get(row, "" if column else last)
+            named[row] = (*named[row], last)
+        if len(cells) == height and len(set(named.values())) == height and not counts:
+            return max(marked, column + 1)
+    return max(1, marked)
+
+
+def _is_number(text: str) -> bool:
+    return cell_quantity(text) is not None
+
+
+def _written(placed: Sequence[_Placed], top: int) -> ParsedBlock:
+    """The table as Markdown, each text once in the first row and column that it covers."""
+    width = max(p.column + p.given.columns for p in placed)
+    height = max(p.row for p in placed) + 1
+    side = _header_columns(placed, top, width)
+    placed = _spread(_grouped(placed, top, width), top, side)
+    by_place = {(p.row, p.column): p for p in placed}
+    text = ""
+    cells: list[Cell] = []
+    places: list[PlacedLine] = []
+    for row in range(height):
+        text += "\n|" if row else "|"
+        for column in range(width):
+            here = by_place.get((row, column))
+            said = here.given.text.replace("|", "\\|") if here else ""
+            if here and said:
+                given, start = here.given, len(text) + 1
+                header = row < top or column < side or given.header
+                cells.append(
+                    Cell(start=start, end=start + len(said), row=row, column=column, rows=given.rows,
+                         columns=given.columns, header=header)
+                )  # fmt: skip
+                if given.page and given.box:
+                    places.append(PlacedLine(start=start, page=given.page, bbox=given.box))
+            text += f" {said} |"
+        if row == 0:
+            text += "\n|" + " --- |" * width
+    table = Table(width=width, header_rows=top, header_columns=side, cells=tuple(cells))
+    read = tuple(_read(cell, table, text) for cell in cells)
+    return ParsedBlock(
+        kind=BlockKind.TABLE, text=text, lines=tuple(places), table=table.model_copy(update={"cells": read})
+    )
+
+
+def _read(cell: Cell, table: Table, text: str) -> Cell:
+    """The cell with its number and unit."""
+    if not table.is_value(cell):
+        return cell
+    found = cell_quantity(text[cell.start : cell.end], [text[h.start : h.end] for h in table.headers(cell)])
+    return cell.model_copy(update={"number": found.value, "unit": found.unit}) if found else cell
+
+
+def _grouped(placed: Sequence[_Placed], top: int, width: int) -> list[_Placed]:
+    """The cells, with one that is alone in its row below the header over the whole row, as the head of a group."""
+    filled: dict[int, list[_Placed]] = {}
+    for p in placed:
+        for row in range(p.row, p.row + p.given.rows):
+            if p.given.text:
+                filled.setdefault(row, []).append(p)
+    last = max(filled, default=0)
+    alone = {
+        row
+        for row, cells in filled.items()
+        if top <= row < last and len(cells) == 1 and cells[0].given.rows == 1 and not _is_number(cells[0].given.text)
+        and (cells[0].given.columns >= width or (cells[0].column == 0 and width > 2))
+    }  # fmt: skip
+    made = [p for p in placed if p.row not in alone or p.given.text]
+    return [_Placed(replace(p.given, columns=width, header=True), p.row, 0) if p.row in alone else p for p in made]
+
+
+def _spread(placed: Sequence[_Placed], top: int, side: int) -> list[_Placed]:
+    """The cells, with the first of several header columns over the rows below in which it is empty."""
+    if side < 2:
+        return list(placed)
+    result = list(placed)
+    filled = {(p.row + y, p.column + x) for p in placed if p.given.text
+              for y in range(p.given.rows) for x in range(p.given.columns)}  # fmt: skip
+    height = max(p.row for p in placed) + 1
+    for index, p in enumerate(result):
+        if p.column == 0 and p.row >= top and p.given.text and p.given.columns == 1:
+            below = p.row + p.given.rows
+            while below < height and (below, 0) not in filled and (below, 1) in filled:
+                below += 1
+            result[index] = replace(p, given=replace(p.given, rows=below - p.row))
+    return result

@@ -1,0 +1,137 @@
+"""Tables as cells: every cell is the document's text at its place, under the right headers, or the table is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scirgen.core.records import Document, Paper, Span
+from scirgen.stages.parse.assemble import assemble
+from scirgen.stages.parse.base import ParsedPaper, ParserOptions
+from scirgen.stages.parse.grid import GivenCell, table_block
+from scirgen.stages.parse.markup.webpage import parse_html
+from scirgen.stages.parse.text import TextParser
+
+PROSE = "<p>" + "Snow covers the valley for half of the year and feeds its rivers in spring. " * 30 + "</p>"
+JATS = f"""<article><front><article-meta><title-group><article-title>Snow</article-title></title-group></article-meta>
+</front><body><sec><title>Results</title>{PROSE}<p>See <xref rid="t1">Table 1</xref>.</p></sec></body>
+<floats-group><table-wrap id="t1"><label>Table 1</label><caption><p>Snow at two stations.</p></caption><table>
+<thead><tr><th rowspan="2">Station</th><th colspan="2">Depth (m)</th><th rowspan="2">Days</th></tr>
+<tr><th>Mean</th><th>Share (%)</th></tr></thead>
+<tbody><tr><td>North</td></tr><tr><td>Upper</td><td>2.35 ± 0.1</td><td>−4.5</td><td>1,204</td></tr>
+<tr><td>Lower</td><td>0.6<sup>a</sup></td><td>12–15</td><td>87</td></tr></tbody></table>
+<table-wrap-foot><p>a: one winter.</p></table-wrap-foot></table-wrap></floats-group></article>"""
+LATEX = r"""\documentclass{article}\begin{document}\section{Results} Snow covers the valley for half of the year.
+\begin{table}\caption{Snow}\begin{tabular}{lrr}\toprule & \multicolumn{2}{c}{Depth (m)} \\ \cmidrule{2-3}
+Station & Mean & Max \\ \midrule \multirow{2}{*}{Upper} & 2.35 & 3.1 \\ & 2.4 & 3.2 \\ Lower & 0.6 & 1 \\ \bottomrule
+\end{tabular}\end{table}\end{document}"""
+HTML = f"""<html><body><article><h1>Snow</h1>{PROSE}<table><caption>Table 1. Snow</caption>
+<tr><th>Station</th><th>Depth, mm</th></tr><tr><td>Upper</td><td>2</td></tr><tr><td>Lower</td><td>3</td></tr></table>
+</article></body></html>"""
+MARKDOWN = """# Snow
+
+Snow covers the valley.
+
+Table 1: Snow
+
+| Station | Depth |
+|---|--:|
+| Up\\|per | 2 m |
+| Low | 3 m |
+"""
+
+
+def read(path: Path, text: str) -> Document:
+    path.write_text(text, encoding="utf-8")
+    if path.suffix == ".html":
+        return assemble(Paper(id="p"), parse_html(text.encode()))
+    return assemble(Paper(id="p"), TextParser().parse(path, ParserOptions()))
+
+
+def values(document: Document) -> dict[str, tuple[float | None, str]]:
+    """Each value with its headers, and its number and unit; checks that each cell is the text at its place."""
+    found = {}
+    for block in document.blocks:
+        for cell in block.table.cells if block.table else ():
+            span = document.span(cell.start, cell.end)
+            assert span.text == document.text[cell.start : cell.end] and span.medium == "table"
+            assert document.text[cell.start - 2 : cell.start] == "| " and document.text[cell.end :][:2] == " |"
+            if block.table and block.table.is_value(cell):
+                found[span.shown] = (cell.number, cell.unit)
+    return found
+
+
+def test_jats_cells_have_headers_of_all_levels_numbers_and_units(tmp_path: Path) -> None:
+    document = read(tmp_path / "p.xml", JATS)
+    (table,) = [b.table for b in document.blocks if b.table]
+    assert values(document) == {
+        "North; Upper; Depth (m); Mean: 2.35 ± 0.1": (2.35, "m"),
+        "North; Upper; Depth (m); Share (%): −4.5": (-4.5, "%"),
+        "North; Upper; Days: 1,204": (1204.0, ""),
+        "North; Lower; Depth (m); Mean: 0.6a": (0.6, "m"),
+        "North; Lower; Depth (m); Share (%): 12–15": (None, ""),
+        "North; Lower; Days: 87": (87.0, ""),
+    }
+    assert table.caption and document.text[slice(*table.caption)] == "Table 1 Snow at two stations."
+    assert table.notes and document.text[slice(*table.notes)] == "a: one winter."
+    assert document.text.index("See Table 1") < table.caption[0], "the table follows the text that names it"
+
+
+def test_latex_cells_under_several_columns_and_beside_several_rows(tmp_path: Path) -> None:
+    found = values(read(tmp_path / "p.tex", LATEX))
+    assert found["Upper; Depth (m); Mean: 2.4"] == (2.4, "m")
+    assert found["Lower; Depth (m); Max: 1"] == (1.0, "m")
+
+
+@pytest.mark.parametrize(("name", "text", "shown", "unit"), [
+    ("p.html", HTML, "Upper; Depth, mm: 2", "mm"), ("p.md", MARKDOWN, "Up\\|per; Depth: 2 m", "m"),
+])  # fmt: skip
+def test_html_and_markdown_cells(tmp_path: Path, name: str, text: str, shown: str, unit: str) -> None:
+    document = read(tmp_path / name, text)
+    assert values(document)[shown] == (2.0, unit)
+    assert all(b.table.caption for b in document.blocks if b.table)
+
+
+def cells(*rows: str) -> list[list[GivenCell]]:
+    return [[GivenCell(text) for text in row.split("|")] for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("rows", "code"),
+    [
+        (cells("a|b"), "table_shape"),
+        (cells("1|2", "3|4", "5|6"), "table_header"),
+        (cells("a|b", "x|\ufffd3", "y|4"), "table_signs"),
+        ([[GivenCell("a", rows=2, columns=2), GivenCell("b")], [GivenCell("c", columns=3)]], "table_shape"),
+        ([[GivenCell("a", columns=9999), GivenCell("b")], *cells("x|1", "y|2")], "table_shape"),
+        (cells("a|b", *[f"{'word ' * 80}|{'word ' * 80}"] * 3), "table_shape"),
+    ],
+)
+def test_table_that_is_not_sure_is_refused(rows: list[list[GivenCell]], code: str) -> None:
+    block = table_block(rows)
+    assert (block.table, block.refused) == (None, code)
+
+
+@given(st.lists(st.lists(st.text("ab 1.2|\n", max_size=6), min_size=1, max_size=5), min_size=1, max_size=6))
+def test_any_rows_are_refused_or_keep_each_text_once(rows: list[list[str]]) -> None:
+    given_ = [[GivenCell(" ".join(text.split())) for text in row] for row in rows]
+    block = table_block(given_, 1)
+    if block.table is None:
+        assert block.refused
+        return
+    document = assemble(Paper(id="p"), ParsedPaper(parser="t", blocks=(block,)))
+    values(document)
+    (table,) = [b.table for b in document.blocks if b.table]
+    said = sorted(document.text[c.start : c.end].replace("\\|", "|") for c in table.cells)
+    assert said == sorted(cell.text for row in given_ for cell in row if cell.text)
+
+
+def test_span_over_part_of_a_cell_has_no_headers(tmp_path: Path) -> None:
+    document = read(tmp_path / "p.xml", JATS)
+    at = document.text.index("2.35")
+    assert document.span(at, at + 4) == Span(
+        document_id=document.id, start=at, end=at + 4, text="2.35", medium="table", headers=()
+    )

@@ -1,0 +1,64 @@
+"""Rows and columns of a page's table from words and rules alone."""
+
+from __future__ import annotations
+
+from scirgen.core.records import Box
+from scirgen_pdf.tablegrid import PageTable, Word, page_table
+
+CAPTION = (50.0, 80.0, 300.0, 90.0)
+RULES: list[Box] = [(50, y, 350, y + 0.5) for y in (95, 135, 200)]
+
+
+def words(*placed: tuple[float, float, str]) -> list[Word]:
+    """Words of 10-point type, 5 points a letter, each text from its left end and top."""
+    found = []
+    for x, y, text in placed:
+        for word in text.split():
+            found.append(Word(word, (x, y, x + 5 * len(word), y + 10)))
+            x += 5 * len(word) + 2.5
+    return found
+
+
+HEAD = [(150, 100, "Snow depth"), (50, 115, "Station"), (150, 115, "Mean"), (200, 115, "Max"), (300, 115, "Days")]
+SPAN: Box = (145, 112, 225, 112.5)
+
+
+def rows(table: PageTable | None) -> list[list[tuple[str, int, int]]]:
+    assert table is not None and not table.refused, table
+    return [[(c.text, c.rows, c.columns) for c in row] for row in table.rows]
+
+
+def test_header_over_several_columns_and_cells_beside_two_lines() -> None:
+    body = [(150, 140, "2.3"), (200, 140, "3.1"), (300, 140, "87"), (50, 146, "Upper"), (150, 152, "2.4"),
+            (200, 152, "3.2"), (300, 152, "90"), (50, 175, "Lower"), (150, 175, "0.6"), (200, 175, "1.0"),
+            (300, 175, "12")]  # fmt: skip
+    found = page_table(CAPTION, [], words(*HEAD, *body), [*RULES, SPAN], 4)
+    assert rows(found) == [
+        [("", 1, 1), ("Snow depth", 1, 2)],
+        [("Station", 1, 1), ("Mean", 1, 1), ("Max", 1, 1), ("Days", 1, 1)],
+        [("Upper", 2, 1), ("2.3", 1, 1), ("3.1", 1, 1), ("87", 1, 1)],
+        [("2.4", 1, 1), ("3.2", 1, 1), ("90", 1, 1)],
+        [("Lower", 1, 1), ("0.6", 1, 1), ("1.0", 1, 1), ("12", 1, 1)],
+    ]
+    assert found and found.header_rows == 2 and found.rows[2][1].box == (150, 140, 165, 150)
+
+
+def test_label_of_two_lines_is_one_cell() -> None:
+    body = [(50, 140, "Upper and"), (50, 152, "middle"), (150, 140, "2.3"), (200, 140, "3.1"), (300, 140, "87"),
+            (50, 175, "Lower"), (150, 175, "0.6"), (200, 175, "1.0"), (300, 175, "12")]  # fmt: skip
+    found = rows(page_table(CAPTION, [], words(*HEAD, *body), [*RULES, SPAN], 1))
+    assert found[2][0] == ("Upper and middle", 1, 1)
+
+
+def test_table_whose_columns_are_not_clear_is_refused() -> None:
+    body = [(50, 140, "Upper"), (150, 140, "2.3 4.1 3.1"), (300, 140, "87"), (50, 160, "Lower"),
+            (150, 160, "0.6 7.2 1.0"), (300, 160, "12")]  # fmt: skip
+    table = page_table(CAPTION, [], words(*HEAD[1:], *body), RULES, 1)
+    assert table and table.refused == "table_columns"
+
+
+def test_table_ends_at_other_text_and_needs_two_rules() -> None:
+    prose: Box = (50, 140, 350, 190)
+    assert page_table(CAPTION, [prose], words(*HEAD), RULES[:1], 1) is None
+    table = page_table(CAPTION, [prose], words(*HEAD, (50, 140, "It snows")), RULES, 1)
+    assert table and table.refused
