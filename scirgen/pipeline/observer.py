@@ -28,7 +28,7 @@ class Observer:
         """An item has a result; ``reused`` if it was already in the store."""
 
     def subjects(self, chosen: int, read: int) -> None:
-        """Of the datasets that were read, so many go through the later steps."""
+        """So many of the datasets that were read go through the later steps."""
 
     def note(self, message: str) -> None:
         """A line for the user."""
