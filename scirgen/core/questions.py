@@ -22,6 +22,7 @@ class Question(Record):
     document_id: Id = Field(
         description="what its subject was taken from: a paper's document, or a record; empty if the user asks"
     )
+    subject: str = Field(default="", description="id of the record, document or part of one")
     wants: Wants
     text: str
     need: str = Field(default="", description="what the one who asks is about to do")

@@ -376,6 +376,9 @@ class Grade(Record):
     start: int
     end: int
     grade: Literal[0, 1, 2] = Field(description="2: it carries the answer or its main part; 1: it adds to it; 0: no")
+    ranks: tuple[int, ...] = Field(
+        default=(), description="its rank under the question and under each rewording; 0 where it was not found"
+    )
 
 
 class QAPair(Record):
@@ -405,6 +408,7 @@ class QAPair(Record):
     form: str = Field(default="question", description="question, keywords, plan or request")
     need: str = Field(default="", description="what the one who asks is about to do")
     question_id: Id | None = Field(default=None, description="the question of step ask that it answers")
+    given_id: Id = Field(default="", description="the user's own id of the question")
     grades: tuple[Grade, ...] = Field(default=(), description="of all that was read to answer it, by passage id")
     provenance: Provenance | None = None
 
@@ -412,6 +416,14 @@ class QAPair(Record):
     def sought(self) -> bool:
         """True if the question was asked before an answer was known."""
         return self.asked != "known_item"
+
+    @property
+    def found_by(self) -> tuple[str, ...]:
+        """The searches that found its gold: question, rewording 1...; subject, if none did."""
+        gold = [g for g in self.grades if g.grade == 2]
+        places = sorted({place for g in gold for place, rank in enumerate(g.ranks) if rank})
+        names = [f"rewording {place}" if place else "question" for place in places]
+        return (*names, *(["subject"] if any(not any(g.ranks) for g in gold) else []))
 
     @property
     def answer_evidence(self) -> tuple[Span, ...]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -72,20 +72,33 @@ class Corpus:
                 raise
         return cls(folder)
 
-    def search(self, unit: Unit, queries: Sequence[str], language: str, depth: int) -> list[Hit]:
-        """The first ``depth`` of each query, merged by reciprocal rank fusion; ties by id."""
+    def search(
+        self, unit: Unit, queries: Sequence[str], language: str, depth: int, own: str = "", own_depth: int = 0
+    ) -> list[Hit]:
+        """The first ``depth`` of each query, merged by reciprocal rank fusion; ties by id.
+
+        Args:
+            unit: passages, or whole records.
+            queries: the question and its rewordings.
+            language: by which their terms are cut.
+            depth: how many of each query.
+            own: a document of which the first ``own_depth`` are there as well, last, without a rank.
+            own_depth: see ``own``.
+        """
         shelf = self._shelf(unit)
         ranks: dict[int, list[int]] = {}
+        mine = shelf.rows.get(own, [])
+        best = [0.0] * len(mine)
         for at, query in enumerate(queries):
-            for rank, row in enumerate(shelf.first(terms(query, language), depth), 1):
+            rows, scores = shelf.first(terms(query, language), depth, mine)
+            for rank, row in enumerate(rows, 1):
                 ranks.setdefault(row, [0] * len(queries))[at] = rank
+            best = [max(pair) for pair in zip(best, scores, strict=True)]
+        nearest = sorted(zip(best, mine, strict=True), key=lambda pair: (-pair[0], pair[1]))[:own_depth]
         hits = [Hit(shelf.passage(row), tuple(found)) for row, found in ranks.items()]
-        return sorted(hits, key=lambda hit: (-hit.score, hit.passage.id))
-
-    def of(self, unit: Unit, document_id: str) -> Iterator[Passage]:
-        """The passages of a document or the record of a dataset, in order."""
-        shelf = self._shelf(unit)
-        return (shelf.passage(row) for row in shelf.rows.get(document_id, ()))
+        hits.sort(key=lambda hit: (-hit.score, hit.passage.id))
+        none = (0,) * len(queries)
+        return hits + [Hit(shelf.passage(row), none) for _, row in nearest if row not in ranks]
 
     def size(self, unit: Unit) -> int:
         """Number of passages or records."""
@@ -113,17 +126,19 @@ class _Shelf:
         self._file.seek(self.offsets[row])
         return Passage.model_validate_json(self._file.readline())
 
-    def first(self, query: Sequence[str], depth: int) -> list[int]:
-        """The rows with the highest scores above 0, best first; equal scores in the order of rows."""
+    def first(self, query: Sequence[str], depth: int, mine: Sequence[int]) -> tuple[list[int], list[float]]:
+        """The rows with the highest scores above 0, best first, equal scores in the order of rows; and the scores of
+        the rows ``mine``."""
         import numpy as np
 
         known = [word for word in query if self._index is not None and word in self._index.vocab_dict]
         if not known:
-            return []
+            return [], [0.0] * len(mine)
         scores = np.asarray(self._index.get_scores(known))
         least = np.partition(scores, -depth)[-depth] if len(scores) > depth else 0.0
         rows = np.flatnonzero((scores >= least) & (scores > 0))
-        return [int(row) for row in rows[np.lexsort((rows, -scores[rows]))][:depth]]
+        first = [int(row) for row in rows[np.lexsort((rows, -scores[rows]))][:depth]]
+        return first, [float(scores[row]) for row in mine]
 
 
 def _same(folder: Path, about: dict[str, object]) -> bool:

@@ -14,7 +14,7 @@ from scirgen.core.config import Config
 from scirgen.core.corpus import Passage, Sentence
 from scirgen.core.fingerprint import content_id
 from scirgen.core.prompts import RenderedPrompt
-from scirgen.core.questions import Pool, Question, Unanswered
+from scirgen.core.questions import Pool, Pooled, Question, Unanswered
 from scirgen.core.records import Grade, QAPair, Record, Span
 from scirgen.core.text.analysis import terms
 from scirgen.core.text.language import language_name
@@ -29,6 +29,8 @@ _WORDS_PER_TOKEN = 0.6
 _WINDOW_SHARE = 0.6
 _DEFAULT_CONTEXT = 8192
 _NEAREST = 5
+_OWN = 3
+"""Passages of the document that a question was asked about that are shown whatever else is found."""
 
 
 class Answered(BaseModel):
@@ -89,8 +91,8 @@ class AnswerStage(Stage):
         reply: Any = answer.value
         grades = {p.id: int(getattr(reply.grades, f"p{n}")) for n, p in enumerate(order, 1)}
         if reply.verdict == "answered":
-            users = {e.passage.id: e.dataset_ids for e in pool.entries}
-            return self._answered(question, order, lines, reply, grades, users, (prompt, answer.reply_key), ctx)
+            pooled = {e.passage.id: e for e in pool.entries}
+            return self._answered(question, order, lines, reply, grades, pooled, (prompt, answer.reply_key), ctx)
         outputs: list[Record] = []
         narrowed = _narrowed(question, " ".join(reply.narrower.split()), ctx.config.language)
         if reply.verdict == "part" and narrowed is not None:
@@ -102,7 +104,7 @@ class AnswerStage(Stage):
 
     def _answered(
         self, question: Question, order: Sequence[Passage], lines: Sequence[_Line], reply: Answered,
-        grades: dict[str, int], users: Mapping[str, Sequence[str]], made: tuple[RenderedPrompt, str],
+        grades: dict[str, int], pooled: Mapping[str, Pooled], made: tuple[RenderedPrompt, str],
         ctx: StageContext,
     ) -> StageResult:  # fmt: skip
         text = " ".join(reply.answer.split())
@@ -120,7 +122,7 @@ class AnswerStage(Stage):
             return StageResult(rejections=(self._refused("no_gold", why, told, question, text, ctx),))
         spans = [_span(line, "answer") for line in carrying]
         spans += [_span(line, "context") for line in about if line not in carrying]
-        able = sorted({id for p in gold for id in users[p.id]}) or [question.dataset_id]
+        able = sorted({id for p in gold for id in pooled[p.id].dataset_ids}) or [question.dataset_id]
         pair = QAPair(
             id=QAPair.make_id(question.dataset_id, question.question_type, question.text, text),
             dataset_id=question.dataset_id if question.dataset_id in able else able[0],
@@ -128,7 +130,7 @@ class AnswerStage(Stage):
             answer=text,
             question_type=question.question_type,
             evidence=tuple(spans),
-            about="dataset" if all([*users[p.id]] == [p.document_id] for p in gold) else "paper",
+            about="dataset" if all([*pooled[p.id].dataset_ids] == [p.document_id] for p in gold) else "paper",
             dataset_ids=tuple(able),
             strategy="asked",
             language=ctx.config.language,
@@ -137,7 +139,8 @@ class AnswerStage(Stage):
             form=question.form,
             need=question.need,
             question_id=question.id,
-            grades=tuple(_grade(p, grades[p.id]) for p in sorted(order, key=lambda p: p.id)),
+            given_id=question.given_id,
+            grades=tuple(_grade(pooled[p.id], grades[p.id]) for p in sorted(order, key=lambda p: p.id)),
             provenance=ctx.provenance(made[0], (made[1],)),
         )  # fmt: skip
         return StageResult((pair,))
@@ -152,10 +155,10 @@ class AnswerStage(Stage):
 
 
 def _shown(question: Question, pool: Pool, ctx: StageContext) -> tuple[Passage, ...]:
-    """The best of the pool that fit the window, at least eight; what the question was asked about among them."""
+    """The best of the pool that fit the window, at least eight; what the question was asked about first."""
     window = ctx.chat.capabilities.context_tokens or _DEFAULT_CONTEXT
     room = min(_SHOWN_WORDS[question.wants], int(window * _WINDOW_SHARE * _WORDS_PER_TOKEN))
-    own = [e.passage for e in pool.entries if question.wants == "data" and e.passage.document_id == question.dataset_id]
+    own = [e.passage for e in pool.entries if e.passage.document_id == question.document_id][:_OWN]
     chosen: list[Passage] = []
     used = 0
     for passage in (*own, *(e.passage for e in pool.entries if e.passage not in own)):
@@ -238,8 +241,9 @@ def _span(line: _Line, role: Literal["answer", "context"]) -> Span:
     )  # fmt: skip
 
 
-def _grade(passage: Passage, grade: int) -> Grade:
+def _grade(pooled: Pooled, grade: int) -> Grade:
+    passage = pooled.passage
     return Grade.model_validate(
         {"passage_id": passage.id, "document_id": passage.document_id, "start": passage.start, "end": passage.end,
-         "grade": grade}
+         "grade": grade, "ranks": pooled.ranks}
     )  # fmt: skip

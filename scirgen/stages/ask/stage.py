@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import math
 import random
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -20,30 +19,22 @@ from scirgen.core.errors import ConfigError
 from scirgen.core.fingerprint import content_id, digest, file_sha256
 from scirgen.core.prompts import RenderedPrompt
 from scirgen.core.questions import Question, Wants
-from scirgen.core.records import Aspect, AspectCategory, Dataset, Document, Frozen, Record, Rejection
+from scirgen.core.records import Aspect, Dataset, Document, Frozen, Rejection
 from scirgen.core.text.analysis import terms
 from scirgen.core.text.language import language_name
-from scirgen.core.text.sentences import sentence_spans
 from scirgen.core.text.textmatch import jaccard
 from scirgen.stages.ask.given import hosted, read_questions
+from scirgen.stages.ask.subjects import paper_sheet, record_sheet, subjects_of
 from scirgen.stages.base import RunView, Scope, Stage, StageContext, StageResult, Uses, WorkItem
 
 AGAIN = "again"
 """Key of a later round's cell that asks about a subject again: the id of its record or document."""
 
-_SHOWN_WORDS = 250
 _LIKE = 8
 """Questions of ``generate.like`` that one call shows."""
 _EARLIER = 60
 _NEAR = 0.8
 """Share of words in common from which a question is a copy of an earlier one."""
-_AIMS = frozenset({AspectCategory.BACKGROUND, AspectCategory.OBJECTIVE})
-_FOUND = re.compile(
-    r"\b(?:found|finds?|show(?:s|ed|n)?|results?|suggest(?:s|ed)?|indicat\w+|conclu\w+|demonstrat\w+|reveal\w*|observed"
-    r"|achiev\w+|outperform\w*|significant\w*)\b|\d",
-    re.I,
-)
-"""A sentence of an abstract that tells a finding."""
 
 
 class Need(Frozen):
@@ -95,8 +86,9 @@ def seeking_share(config: Config, pack: str) -> float:
 
 
 class AskStage(Stage):
-    """One item is a dataset's record, or a paper that it uses: a paper of several datasets is asked about once, in the
-    items of the first of them. The user's own questions are shared out among the datasets, one item each."""
+    """One item is a dataset's record, or a paper that it uses or a part of a long one: a paper of several datasets is
+    asked about once, in the items of the first of them. The user's own questions are shared out among the datasets, one
+    item each."""
 
     name: ClassVar[str] = "ask"
 
@@ -144,14 +136,15 @@ class AskStage(Stage):
         again = {str(cell[AGAIN]): cell["count"] for cell in scope.wanted if AGAIN in cell}
         asked = [q for q in scope.outputs("ask", Question) if q.asked == "seeking"]
         like: dict[str, object] = {"like": self._like} if self._like else {}
-        for id, key, inputs in _subjects(scope):
-            parameters: dict[str, object] = {"wants": "data" if id == scope.dataset.id else "answer", **like}
+        for subject in subjects_of(scope):
+            wants = "data" if subject.id == scope.dataset.id else "answer"
+            parameters: dict[str, object] = {"wants": wants, "subject": subject.id, "part": subject.part, **like}
             if not scope.round:
-                yield WorkItem(key, inputs, parameters)
-            elif id in again:
-                earlier = sorted((q for q in asked if q.document_id == id), key=lambda q: (q.round, q.id))
-                more = {"round": scope.round, "count": again[id]}
-                yield WorkItem(f"{key}#{scope.round}", (*inputs, *earlier), {**parameters, **more})
+                yield WorkItem(subject.key, subject.inputs, parameters)
+            elif subject.id in again:
+                earlier = sorted((q for q in asked if q.subject == subject.id), key=lambda q: (q.round, q.id))
+                more = {"round": scope.round, "count": again[subject.id]}
+                yield WorkItem(f"{subject.key}#{scope.round}", (*subject.inputs, *earlier), {**parameters, **more})
 
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
         """The questions that somebody without the text could have asked; a rejection for each other one.
@@ -165,7 +158,7 @@ class AskStage(Stage):
         task = item.asked(_Task)
         dataset = item.one(Dataset)
         document = next(iter(item.of(Document)), None)
-        shown = _paper_sheet(document, item.of(Aspect)) if document else _record_sheet(dataset)
+        shown = paper_sheet(document, item.of(Aspect), task.part) if document else record_sheet(dataset)
         # A title is the text's own words as well, even where the sheet does not show it.
         names = coined((document.title,) if document else (dataset.title,))
         seekers = ctx.taxonomies.load("seekers", Seekers)
@@ -205,22 +198,11 @@ class _Task(Frozen):
     """The parameters of an item."""
 
     wants: Wants
+    subject: str
+    part: int
     like: tuple[str, ...] = ()
     count: int = 0
     round: int = 0
-
-
-def _subjects(scope: Scope) -> Iterator[tuple[str, str, tuple[Record, ...]]]:
-    """Id, key and inputs of each subject: the dataset, and the papers whose first user it is."""
-    dataset = scope.dataset
-    yield dataset.id, dataset.id, (dataset,)
-    aspects = scope.outputs("verify", Aspect)
-    used = {a.paper_id for a in aspects}
-    for document in sorted(scope.outputs("parse", Document), key=lambda d: d.id):
-        paper = document.paper_id
-        if paper in used and scope.users(paper)[0].id == dataset.id:
-            aims = tuple(a for a in aspects if a.paper_id == paper and a.category in _AIMS)
-            yield document.id, f"{dataset.id}|{paper}", (dataset, document, *aims)
 
 
 def _prompt(
@@ -268,6 +250,7 @@ def _question(asked: Asked, dataset: Dataset, document_id: str, task: _Task) -> 
         id=content_id("qst", dataset.id, document_id, text),
         dataset_id=dataset.id,
         document_id=document_id,
+        subject=task.subject,
         wants=task.wants,
         text=text,
         need=asked.need,
@@ -285,21 +268,3 @@ def _shares(forms: Sequence[Form], count: int) -> list[tuple[Form, int]]:
     whole = [math.floor(x) for x in exact]
     rest = sorted(range(len(forms)), key=lambda i: (whole[i] - exact[i], i))[: count - sum(whole)]
     return [(f, n) for i, f in enumerate(forms) if (n := whole[i] + (i in rest))]
-
-
-def _record_sheet(dataset: Dataset) -> str:
-    lines = [dataset.title, dataset.description, "; ".join(dataset.keywords)]
-    return _cut("\n".join(line for line in lines if line))
-
-
-def _paper_sheet(document: Document, aims: Sequence[Aspect]) -> str:
-    """The subject of a paper without what it found: title, aims, and the sentences of its abstract that tell none."""
-    said = [a.span.text for a in sorted(aims, key=lambda a: a.span.start)]
-    abstract = [document.abstract[a:b] for a, b in sentence_spans(document.abstract, document.language)]
-    lines = [document.title, *(s for s in dict.fromkeys((*abstract, *said)) if not _FOUND.search(s))]
-    return _cut("\n".join(" ".join(line.split()) for line in lines if line))
-
-
-def _cut(text: str) -> str:
-    words = text.split(" ")
-    return text if len(words) <= _SHOWN_WORDS else " ".join(words[:_SHOWN_WORDS])

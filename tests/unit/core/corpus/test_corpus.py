@@ -95,6 +95,13 @@ def test_searches_are_merged_and_say_which_found_a_passage(tmp_path: Path) -> No
     assert [h.passage.id for h in hits] == ["psg-1", "psg-0"]
 
 
+def test_what_a_question_was_asked_about_is_there_without_a_rank(tmp_path: Path) -> None:
+    found = built(tmp_path).search("passages", ["snow depth"], "en", 2, "d0", 3)
+    assert [(h.passage.id, h.ranks) for h in found] == [("psg-1", (1,)), ("psg-0", (0,))]
+    ranked = built(tmp_path).search("passages", ["lake ice"], "en", 2, "d0", 3)
+    assert [(h.passage.id, h.ranks) for h in ranked] == [("psg-0", (1,))]
+
+
 def test_a_corpus_is_written_once_and_again_when_its_material_changes(tmp_path: Path) -> None:
     first = built(tmp_path)
     stamp = (first.folder / "corpus.json").stat().st_mtime_ns
