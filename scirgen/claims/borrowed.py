@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from scirgen.core.text.words import unspaced
+
 RUN = 4
 """Words in a row that a question may not share with the text it is about."""
 
@@ -42,9 +44,22 @@ def borrowed(question: str, shown: str, names: frozenset[str], common: frozenset
     known = {w.strip(".,?;:()\"'").casefold() for w in question.split()} | set(words)
     if taken := sorted((names - common) & known):
         return f"it has a name that the text coins: {taken[0]!r}"
-    said = [w.casefold() for w in _WORD.findall(shown)]
+    said = _sequence(shown)
     runs = {tuple(said[i : i + RUN]) for i in range(len(said) - RUN + 1)}
-    for i in range(len(words) - RUN + 1):
-        if tuple(words[i : i + RUN]) in runs:
-            return f"it has the text's words: {' '.join(words[i : i + RUN])!r}"
+    asked = _sequence(question)
+    for i in range(len(asked) - RUN + 1):
+        if tuple(asked[i : i + RUN]) in runs:
+            return f"it has the text's words: {' '.join(asked[i : i + RUN])!r}"
     return ""
+
+
+def _sequence(text: str) -> list[str]:
+    """Words in order. In scripts without spaces each is a character and the three behind it, so that a run is as long
+    as four words."""
+    found: list[str] = []
+    for word in _WORD.findall(text):
+        if unspaced(word):
+            found += [word[i : i + 4] for i in range(max(1, len(word) - 3))]
+        else:
+            found.append(word.casefold())
+    return found

@@ -19,7 +19,7 @@ Unit = Literal["passages", "datasets"]
 _ABOUT = "corpus.json"
 _FUSION = 60
 """The constant of reciprocal rank fusion (Cormack et al. 2009)."""
-FORMAT = 2
+FORMAT = 3
 """Raised when the cut or the index changes."""
 
 
