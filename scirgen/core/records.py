@@ -376,9 +376,7 @@ class Grade(Record):
     start: int
     end: int
     grade: Literal[0, 1, 2] = Field(description="2: it carries the answer or its main part; 1: it adds to it; 0: no")
-    ranks: tuple[int, ...] = Field(
-        default=(), description="its rank under the question and under each rewording; 0 where it was not found"
-    )
+    found_by: tuple[str, ...] = Field(default=(), description="the searches that found it")
 
 
 class QAPair(Record):
@@ -419,11 +417,9 @@ class QAPair(Record):
 
     @property
     def found_by(self) -> tuple[str, ...]:
-        """The searches that found its gold: question, rewording 1...; subject, if none did."""
-        gold = [g for g in self.grades if g.grade == 2]
-        places = sorted({place for g in gold for place, rank in enumerate(g.ranks) if rank})
-        names = [f"rewording {place}" if place else "question" for place in places]
-        return (*names, *(["subject"] if any(not any(g.ranks) for g in gold) else []))
+        """The searches that found its gold; subject, if none did."""
+        gold = [g.found_by or ("subject",) for g in self.grades if g.grade == 2]
+        return tuple(sorted({name for names in gold for name in names}))
 
     @property
     def answer_evidence(self) -> tuple[Span, ...]:

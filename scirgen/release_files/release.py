@@ -118,8 +118,8 @@ class ReleaseRow(Record):
     depth: int = Field(default=0, description="number of passages or records that were read and graded to answer it")
     found_by: tuple[str, ...] = Field(
         default=(),
-        description="the searches that found those that answer it: question, rewording 1...; subject: none did, it is "
-        "of the document that the question was asked about",
+        description="the searches that found those that answer it: question, rewording 1, in pt; subject: none did, it "
+        "is of the document that the question was asked about",
     )
     model: str | None = Field(default=None, description="model that wrote question and answer")
     prompt: str | None = Field(default=None, description="prompt that they were written with: id@version#hash")

@@ -8,6 +8,7 @@ import unicodedata
 from functools import lru_cache
 from typing import Any
 
+from scirgen.core.text.language import base_language
 from scirgen.core.text.words import UNSPACED, pairs_of
 
 _TOKEN = re.compile(rf"[{UNSPACED}]+|[^\W_{UNSPACED}]+(?:['’][^\W_{UNSPACED}]+)?")
@@ -21,7 +22,7 @@ _SNOWBALL = {
 
 def terms(text: str, language: str) -> list[str]:
     """The terms of a text in order. A language without a stemmer keeps its words whole."""
-    stem, stop = _tools(language.split("-")[0].lower())
+    stem, stop = _tools(base_language(language))
     found = [w for w in pairs_of(_TOKEN.findall(unicodedata.normalize("NFKC", text).casefold())) if w not in stop]
     return [str(word) for word in stem.stemWords(found)] if stem else found
 

@@ -245,5 +245,5 @@ def _grade(pooled: Pooled, grade: int) -> Grade:
     passage = pooled.passage
     return Grade.model_validate(
         {"passage_id": passage.id, "document_id": passage.document_id, "start": passage.start, "end": passage.end,
-         "grade": grade, "ranks": pooled.ranks}
+         "grade": grade, "found_by": pooled.found_by}
     )  # fmt: skip

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -24,7 +24,7 @@ from scirgen.core.text.analysis import terms
 from scirgen.core.text.language import language_name
 from scirgen.core.text.textmatch import jaccard
 from scirgen.stages.ask.given import hosted, read_questions
-from scirgen.stages.ask.subjects import paper_sheet, record_sheet, subjects_of
+from scirgen.stages.ask.subjects import other_languages, paper_sheet, record_sheet, subjects_of
 from scirgen.stages.base import RunView, Scope, Stage, StageContext, StageResult, Uses, WorkItem
 
 AGAIN = "again"
@@ -70,6 +70,7 @@ class Asked(BaseModel):
     type: str = "none"
     question: str
     other_words: list[str] = Field(min_length=1, max_length=2)
+    translations: list[str] = []
 
 
 class Needs(BaseModel):
@@ -96,6 +97,7 @@ class AskStage(Stage):
         self._view: RunView | None = None
         self._given: dict[str, list[Question]] = {}
         self._like: tuple[str, ...] = ()
+        self._languages: tuple[str, ...] = ()
 
     def uses(self, config: Config) -> Uses:
         """The prompt, the seekers, the question types and the writer; no model if nobody asks."""
@@ -135,10 +137,11 @@ class AskStage(Stage):
             return
         again = {str(cell[AGAIN]): cell["count"] for cell in scope.wanted if AGAIN in cell}
         asked = [q for q in scope.outputs("ask", Question) if q.asked == "seeking"]
-        like: dict[str, object] = {"like": self._like} if self._like else {}
+        shared = {"like": self._like, "languages": self._languages}
+        shown: dict[str, object] = {name: value for name, value in shared.items() if value}
         for subject in subjects_of(scope):
             wants = "data" if subject.id == scope.dataset.id else "answer"
-            parameters: dict[str, object] = {"wants": wants, "subject": subject.id, "part": subject.part, **like}
+            parameters: dict[str, object] = {"wants": wants, "subject": subject.id, "part": subject.part, **shown}
             if not scope.round:
                 yield WorkItem(subject.key, subject.inputs, parameters)
             elif subject.id in again:
@@ -186,11 +189,12 @@ class AskStage(Stage):
         """Read the user's files once a run, and share out the questions among its subjects."""
         if ctx.run is not None and self._view is ctx.run:
             return
-        config = ctx.config.generate
+        config, seeks = ctx.config.generate, bool(seeking_share(ctx.config, ctx.pack))
         self._view, self._given = ctx.run, {}
         if config.questions and not config.off:
             subjects = ctx.run.subjects() if ctx.run else (scope.dataset.id,)
             self._given = hosted(list(read_questions(Path(config.questions))), subjects)
+        self._languages = other_languages(ctx.run, ctx.config.language) if ctx.run and seeks else ()
         self._like = tuple(g.question for g in read_questions(Path(config.like))) if config.like else ()
 
 
@@ -201,6 +205,7 @@ class _Task(Frozen):
     subject: str
     part: int
     like: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ()
     count: int = 0
     round: int = 0
 
@@ -224,9 +229,15 @@ def _prompt(
         types=[{"id": k.id, "name": k.name, "definition": k.definition} for k in kinds],
         like=like[:_LIKE],
         earlier=list(earlier)[-_EARLIER:],
+        languages=[language_name(code) for code in task.languages],
         language=language_name(ctx.config.language),
     )
-    return prompt, _reply([n.id for n in seekers.needs[wants]], [f.id for f, _ in forms], [k.id for k in kinds], count)
+    choices = {
+        "need": [n.id for n in seekers.needs[wants]],
+        "form": [f.id for f, _ in forms],
+        "type": [*(k.id for k in kinds), "none"],
+    }
+    return prompt, _reply(choices, count, len(task.languages))
 
 
 def _near(question: Question, others: Iterable[Question], language: str) -> bool:
@@ -235,9 +246,10 @@ def _near(question: Question, others: Iterable[Question], language: str) -> bool
     return any(jaccard(mine, frozenset(terms(q.text, language))) >= _NEAR for q in others)
 
 
-def _reply(needs: Sequence[str], forms: Sequence[str], kinds: Sequence[str], count: int) -> type[Needs]:
-    choices = {"need": tuple(needs), "form": tuple(forms), "type": (*kinds, "none")}
-    fields: dict[str, Any] = {name: (Literal[ids], ...) for name, ids in choices.items()}
+def _reply(choices: Mapping[str, Sequence[str]], count: int, languages: int) -> type[Needs]:
+    fields: dict[str, Any] = {name: (Literal[tuple(ids)], ...) for name, ids in choices.items()}
+    if languages:
+        fields["translations"] = (list[str], Field(min_length=languages, max_length=languages))
     one: Any = create_model("Asked", __base__=Asked, **fields)
     several: dict[str, Any] = {"questions": (list[one], Field(min_length=1, max_length=count))}
     return create_model("Needs", __base__=Needs, **several)
@@ -258,6 +270,7 @@ def _question(asked: Asked, dataset: Dataset, document_id: str, task: _Task) -> 
         question_type=typed,
         round=task.round,
         rewordings=tuple(" ".join(w.split()) for w in asked.other_words if w.strip()),
+        translations=tuple((c, w) for c, w in zip(task.languages, asked.translations, strict=False) if w.strip()),
     )
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from scirgen.core.corpus.cut import PASSAGE_WORDS
 from scirgen.core.records import OWN, Aspect, AspectCategory, Dataset, Document, Link, Record
+from scirgen.core.text.language import base_language
 from scirgen.core.text.passages import count_words
 from scirgen.core.text.sentences import PROSE, sentence_spans
-from scirgen.stages.base import Scope
+from scirgen.stages.base import RunView, Scope
 
 SUBJECT_WORDS = 3_000
 """Words of a paper that are one subject; a longer paper has several."""
@@ -17,6 +20,8 @@ _MOST_PARTS = 6
 _LEAST_HEADING = 3
 """Words of a heading that may name a subject; "Results and discussion" has fewer, without "and"."""
 _SHOWN_WORDS = 250
+_LANGUAGE_SHARE = 0.05
+"""Share of the passages from which questions are searched in a language as well."""
 _AIMS = frozenset({AspectCategory.BACKGROUND, AspectCategory.OBJECTIVE})
 _FOUND = re.compile(
     r"\b(?:found|finds?|show(?:s|ed|n)?|results?|suggest(?:s|ed)?|indicat\w+|conclu\w+|demonstrat\w+|reveal\w*|observed"
@@ -105,3 +110,12 @@ def _headings(document: Document, start: int, end: int) -> list[str]:
 def _cut(text: str) -> str:
     words = text.split(" ")
     return text if len(words) <= _SHOWN_WORDS else " ".join(words[:_SHOWN_WORDS])
+
+
+def other_languages(run: RunView, language: str) -> tuple[str, ...]:
+    """The languages, other than the questions', of which enough of the passages are, those with the most first."""
+    counts = Counter(base_language(d.language) for d in run.datasets())
+    for document in run.records("parse", Document):
+        counts[base_language(document.language)] += max(1, count_words(document.text) // PASSAGE_WORDS)
+    least = _LANGUAGE_SHARE * counts.total()
+    return tuple(code for code, n in counts.most_common() if n >= least and code != base_language(language))

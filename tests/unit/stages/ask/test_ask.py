@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from scirgen.core.questions import Question
-from scirgen.core.records import Block, Document, Link
+from scirgen.core.records import Block, Dataset, Document, Link
 from scirgen.stages.ask.stage import AskStage
-from scirgen.stages.ask.subjects import Subject, paper_sheet, subjects_of
+from scirgen.stages.ask.subjects import Subject, other_languages, paper_sheet, subjects_of
 from scirgen.stages.base import WorkItem
+from tests.support.content_factory import FakeRun
 from tests.support.questioning import ASPECTS, DATASET, FakeScope, make_context
 
 MIX = {"generate.mix": {"seeking": 0.7, "known_item": 0.3}}
@@ -114,3 +115,16 @@ def test_a_record_made_from_a_paper_is_no_subject_beside_the_paper() -> None:
     own = USED.model_copy(update={"found_by": "own"})
     scope = FakeScope({"collect": (own,), "match": (own,), "parse": (PAPER,)})
     assert [s.id for s in subjects_of(scope)] == ["doc-1"]
+
+
+async def test_questions_are_searched_in_each_language_with_enough_passages() -> None:
+    run = FakeRun(
+        [Dataset(id=f"d{n}", title="x", language="pt-BR" if n < 2 else "fr" if n == 2 else "en") for n in range(30)]
+    )
+    assert other_languages(run, "en") == ("pt",) and other_languages(run, "pt") == ("en",)
+    one = {**asked("rain maps mountains"), "translations": ["mapas de chuva"]}
+    ctx, chat = context(one)
+    task = WorkItem("ds-1", (DATASET,), {**DATA, "languages": ("pt",)})
+    [made] = (await AskStage().process(task, ctx)).outputs
+    assert isinstance(made, Question) and made.translations == (("pt", "mapas de chuva"),)
+    assert "Portuguese" in chat.prompts[0].messages[0][1]
