@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from scirgen.core.text.words import unspaced
+
 RUN = 4
 """Words in a row that a question may not share with the text it is about."""
 
@@ -45,9 +47,22 @@ def borrowed(question: str, shown: str, names: frozenset[str], run: int = RUN) -
     plain = {w for w in _WORD.findall(shown) if w.islower()} & set(_WORD.findall(question))
     if taken := sorted((names - plain) & known):
         return f"it has a name that the text coins: {taken[0]!r}"
-    said = [w.casefold() for w in _WORD.findall(shown)]
+    said = _sequence(shown)
     runs = {tuple(said[i : i + run]) for i in range(len(said) - run + 1)}
-    for i in range(len(words) - run + 1):
-        if tuple(words[i : i + run]) in runs:
-            return f"it has the text's words: {' '.join(words[i : i + run])!r}"
+    asked = _sequence(question)
+    for i in range(len(asked) - run + 1):
+        if tuple(asked[i : i + run]) in runs:
+            return f"it has the text's words: {' '.join(asked[i : i + run])!r}"
     return ""
+
+
+def _sequence(text: str) -> list[str]:
+    """Words in order. In scripts without spaces each is a character and the three behind it, so that a run is as long
+    as four words."""
+    found: list[str] = []
+    for word in _WORD.findall(text):
+        if unspaced(word):
+            found += [word[i : i + 4] for i in range(max(1, len(word) - 3))]
+        else:
+            found.append(word.casefold())
+    return found

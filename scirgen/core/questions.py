@@ -22,12 +22,14 @@ class Question(Record):
     document_id: Id = Field(
         description="what its subject was taken from: a paper's document, or a record; empty if the user asks"
     )
+    subject: str = Field(default="", description="id of the record, document or part of one")
     wants: Wants
     text: str
     need: str = Field(default="", description="what the one who asks is about to do")
     form: str = Field(default="question", description="question, keywords, plan or request")
     question_type: str = Field(default="", description="id in taxonomies/graesser.yaml; empty for other forms")
     rewordings: tuple[str, ...] = Field(default=(), description="for search only")
+    translations: tuple[tuple[str, str], ...] = Field(default=(), description="(language, text), for search only")
     asked: Origin = "seeking"
     round: int = 0
     given_id: Id = Field(default="", description="the user's own id of it")
@@ -45,10 +47,10 @@ class Question(Record):
 
 
 class Pooled(Record):
-    """A passage of a pool. ``ranks``: its rank under the question and under each rewording; 0 where it is not."""
+    """A passage of a pool, and the searches that found it: ``question``, ``rewording 1``, ``in pt``, ``..., dense``."""
 
     passage: Passage
-    ranks: tuple[int, ...] = ()
+    found_by: tuple[str, ...] = ()
     dataset_ids: Ids = Field(default=(), description="the datasets that use its paper; of a record, the record's own")
 
 

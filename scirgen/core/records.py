@@ -410,6 +410,7 @@ class Grade(Record):
     start: int
     end: int
     grade: Literal[0, 1, 2] = Field(description="2: it carries the answer or its main part; 1: it adds to it; 0: no")
+    found_by: tuple[str, ...] = Field(default=(), description="the searches that found it")
 
 
 class QAPair(Record):
@@ -441,6 +442,7 @@ class QAPair(Record):
     form: str = Field(default="question", description="question, keywords, plan or request")
     need: str = Field(default="", description="what the one who asks is about to do")
     question_id: Id | None = Field(default=None, description="the question of step ask that it answers")
+    given_id: Id = Field(default="", description="the user's own id of the question")
     grades: tuple[Grade, ...] = Field(default=(), description="of all that was read to answer it, by passage id")
     provenance: Provenance | None = None
 
@@ -448,6 +450,12 @@ class QAPair(Record):
     def sought(self) -> bool:
         """True if the question was asked before an answer was known."""
         return self.asked != "known_item"
+
+    @property
+    def found_by(self) -> tuple[str, ...]:
+        """The searches that found its gold; subject, if none did."""
+        gold = [g.found_by or ("subject",) for g in self.grades if g.grade == 2]
+        return tuple(sorted({name for names in gold for name in names}))
 
     @property
     def answer_evidence(self) -> tuple[Span, ...]:

@@ -27,6 +27,9 @@ class Observer:
     def finished(self, result: StoredResult, *, reused: bool, seconds: float) -> None:
         """An item has a result; ``reused`` if it was already in the store."""
 
+    def subjects(self, chosen: int, read: int) -> None:
+        """So many of the datasets that were read go through the later steps."""
+
     def note(self, message: str) -> None:
         """A line for the user."""
 
@@ -47,6 +50,10 @@ class Several(Observer):
     def finished(self, result: StoredResult, *, reused: bool, seconds: float) -> None:
         for observer in self._observers:
             observer.finished(result, reused=reused, seconds=seconds)
+
+    def subjects(self, chosen: int, read: int) -> None:
+        for observer in self._observers:
+            observer.subjects(chosen, read)
 
     def note(self, message: str) -> None:
         for observer in self._observers:

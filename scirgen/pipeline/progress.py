@@ -49,6 +49,7 @@ class ScreenObserver(Observer):
         self._said = self._started
         self._console = Console(stderr=True)
         self._finished_at = self._started
+        self._chosen = 0
         self._waiting: Callable[[], int] = lambda: 0
         self._ended = threading.Event()
         self._live = (
@@ -90,6 +91,11 @@ class ScreenObserver(Observer):
     def _of(self, stage: str) -> _Counts:
         return self._counts.setdefault(stage, _Counts())
 
+    def subjects(self, chosen: int, read: int) -> None:
+        """Count only the datasets that go on."""
+        self._chosen = chosen
+        self.note(f"pairs are made about {chosen:,} of {read:,} datasets; the others are read and searched")
+
     def note(self, message: str) -> None:
         """Show a line to the user."""
         self._console.print(message, highlight=False, markup=False)
@@ -126,7 +132,7 @@ class ScreenObserver(Observer):
         Empty while nothing predicts it: too few datasets have reached the filter, few items of a stage have finished,
         or the current ones take longer than the estimate.
         """
-        datasets, reached = self._counts["collect"].done, self._counts["filter"].planned
+        datasets, reached = self._chosen or self._counts["collect"].done, self._counts["filter"].planned
         if datasets and reached < min(datasets, _FEWEST):
             return ""
         share = max(1.0, datasets / reached) if reached else 1.0

@@ -22,7 +22,7 @@ Cells = dict[str, list[dict[str, object]]]
 
 
 @dataclass
-class Subject:
+class SubjectProgress:
     """The progress of one subject: a dataset's record, or a paper.
 
     Attributes:
@@ -68,7 +68,7 @@ def _ask_again(view: RunView, ctx: StageContext, reached: Progress, round: int) 
     """The subjects that are asked about again, those with the fewest rows first, as often as the yield suggests."""
     config, accepted = ctx.config.generate, reached.accepted
     missing = wanted_of_people(config, accepted) - len(sought(config, accepted))
-    subjects = list(subjects_of(view, round, {a.id for a in accepted}))
+    subjects = list(subject_progress(view, round, {a.id for a in accepted}))
     able = sorted(
         (s for s in subjects if not s.exhausted), key=lambda s: (s.accepted, s.asked.total(), s.dataset_id, s.id)
     )
@@ -83,7 +83,7 @@ def _ask_again(view: RunView, ctx: StageContext, reached: Progress, round: int) 
     return cells
 
 
-def subjects_of(view: RunView, before: int, accepted: set[str]) -> Iterator[Subject]:
+def subject_progress(view: RunView, before: int, accepted: set[str]) -> Iterator[SubjectProgress]:
     """The progress of each subject in the rounds before ``before``.
 
     Args:
@@ -91,24 +91,24 @@ def subjects_of(view: RunView, before: int, accepted: set[str]) -> Iterator[Subj
         before: the first round that does not count.
         accepted: ids of the rows that count.
     """
-    found: dict[str, Subject] = {}
+    found: dict[str, SubjectProgress] = {}
     of: dict[str, tuple[str, int]] = {}
 
-    def subject(question: Question) -> Subject:
-        return found.setdefault(question.document_id, Subject(question.dataset_id, question.document_id))
+    def subject(question: Question) -> SubjectProgress:
+        return found.setdefault(question.subject, SubjectProgress(question.dataset_id, question.subject))
 
     for question in view.records("ask", Question):
         if question.asked == "seeking" and question.round < before:
             subject(question).asked[question.round] += 1
-            of[question.id] = question.document_id, question.round
+            of[question.id] = question.subject, question.round
     for rejection in view.rejections("ask"):
         question = Question.model_validate_json(rejection.record)
         if question.round < before:
             subject(question).asked[question.round] += 0
     for question in view.records("answer", Question):
-        of[question.id] = question.document_id, question.round - 1
-        if question.round == before and question.document_id in found:
-            found[question.document_id].answered.add(before - 1)
+        of[question.id] = question.subject, question.round - 1
+        if question.round == before and question.subject in found:
+            found[question.subject].answered.add(before - 1)
     for pair in view.records("answer", QAPair):
         if pair.round < before and pair.question_id in of:
             id, asked_in = of[pair.question_id]
@@ -131,7 +131,7 @@ def falls_short(view: RunView, ctx: StageContext, kept: int) -> Iterator[str]:
     wanted = wanted_of_people(config, ())
     if not wanted or kept >= wanted or not seeking_share(ctx.config, ctx.pack):
         return
-    subjects = list(subjects_of(view, 10**9, set()))
+    subjects = list(subject_progress(view, 10**9, set()))
     dry = sum(s.exhausted for s in subjects)
     why = f"{config.quota.max_rounds} rounds were not enough"
     if dry:

@@ -166,6 +166,7 @@ class Runner:
         subjects, missing = chosen(wanted, ids, datasets, config.seed)
         if missing:
             self._observer.note(no_record(missing))
+        self._observer.subjects(len(subjects), len(ids))
         self._store.set_meta(SUBJECTS, json.dumps(sorted(subjects)))
         read: dict[str, str] = {}
         for dataset_id in set(ids) - set(subjects):

@@ -122,6 +122,13 @@ class ReleaseRow(Record):
     )
     form: str = Field(default="question", description="question, keywords, plan or request")
     need: str = Field(default="", description="what the one who asks is about to do")
+    given_id: Id = Field(default="", description="the user's own id of the question")
+    depth: int = Field(default=0, description="number of passages or records that were read and graded to answer it")
+    found_by: tuple[str, ...] = Field(
+        default=(),
+        description="the searches that found those that answer it: question, rewording 1, in pt; subject: none did, it "
+        "is of the document that the question was asked about",
+    )
     model: str | None = Field(default=None, description="model that wrote question and answer")
     prompt: str | None = Field(default=None, description="prompt that they were written with: id@version#hash")
     checked: int = Field(default=0, description="number of people who checked the row and kept it")

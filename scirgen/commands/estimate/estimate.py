@@ -25,8 +25,10 @@ from scirgen.llm.server.openai_compat import THINKING_TOKENS
 from scirgen.llm.uri import ModelURI
 from scirgen.pipeline.intake import open_input
 from scirgen.pipeline.store import Store
+from scirgen.pipeline.subjects import requested
 from scirgen.pipeline.views.view import StoreView
-from scirgen.stages.collect.pages import iterate, setting_aside
+from scirgen.stages.ask.given import read_questions
+from scirgen.stages.collect.pages import absent, iterate, setting_aside
 from scirgen.stages.collect.source import Source
 from scirgen.stages.collect.validated_source import CheckedSource, checked
 from scirgen.stages.generate.quotas import budget
@@ -178,11 +180,14 @@ async def _drawn(source: CheckedSource, config: Config, size: int) -> tuple[list
     rng, kept, known = random.Random(config.seed), list[Dataset](), set[int]()
     wanted = looked_at = 0
     notes: list[str] = []
+    about = requested(config.generate)
     async for entry in iterate(source.datasets, None):
         if not isinstance(entry, Dataset):
             continue
         looked_at += 1
         if setting_aside(entry, config.collect, known) is None:
+            if isinstance(about, tuple) and about and absent(about, entry) == about:
+                continue  # it is only read and searched
             wanted += 1
             if len(kept) < size:
                 kept.append(entry)
@@ -195,8 +200,8 @@ async def _drawn(source: CheckedSource, config: Config, size: int) -> tuple[list
                 wanted = round(wanted * total / looked_at)
             notes.append(f"only the first records were read; the number of {wanted} datasets is the catalogue's own.")
             break
-    limit = config.collect.limit
-    return sorted(kept, key=lambda d: d.id), wanted if limit is None else min(wanted, limit), notes
+    limits = [n for n in (config.collect.limit, about) if isinstance(n, int)]
+    return sorted(kept, key=lambda d: d.id), min([wanted, *limits]), notes
 
 
 def _of_trial(trial: Trial, config: Config, total: int, notes: list[str]) -> list[Share]:
@@ -221,10 +226,17 @@ def _of_trial(trial: Trial, config: Config, total: int, notes: list[str]) -> lis
     for step, role in product(trial.steps, sorted({c.role for c in trial.calls})):
         mine = [c for c in trial.calls if (c.stage, c.role) == (step.stage, role)]
         more = most if step.repeat else 1.0
+        if step.stage in ("ask", "search", "answer"):
+            more = min(more, 1.0 + quota.max_rounds)  # each round asks a subject at most once more
         counts = len(mine), sum(c.prompt_tokens for c in mine), sum(c.reply_tokens for c in mine)
         figures = (Figure.around(n * factor, r, more) for n, r in zip(counts, (CALLS, PROMPTS, REPLIES), strict=True))
         if mine:
             found.append(Share(step.stage, role, *figures))
+    if config.generate.questions:
+        notes.append(
+            f"your {len(list(read_questions(Path(config.generate.questions))))} questions are not included: each takes "
+            "one call of step answer, which reads up to 3,000 words."
+        )
     return found
 
 

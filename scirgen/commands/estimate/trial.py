@@ -42,7 +42,7 @@ from scirgen.llm.score_session import CachedScoreSession
 from scirgen.llm.uri import ModelURI
 from scirgen.pipeline.engine import Engine
 from scirgen.pipeline.observer import Observer
-from scirgen.pipeline.plan import Step, plan
+from scirgen.pipeline.plan import WRITERS, Step, plan
 from scirgen.pipeline.run import build_stages
 from scirgen.pipeline.runner import Runner
 from scirgen.pipeline.store import Store
@@ -208,7 +208,7 @@ async def tried(
     quota = config.generate.quota.model_copy(update={"max_rounds": 0})
     changed = {
         "limits": config.limits.model_copy(update=none),
-        "generate": config.generate.model_copy(update={"quota": quota}),
+        "generate": config.generate.model_copy(update={"quota": quota, "about": (), "questions": ""}),
     }
     config = config.model_copy(update=changed)
     resources = Resources(domain, Path(config.overrides) if config.overrides else None)
@@ -237,7 +237,7 @@ async def tried(
             await Runner(store, ctx, stages, _ByStage(config), given, Observer(), plan=trial.steps).run()
             funnel = StoreView(store).funnel()
         trial.datasets += len(datasets)
-        trial.candidates += funnel["generate"]["outputs"]
+        trial.candidates += sum(funnel[step]["outputs"] for step in WRITERS if step in funnel)
         trial.failed.update({stage: n for stage, row in funnel.items() if (n := row["failed"] + row["partial"])})
         return time.monotonic() - began
 

@@ -189,7 +189,7 @@ class AskConfig(Section):
     questions_per_subject: int = Field(
         default=8,
         ge=1,
-        description="questions about each dataset and each paper that it uses, if generate.mix has them",
+        description="questions a call asks about each dataset and each paper that it uses, if generate.mix has them",
     )
 
 
@@ -198,6 +198,12 @@ class SearchConfig(Section):
 
     depth: int = Field(
         default=20, ge=1, description="passages taken from each search for a question; of records, two and a half times"
+    )
+    # Not fingerprinted: the hash of the model's files is fingerprinted instead.
+    encoder: str = Field(
+        default="",
+        description="st:MODEL_OR_DIR, an embedding model that searches beside BM25; empty: none",
+        json_schema_extra=NOT_FINGERPRINTED,
     )
 
 

@@ -44,6 +44,7 @@ class Passage(Record):
     text: str
     title: str = ""
     heading: str = ""
+    language: str = "en"
     sentences: tuple[Sentence, ...] = ()
     medium: Medium = "text"
     lead: str = ""
@@ -70,7 +71,7 @@ def passages_of(document: Document) -> Iterator[Passage]:
         if (block.kind not in PROSE and not alone) or (block.start, block.end) in captions:
             continue
         if sentences and (alone or block.heading_path != under):
-            yield _passage(document.id, document.text, sentences, document.title, under)
+            yield _passage(document, document.title, sentences, under)
             sentences, words = [], 0
         under = block.heading_path
         if block.table is not None:
@@ -79,17 +80,17 @@ def passages_of(document: Document) -> Iterator[Passage]:
         for start, end in _sentences(document, block.start, block.end, lines=block.kind is BlockKind.TABLE):
             count = count_words(document.text[start:end])
             if sentences and words + count > PASSAGE_WORDS:
-                yield _passage(document.id, document.text, sentences, document.title, under)
+                yield _passage(document, document.title, sentences, under)
                 sentences, words = [], 0
             placed = document.span(start, end)
             sentences.append(Sentence(start=start, end=end, page=placed.page, bbox=placed.bbox))
             words += count
         if sentences and alone:
-            made = _passage(document.id, document.text, sentences, document.title, under)
+            made = _passage(document, document.title, sentences, under)
             yield made.model_copy(update={"medium": _MEDIA[block.kind]})
             sentences, words = [], 0
     if sentences:
-        yield _passage(document.id, document.text, sentences, document.title, under)
+        yield _passage(document, document.title, sentences, under)
 
 
 def _table(document: Document, block: Block, table: Table) -> Iterator[Passage]:
@@ -113,7 +114,7 @@ def _table(document: Document, block: Block, table: Table) -> Iterator[Passage]:
         own = sentences if first else [s for s in sentences if s.start >= part[0][0]]
         if not own:
             continue
-        made = _passage(document.id, text, own, document.title, block.heading_path)
+        made = _passage(document, document.title, own, block.heading_path)
         lead = {} if first else {"lead": text[top[0][0] : top[-1][1]], "lead_start": top[0][0]}
         yield made.model_copy(update={"sentences": tuple(sentences), "medium": "table", **lead})
 
@@ -126,7 +127,7 @@ def record_passage(dataset: Dataset) -> Passage:
         found += [(at + a, at + b) for a, b in sentence_spans(line, dataset.language)]
         at += len(line) + 1
     sentences = [Sentence(start=a, end=b) for a, b in found or [(0, len(text))]]
-    return _passage(dataset.id, text, sentences, dataset.title, ())
+    return _passage(dataset, dataset.title, sentences, ())
 
 
 def _sentences(document: Document, start: int, end: int, *, lines: bool) -> list[tuple[int, int]]:
@@ -142,16 +143,17 @@ def _sentences(document: Document, start: int, end: int, *, lines: bool) -> list
     return found
 
 
-def _passage(document_id: str, text: str, sentences: list[Sentence], title: str, heading: tuple[str, ...]) -> Passage:
+def _passage(of: Document | Dataset, title: str, sentences: list[Sentence], heading: tuple[str, ...]) -> Passage:
     start, end = sentences[0].start, sentences[-1].end
-    said = text[start:end]
+    said = of.text[start:end]
     return Passage(
-        id=content_id("psg", document_id, start, end, said),
-        document_id=document_id,
+        id=content_id("psg", of.id, start, end, said),
+        document_id=of.id,
         start=start,
         end=end,
         text=said,
         title=" ".join(title.split()),
         heading=" > ".join(heading),
+        language=of.language,
         sentences=tuple(sentences),
     )

@@ -8,8 +8,10 @@ import unicodedata
 from functools import lru_cache
 from typing import Any
 
-_TOKEN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0e7f]+|[^\W_]+(?:['’][^\W_]+)?")
-_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0e7f]")
+from scirgen.core.text.language import base_language
+from scirgen.core.text.words import UNSPACED, pairs_of
+
+_TOKEN = re.compile(rf"[{UNSPACED}]+|[^\W_{UNSPACED}]+(?:['’][^\W_{UNSPACED}]+)?")
 _SNOWBALL = {
     "ar": "arabic", "da": "danish", "de": "german", "en": "english", "es": "spanish", "fi": "finnish", "fr": "french",
     "hu": "hungarian", "it": "italian", "nl": "dutch", "no": "norwegian", "pt": "portuguese", "ro": "romanian",
@@ -20,13 +22,8 @@ _SNOWBALL = {
 
 def terms(text: str, language: str) -> list[str]:
     """The terms of a text in order. A language without a stemmer keeps its words whole."""
-    stem, stop = _tools(language.split("-")[0].lower())
-    found: list[str] = []
-    for token in _TOKEN.findall(unicodedata.normalize("NFKC", text).casefold()):
-        if _UNSPACED.match(token):
-            found += [token[i : i + 2] for i in range(len(token) - 1)] or [token]
-        elif token not in stop:
-            found.append(token)
+    stem, stop = _tools(base_language(language))
+    found = [w for w in pairs_of(_TOKEN.findall(unicodedata.normalize("NFKC", text).casefold())) if w not in stop]
     return [str(word) for word in stem.stemWords(found)] if stem else found
 
 

@@ -90,12 +90,17 @@ def in_other_languages(languages: Counter[str], asked: str, of: str) -> str:
     return f"{found} {language_name(others[0][0])} ({others[0][0]})" if others else ""
 
 
+def base_language(code: str) -> str:
+    """The language of a code without its region: "pt-BR" is "pt"."""
+    return re.split(r"[-_]", code)[0].lower()
+
+
 def language_name(code: str) -> str:
     """The English name of an ISO 639 code ("zh", "zh-CN"); an unknown code is returned unchanged."""
     from iso639 import Language, LanguageNotFoundError
 
     try:
-        name: str = Language.match(re.split(r"[-_]", code)[0].lower()).name
+        name: str = Language.match(base_language(code)).name
     except LanguageNotFoundError:
         return code
     return name.split(" (")[0].removeprefix("Modern ")

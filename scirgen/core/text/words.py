@@ -5,9 +5,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 
-_TOKEN = re.compile(r"[^\W_]+")
-_WORD_OR_NUMBER = re.compile(r"\w+(?:[.,]\d+)*")
+UNSPACED = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+"""Scripts that write no spaces, as a character class: Han, kana, Thai, Lao, Burmese, Khmer. Their words are pairs of
+characters, as in Lucene's CJK analyzer: no dictionary decides, and every machine cuts alike."""
+
+_TOKEN = re.compile(rf"[{UNSPACED}]+|[^\W_{UNSPACED}]+")
+_WORD_OR_NUMBER = re.compile(rf"[{UNSPACED}]+|[^\W{UNSPACED}]+(?:[.,]\d+)*")
+_UNSPACED = re.compile(rf"[{UNSPACED}]")
 
 DATA_WORDS = frozenset([
     "data", "dataset", "datasets", "database", "databases", "product", "products", "record", "records", "archive",
@@ -41,9 +47,25 @@ _COMMON = frozenset(
 """Words that occur in any paper or record, and general words for dates and places."""
 
 
+def unspaced(text: str) -> int:
+    """Number of characters in scripts that write no spaces."""
+    return 0 if text.isascii() else len(_UNSPACED.findall(text))
+
+
+def pairs_of(tokens: Iterable[str]) -> list[str]:
+    """The tokens, those of scripts without spaces as pairs of characters."""
+    found: list[str] = []
+    for token in tokens:
+        if len(token) > 2 and _UNSPACED.match(token):
+            found += [token[i : i + 2] for i in range(len(token) - 1)]
+        else:
+            found.append(token)
+    return found
+
+
 def tokens_of(text: str) -> list[str]:
-    """Runs of letters and digits."""
-    return _TOKEN.findall(text)
+    """Runs of letters and digits; pairs of characters in scripts without spaces."""
+    return pairs_of(_TOKEN.findall(text))
 
 
 def letters(text: str) -> str:
@@ -54,13 +76,13 @@ def letters(text: str) -> str:
 
 def words_and_numbers(text: str) -> list[str]:
     """Lower-cased words, and numbers with their decimals."""
-    return _WORD_OR_NUMBER.findall(text.lower())
+    return pairs_of(_WORD_OR_NUMBER.findall(text.lower()))
 
 
 def telling_words(text: str) -> frozenset[str]:
     """Words of a text that are not common, in the singular and in lower case."""
     words = (singular(w.lower()) for w in tokens_of(text))
-    return frozenset(w for w in words if w not in _COMMON and len(w) > 2)
+    return frozenset(w for w in words if w not in _COMMON and len(w) > (1 if _UNSPACED.match(w) else 2))
 
 
 def singular(word: str) -> str:

@@ -15,7 +15,7 @@ from scirgen.core.config import Config
 from scirgen.core.corpus import Passage, Sentence
 from scirgen.core.fingerprint import content_id, digest
 from scirgen.core.prompts import RenderedPrompt
-from scirgen.core.questions import Pool, Question, Unanswered
+from scirgen.core.questions import Pool, Pooled, Question, Unanswered
 from scirgen.core.records import Grade, QAPair, Record, Rejection, Span
 from scirgen.core.text.analysis import terms
 from scirgen.core.text.language import language_name
@@ -35,6 +35,8 @@ _WORDS_PER_TOKEN = 0.6
 _WINDOW_SHARE = 0.6
 _DEFAULT_CONTEXT = 8192
 _NEAREST = 5
+_OWN = 3
+"""Passages of the document that a question was asked about that are shown whatever else is found."""
 
 
 class Graded(BaseModel):
@@ -119,24 +121,25 @@ class AnswerStage(Stage):
         shown = _Shown(tuple(order), tuple(_Line(p, s) for p in order for s in _sentences(p, questions[0])))
         prompt = _prompt(questions, shown, ctx)
         reply = await ctx.chat.ask(prompt, _reply(len(questions), len(order)), seed=ctx.seed())
-        users = {e.passage.id: e.dataset_ids for pool in pools for e in pool.entries}
+        every = {e.passage.id: e.model_copy(update={"found_by": ()}) for pool in pools for e in pool.entries}
         outputs: list[Record] = []
         rejections: list[Rejection] = []
-        for number, question in enumerate(questions, 1):
+        for number, (question, pool) in enumerate(zip(questions, pools, strict=True), 1):
             one: Answered = getattr(reply.value, f"q{number}")
-            made = self._settled(question, shown, one, users, (prompt, reply.reply_key), ctx)
+            pooled = every | {e.passage.id: e for e in pool.entries}
+            made = self._settled(question, shown, one, pooled, (prompt, reply.reply_key), ctx)
             (rejections if isinstance(made, Rejection) else outputs).append(made)  # type: ignore[arg-type]
         return StageResult(tuple(outputs), tuple(rejections))
 
     def _settled(
-        self, question: Question, shown: _Shown, reply: Answered, users: Mapping[str, Sequence[str]],
+        self, question: Question, shown: _Shown, reply: Answered, pooled: Mapping[str, Pooled],
         made: tuple[RenderedPrompt, str], ctx: StageContext,
     ) -> Record:  # fmt: skip
         """The candidate, the narrowed question, what is not answered, or the rejection of an answer without gold."""
         grades = dict.fromkeys((p.id for p in shown.passages), 0)
         grades |= {shown.passages[g.passage - 1].id: g.grade for g in reply.grades}
         if reply.verdict == "answered":
-            return self._answered(question, shown, reply, grades, users, made, ctx)
+            return self._answered(question, shown, reply, grades, pooled, made, ctx)
         narrowed = _narrowed(question, " ".join(reply.narrower.split()), ctx.config.language)
         if reply.verdict == "part" and narrowed is not None:
             return narrowed
@@ -145,7 +148,7 @@ class AnswerStage(Stage):
 
     def _answered(
         self, question: Question, shown: _Shown, reply: Answered, grades: dict[str, int],
-        users: Mapping[str, Sequence[str]], made: tuple[RenderedPrompt, str], ctx: StageContext,
+        pooled: Mapping[str, Pooled], made: tuple[RenderedPrompt, str], ctx: StageContext,
     ) -> Record:  # fmt: skip
         text = " ".join(reply.answer.split())
         carrying, about = shown.cited(reply.lines), shown.cited(reply.about)
@@ -160,7 +163,7 @@ class AnswerStage(Stage):
             return self._refused("no_gold", "the answer cites no passage of grade 2", told, question, text, ctx)
         spans = [_span(line, "answer") for line in carrying]
         spans += [_span(line, "context") for line in about if line not in carrying]
-        able = sorted({id for p in gold for id in users[p.id]}) or [question.dataset_id]
+        able = sorted({id for p in gold for id in pooled[p.id].dataset_ids}) or [question.dataset_id]
         return QAPair(
             id=QAPair.make_id(question.dataset_id, question.question_type, question.text, text),
             dataset_id=question.dataset_id if question.dataset_id in able else able[0],
@@ -168,7 +171,7 @@ class AnswerStage(Stage):
             answer=text,
             question_type=question.question_type,
             evidence=tuple(spans),
-            about="dataset" if all([*users[p.id]] == [p.document_id] for p in gold) else "paper",
+            about="dataset" if all([*pooled[p.id].dataset_ids] == [p.document_id] for p in gold) else "paper",
             dataset_ids=tuple(able),
             strategy="asked",
             language=ctx.config.language,
@@ -177,7 +180,8 @@ class AnswerStage(Stage):
             form=question.form,
             need=question.need,
             question_id=question.id,
-            grades=tuple(_grade(p, grades[p.id]) for p in sorted(shown.passages, key=lambda p: p.id)),
+            given_id=question.given_id,
+            grades=tuple(_grade(pooled[p.id], grades[p.id]) for p in sorted(shown.passages, key=lambda p: p.id)),
             provenance=ctx.provenance(made[0], (made[1],)),
         )  # fmt: skip
 
@@ -196,8 +200,8 @@ def _subject(question: Question) -> tuple[str, str, str]:
 
 
 def _best(questions: Sequence[Question], pools: Sequence[Pool], ctx: StageContext) -> tuple[Passage, ...]:
-    """The best of all pools that fit the window: their first entries, then their second ones, and so on, at least eight
-    of each; the record that a need for data was asked about comes first."""
+    """The best of all pools that fit the window: what they were asked about, then their first entries, their second
+    ones, and so on, at least eight of each."""
     window = ctx.chat.capabilities.context_tokens or _DEFAULT_CONTEXT
     wants = questions[0].wants
     room = min(_SHOWN_WORDS[wants], int(window * _WINDOW_SHARE * _WORDS_PER_TOKEN))
@@ -215,10 +219,10 @@ def _best(questions: Sequence[Question], pools: Sequence[Pool], ctx: StageContex
 
 
 def _in_turn(questions: Sequence[Question], pools: Sequence[Pool]) -> Iterator[tuple[int, Passage]]:
-    """The entries of the pools by rank, from 0."""
-    if questions[0].wants == "data":
-        own = questions[0].dataset_id
-        yield from ((0, e.passage) for pool in pools for e in pool.entries if e.passage.document_id == own)
+    """The entries of the pools by rank, from 0; before them, the best of what the questions were asked about."""
+    for question, pool in zip(questions, pools, strict=True):
+        own = [e.passage for e in pool.entries if e.passage.document_id == question.document_id]
+        yield from ((0, passage) for passage in own[:_OWN])
     for rank in range(max((len(pool.entries) for pool in pools), default=0)):
         yield from ((rank, pool.entries[rank].passage) for pool in pools if rank < len(pool.entries))
 
@@ -291,8 +295,9 @@ def _span(line: _Line, role: Literal["answer", "context"]) -> Span:
     )  # fmt: skip
 
 
-def _grade(passage: Passage, grade: int) -> Grade:
+def _grade(pooled: Pooled, grade: int) -> Grade:
+    passage = pooled.passage
     return Grade.model_validate(
         {"passage_id": passage.id, "document_id": passage.document_id, "start": passage.start, "end": passage.end,
-         "grade": grade}
+         "grade": grade, "found_by": pooled.found_by}
     )  # fmt: skip

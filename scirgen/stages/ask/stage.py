@@ -6,10 +6,9 @@ refuses what a person without the text could not write.
 
 from __future__ import annotations
 
-import asyncio
 import math
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -19,26 +18,24 @@ from scirgen.claims.borrowed import borrowed, coined
 from scirgen.core.config import Config
 from scirgen.core.errors import ConfigError
 from scirgen.core.fingerprint import content_id, derived_seed, digest, file_sha256
+from scirgen.core.prompts import RenderedPrompt
 from scirgen.core.questions import Question, Wants
-from scirgen.core.records import Aspect, BlockKind, Dataset, Document, Frozen, Provenance, Record, Rejection
+from scirgen.core.records import Dataset, Document, Frozen, Rejection
 from scirgen.core.text.analysis import terms
 from scirgen.core.text.language import language_name
-from scirgen.core.text.passages import count_words
 from scirgen.core.text.textmatch import jaccard
 from scirgen.stages.ask.given import hosted, read_questions
-from scirgen.stages.ask.subject import Subjects, most_subjects, sheet
+from scirgen.stages.ask.subjects import Topic, material_of, other_languages, record_sheet, sheet, subjects_of
 from scirgen.stages.base import RunView, Scope, Stage, StageContext, StageResult, Uses, WorkItem
 
 AGAIN = "again"
 """Key of a later round's cell that asks about a subject again: the id of its record or document."""
 
-_SHOWN_WORDS = 250
 _LIKE = 8
 """Questions of ``generate.like`` that one call shows."""
 _EARLIER = 60
 _NEAR = 0.8
 """Share of words in common from which a question is a copy of an earlier one."""
-_HEADINGS = 25
 
 
 class Need(Frozen):
@@ -73,6 +70,7 @@ class Asked(BaseModel):
     form: str
     question: str
     other_words: list[str] = Field(min_length=1, max_length=2)
+    translations: list[str] = []
 
 
 class Needs(BaseModel):
@@ -89,8 +87,9 @@ def seeking_share(config: Config, pack: str) -> float:
 
 
 class AskStage(Stage):
-    """One item is a dataset's record, or a paper that it uses: a paper of several datasets is asked about once, in the
-    items of the first of them. The user's own questions are shared out among the datasets, one item each."""
+    """One item is a dataset's record, or a paper that it uses or a part of a long one: a paper of several datasets is
+    asked about once, in the items of the first of them. The user's own questions are shared out among the datasets, one
+    item each."""
 
     name: ClassVar[str] = "ask"
 
@@ -98,6 +97,7 @@ class AskStage(Stage):
         self._view: RunView | None = None
         self._given: dict[str, list[Question]] = {}
         self._like: tuple[str, ...] = ()
+        self._languages: tuple[str, ...] = ()
 
     def uses(self, config: Config) -> Uses:
         """The prompt, the seekers, the question types and the writer; no model if nobody asks."""
@@ -105,7 +105,7 @@ class AskStage(Stage):
             return Uses()
         return Uses(
             config=("ask", "language", "seed"),
-            prompts=("ask/needs", "ask/subjects"),
+            prompts=("ask/needs", "ask/subject"),
             taxonomies=("graesser", "seekers"),
             roles=("generator",),
         )
@@ -137,15 +137,17 @@ class AskStage(Stage):
             return
         again = {str(cell[AGAIN]): cell["count"] for cell in scope.wanted if AGAIN in cell}
         asked = [q for q in scope.outputs("ask", Question) if q.asked == "seeking"]
-        like: dict[str, object] = {"like": self._like} if self._like else {}
-        for id, key, inputs in _subjects(scope):
-            parameters: dict[str, object] = {"wants": "data" if id == scope.dataset.id else "answer", **like}
+        shared = {"like": self._like, "languages": self._languages}
+        shown: dict[str, object] = {name: value for name, value in shared.items() if value}
+        for subject in subjects_of(scope):
+            wants = "data" if subject.id == scope.dataset.id else "answer"
+            parameters: dict[str, object] = {"wants": wants, "subject": subject.id, "part": subject.part, **shown}
             if not scope.round:
-                yield WorkItem(key, inputs, parameters)
-            elif id in again:
-                earlier = sorted((q for q in asked if q.document_id == id), key=lambda q: (q.round, q.id))
-                more = {"round": scope.round, "count": again[id]}
-                yield WorkItem(f"{key}#{scope.round}", (*inputs, *earlier), {**parameters, **more})
+                yield WorkItem(subject.key, subject.inputs, parameters)
+            elif subject.id in again:
+                earlier = sorted((q for q in asked if q.subject == subject.id), key=lambda q: (q.round, q.id))
+                more = {"round": scope.round, "count": again[subject.id]}
+                yield WorkItem(f"{subject.key}#{scope.round}", (*subject.inputs, *earlier), {**parameters, **more})
 
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
         """The questions that somebody without the text could have asked; a rejection for each other one.
@@ -160,41 +162,43 @@ class AskStage(Stage):
         dataset, document = item.one(Dataset), next(iter(item.of(Document)), None)
         # A title is the text's own words as well, even where the sheet does not show it.
         names = coined((document.title,) if document else (dataset.title,))
-        sheets = await _sheets(document, names, ctx) if document else [_record_sheet(dataset)]
-        if document and not sheets:
+        shown = await _sheet(document, task.part, names, ctx) if document else record_sheet(dataset)
+        if not shown:
+            told = ("Document", document.id if document else dataset.id)
             why = "its subject cannot be told without its own words"
-            told = ("Document", document.id)
             return StageResult(rejections=(ctx.reject("no_subject", why, told, dataset_id=dataset.id),))
-        texts = [q.text for q in earlier]
-        made = await asyncio.gather(*(_asked(task, shown, texts, ctx) for shown in sheets))
+        own = "" if document else shown  # the sheet of a paper is in wider words already
+        seekers = ctx.taxonomies.load("seekers", Seekers)
+        prompt, reply = _prompt(task, shown, [q.text for q in earlier], seekers, ctx)
+        answer = await ctx.chat.ask(prompt, reply, seed=ctx.seed())
         questions: dict[str, Question] = {}
         rejections: list[Rejection] = []
-        for shown, (origin, replied) in zip(sheets, made, strict=True):
-            own = "" if document else shown  # a sheet of a paper is in wider words already
-            for asked in replied:
-                one = _question(asked, dataset, document.id if document else dataset.id, task)
-                code, why = "borrowed", borrowed(one.text, own, names)
-                if not why and _near(one, (*earlier, *questions.values()), ctx.config.language):
-                    code, why = "repeated", "it was asked before"
-                if why:
-                    told, record = ("Question", one.id), one.model_dump_json()
-                    rejections.append(
-                        ctx.reject(code, why, told, dataset_id=dataset.id, record=record, provenance=origin)
-                    )
-                    continue
-                rewordings = tuple(w for w in one.rewordings if not borrowed(w, "", names))
-                questions[one.id] = one.model_copy(update={"rewordings": rewordings, "provenance": origin})
+        origin = ctx.provenance(prompt, (answer.reply_key,))
+        for asked in answer.value.questions:
+            made = _question(asked, dataset, document.id if document else dataset.id, task)
+            code, why = "borrowed", borrowed(made.text, own, names)
+            if not why and _near(made, (*earlier, *questions.values()), ctx.config.language):
+                code, why = "repeated", "it was asked before"
+            if why:
+                told = ("Question", made.id)
+                rejections.append(
+                    ctx.reject(code, why, told, dataset_id=dataset.id, record=made.model_dump_json(), provenance=origin)
+                )
+                continue
+            rewordings = tuple(w for w in made.rewordings if not borrowed(w, "", names))
+            questions[made.id] = made.model_copy(update={"rewordings": rewordings, "provenance": origin})
         return StageResult(tuple(questions.values()), tuple(rejections))
 
     def _read(self, scope: Scope, ctx: StageContext) -> None:
         """Read the user's files once a run, and share out the questions among its subjects."""
         if ctx.run is not None and self._view is ctx.run:
             return
-        config = ctx.config.generate
+        config, seeks = ctx.config.generate, bool(seeking_share(ctx.config, ctx.pack))
         self._view, self._given = ctx.run, {}
         if config.questions and not config.off:
             subjects = ctx.run.subjects() if ctx.run else (scope.dataset.id,)
             self._given = hosted(list(read_questions(Path(config.questions))), subjects)
+        self._languages = other_languages(ctx.run, ctx.config.language) if ctx.run and seeks else ()
         self._like = tuple(g.question for g in read_questions(Path(config.like))) if config.like else ()
 
 
@@ -202,42 +206,29 @@ class _Task(Frozen):
     """The parameters of an item."""
 
     wants: Wants
+    subject: str
+    part: int
     like: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ()
     count: int = 0
     round: int = 0
 
 
-def _subjects(scope: Scope) -> Iterator[tuple[str, str, tuple[Record, ...]]]:
-    """Id, key and inputs of each subject: the dataset, and the papers whose first user it is."""
-    dataset = scope.dataset
-    yield dataset.id, dataset.id, (dataset,)
-    used = {a.paper_id for a in scope.outputs("verify", Aspect)}
-    for document in sorted(scope.outputs("parse", Document), key=lambda d: d.id):
-        paper = document.paper_id
-        if paper in used and scope.users(paper)[0].id == dataset.id:
-            yield document.id, f"{dataset.id}|{paper}", (dataset, document)
-
-
-async def _sheets(document: Document, names: frozenset[str], ctx: StageContext) -> list[str]:
-    """The paper's subjects, each as the writer of questions sees it; later rounds see the same ones."""
-    headings = [document.text[b.start : b.end] for b in document.blocks if b.kind is BlockKind.HEADING]
-    prompt = ctx.prompt("subjects").render(
-        title=document.title,
-        text=_cut(document.abstract or document.text),
-        headings=[" ".join(h.split()) for h in headings[:_HEADINGS]],
-        count=most_subjects(count_words(document.text)),
-        language=language_name(ctx.config.language),
+async def _sheet(document: Document, part: int, names: frozenset[str], ctx: StageContext) -> str:
+    """A paper's subject, or a part's, as the writer of questions sees it; later rounds see the same one."""
+    text, headings = material_of(document, part)
+    prompt = ctx.prompt("subject").render(
+        title=document.title, text=text, headings=headings, part=part, language=language_name(ctx.config.language)
     )
-    seed = derived_seed(ctx.config.seed, "subjects", document.id)
-    reply = (await ctx.chat.ask(prompt, Subjects, seed=seed)).value
-    known = f"{document.title}\n{document.abstract}"
-    return list(dict.fromkeys(filter(None, (sheet(subject, known, names) for subject in reply.subjects))))
+    topic = (await ctx.chat.ask(prompt, Topic, seed=derived_seed(ctx.config.seed, document.id, part))).value
+    return sheet(topic, f"{document.title}\n{document.abstract}\n{text}", names)
 
 
-async def _asked(task: _Task, shown: str, earlier: Sequence[str], ctx: StageContext) -> tuple[Provenance, list[Asked]]:
-    """The questions of one call, about one subject."""
+def _prompt(
+    task: _Task, shown: str, earlier: Sequence[str], seekers: Seekers, ctx: StageContext
+) -> tuple[RenderedPrompt, type[Needs]]:
+    """The prompt, and the form of its reply."""
     wants, count = task.wants, task.count or ctx.config.ask.questions_per_subject
-    seekers = ctx.taxonomies.load("seekers", Seekers)
     forms = _shares(seekers.forms[wants], count)
     # Needs for data have no type of Graesser's: most are plans and keywords.
     kinds = ctx.taxonomies.question_types((), ctx.config.language) if wants == "answer" else ()
@@ -253,11 +244,13 @@ async def _asked(task: _Task, shown: str, earlier: Sequence[str], ctx: StageCont
         types=[{"id": k.id, "name": k.name, "definition": k.definition} for k in kinds],
         like=like[:_LIKE],
         earlier=list(earlier)[-_EARLIER:],
+        languages=[language_name(code) for code in task.languages],
         language=language_name(ctx.config.language),
     )
-    reply = _reply([n.id for n in seekers.needs[wants]], [f.id for f, _ in forms], [k.id for k in kinds], count)
-    answer = await ctx.chat.ask(prompt, reply, seed=ctx.seed(shown))
-    return ctx.provenance(prompt, (answer.reply_key,)), answer.value.questions
+    choices = {"need": [n.id for n in seekers.needs[wants]], "form": [f.id for f, _ in forms]}
+    if kinds:
+        choices["type"] = [*(k.id for k in kinds), "none"]
+    return prompt, _reply(choices, count, len(task.languages))
 
 
 def _near(question: Question, others: Iterable[Question], language: str) -> bool:
@@ -266,9 +259,10 @@ def _near(question: Question, others: Iterable[Question], language: str) -> bool
     return any(jaccard(mine, frozenset(terms(q.text, language))) >= _NEAR for q in others)
 
 
-def _reply(needs: Sequence[str], forms: Sequence[str], kinds: Sequence[str], count: int) -> type[Needs]:
-    choices = {"need": tuple(needs), "form": tuple(forms)} | ({"type": (*kinds, "none")} if kinds else {})
-    fields: dict[str, Any] = {name: (Literal[ids], ...) for name, ids in choices.items()}
+def _reply(choices: Mapping[str, Sequence[str]], count: int, languages: int) -> type[Needs]:
+    fields: dict[str, Any] = {name: (Literal[tuple(ids)], ...) for name, ids in choices.items()}
+    if languages:
+        fields["translations"] = (list[str], Field(min_length=languages, max_length=languages))
     one: Any = create_model("Asked", __base__=Asked, **fields)
     several: dict[str, Any] = {"questions": (list[one], Field(min_length=1, max_length=count))}
     return create_model("Needs", __base__=Needs, **several)
@@ -281,6 +275,7 @@ def _question(asked: Asked, dataset: Dataset, document_id: str, task: _Task) -> 
         id=content_id("qst", dataset.id, document_id, text),
         dataset_id=dataset.id,
         document_id=document_id,
+        subject=task.subject,
         wants=task.wants,
         text=text,
         need=asked.need,
@@ -288,6 +283,7 @@ def _question(asked: Asked, dataset: Dataset, document_id: str, task: _Task) -> 
         question_type="" if typed == "none" else typed,
         round=task.round,
         rewordings=tuple(" ".join(w.split()) for w in asked.other_words if w.strip()),
+        translations=tuple((c, w) for c, w in zip(task.languages, asked.translations, strict=False) if w.strip()),
     )
 
 
@@ -298,13 +294,3 @@ def _shares(forms: Sequence[Form], count: int) -> list[tuple[Form, int]]:
     whole = [math.floor(x) for x in exact]
     rest = sorted(range(len(forms)), key=lambda i: (whole[i] - exact[i], i))[: count - sum(whole)]
     return [(f, n) for i, f in enumerate(forms) if (n := whole[i] + (i in rest))]
-
-
-def _record_sheet(dataset: Dataset) -> str:
-    lines = [dataset.title, dataset.description, "; ".join(dataset.keywords)]
-    return _cut("\n".join(line for line in lines if line))
-
-
-def _cut(text: str) -> str:
-    words = text.split(" ")
-    return text if len(words) <= _SHOWN_WORDS else " ".join(words[:_SHOWN_WORDS])

@@ -207,6 +207,9 @@ def release_row(
             "asked": pair.asked,
             "form": pair.form,
             "need": pair.need,
+            "given_id": pair.given_id,
+            "depth": len(pair.grades),
+            "found_by": pair.found_by,
             "model": model,
             "prompt": prompt,
         }

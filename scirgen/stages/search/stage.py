@@ -11,14 +11,19 @@ from typing import ClassVar
 
 from scirgen.core.config import Config
 from scirgen.core.corpus import Corpus, Passage, passages_of, record_passage
-from scirgen.core.corpus.stored import FORMAT
+from scirgen.core.corpus.stored import FORMAT, Unit
 from scirgen.core.errors import ConfigError
 from scirgen.core.questions import Pool, Pooled, Question
-from scirgen.core.records import Document
+from scirgen.core.records import OWN, Dataset, Document, Link
+from scirgen.core.registry import Registry, load_registry
+from scirgen.llm.encoders.embedder import embedder_of
 from scirgen.stages.base import RunView, Scope, Stage, StageContext, StageResult, Uses, WorkItem
 
 _RECORDS = 2.5
 """Records taken from a search, as a multiple of passages: they are short, and several serve a need."""
+_ENCODER = "search.encoder"
+_OWN = 4
+"""Passages of the document that a question was asked about, its best, that are in the pool whatever is found."""
 
 
 class SearchStage(Stage):
@@ -36,8 +41,14 @@ class SearchStage(Stage):
         self._users: dict[str, tuple[str, ...]] = {}
 
     def uses(self, config: Config) -> Uses:
-        """The depth and the language; the corpus is a parameter of each item."""
-        return Uses(config=("search", "language") if config.generate.asks else ())
+        """The depth, the language and the encoder; the corpus is a parameter of each item."""
+        if not config.generate.asks:
+            return Uses()
+        return Uses(config=("search", "language"), extra=(_encoder(config, load_registry()),))
+
+    def check(self, ctx: StageContext) -> None:
+        """Refuse an encoder that is not there."""
+        _encoder(ctx.config, ctx.registry)
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
         """The questions of this round: those that were asked, and those that an answerer narrowed."""
@@ -53,19 +64,23 @@ class SearchStage(Stage):
                 self._corpus = await asyncio.to_thread(self._build, ctx)
         corpus = self._corpus
         depth = ctx.config.search.depth
-        queries = (question.text, *question.rewordings)
-        if question.wants == "data":
-            hits = corpus.search("datasets", queries, ctx.config.language, int(depth * _RECORDS))
-            own = list(corpus.of("datasets", question.document_id))
-        else:
-            hits = corpus.search("passages", queries, ctx.config.language, depth)
-            own = []
-        found = {hit.passage.id: (hit.passage, hit.ranks) for hit in hits}
+        language = ctx.config.language
+        queries = [*((text, language) for text in (question.text, *question.rewordings))]
+        queries += [(text, code) for code, text in question.translations]
+        names = ["question", *(f"rewording {n}" for n in range(1, len(question.rewordings) + 1))]
+        names += [f"in {code}" for code, _ in question.translations]
+        names += [f"{name}, dense" for name in names] if ctx.config.search.encoder else []
+        unit: Unit = "datasets" if question.wants == "data" else "passages"
+        depth = int(depth * _RECORDS) if question.wants == "data" else depth
         # What the question was asked about is read, whether a search finds it or not.
-        found |= {p.id: (p, ()) for p in own if p.id not in found}
+        hits = corpus.search(unit, queries, depth, question.document_id, _OWN)
         entries = [
-            Pooled(passage=p, ranks=ranks, dataset_ids=self._users.get(p.document_id, (p.document_id,)))
-            for p, ranks in found.values()
+            Pooled(
+                passage=hit.passage,
+                found_by=tuple(name for name, rank in zip(names, hit.ranks, strict=True) if rank),
+                dataset_ids=self._users.get(hit.passage.document_id, (hit.passage.document_id,)),
+            )
+            for hit in hits
         ]
         return StageResult((Pool(id=question.id, dataset_id=question.dataset_id, entries=tuple(entries)),))
 
@@ -81,16 +96,34 @@ class SearchStage(Stage):
     def _build(self, ctx: StageContext) -> Corpus:
         assert self._view is not None
         digest = f"{FORMAT}-{self._read(ctx)}"
-        records = (record_passage(d) for d in self._view.datasets())
         self._users = _users(self._view)
-        return Corpus.build(ctx.folder / "corpus", digest, ctx.config.language, _passages(self._view), records)
+        records = (record_passage(d) for d in _records(self._view))
+        embed = None
+        if uri := ctx.config.search.encoder:
+            kind, name = embedder_of(uri, ctx.registry)
+            digest, embed = f"{digest}-{kind.identify(name, _ENCODER)}", kind.open(name).embed
+        return Corpus.build(ctx.folder / "corpus", digest, _passages(self._view), records, embed)
+
+
+def _encoder(config: Config, registry: Registry) -> str:
+    """The identity of the encoder; "" for none."""
+    if not config.search.encoder:
+        return ""
+    kind, name = embedder_of(config.search.encoder, registry)
+    return kind.identify(name, _ENCODER)
+
+
+def _records(run: RunView) -> Iterator[Dataset]:
+    """The records of datasets; not those that were made from papers."""
+    made = {link.dataset_id for link in run.records("collect", Link) if OWN in link.found_by.split(", ")}
+    return (d for d in run.datasets() if d.id not in made)
 
 
 def _passages(run: RunView) -> Iterator[Passage]:
     """The passages of all papers that were read, and the records."""
     for document in run.records("parse", Document):
         yield from passages_of(document)
-    yield from (record_passage(d) for d in run.datasets())
+    yield from (record_passage(d) for d in _records(run))
 
 
 def _users(run: RunView) -> dict[str, tuple[str, ...]]:

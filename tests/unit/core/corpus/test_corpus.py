@@ -5,11 +5,13 @@ from __future__ import annotations
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scirgen.core.corpus import Corpus, Passage, Sentence, passages_of, record_passage
 from scirgen.core.corpus.cut import PASSAGE_WORDS, TABLE_WORDS
+from scirgen.core.corpus.stored import Embed
 from scirgen.core.records import Block, BlockKind, Dataset, Document, Paper
 from scirgen.core.text.analysis import terms
 from scirgen.stages.parse.assemble import assemble
@@ -68,7 +70,7 @@ def test_a_passage_keeps_its_id_when_text_behind_it_changes() -> None:
     assert next(p.id for p in passages_of(first)) == next(p.id for p in passages_of(second))
 
 
-def built(folder: Path, digest: str = "1") -> Corpus:
+def built(folder: Path, digest: str = "1", embed: Embed | None = None) -> Corpus:
     texts = (
         "Thickness of lake ice was measured.",
         "Snow depth fell.",
@@ -82,20 +84,41 @@ def built(folder: Path, digest: str = "1") -> Corpus:
         for n, t in enumerate(texts)
     ]
     records = [record_passage(Dataset(id=f"r{n}", title=t)) for n, t in enumerate(texts)]
-    return Corpus.build(folder / "corpus", digest, "en", iter(passages), iter(records))
+    return Corpus.build(folder / "corpus", digest, iter(passages), iter(records), embed)
 
 
 def test_a_search_finds_stems_and_scripts_without_spaces(tmp_path: Path) -> None:
     corpus = built(tmp_path)
-    assert [h.passage.id for h in corpus.search("passages", ["how thick are lakes"], "en", 3)] == ["psg-0"]
-    assert [h.passage.id for h in corpus.search("passages", ["湖冰的厚度"], "en", 3)] == ["psg-2"]
-    assert corpus.search("passages", ["the of and"], "en", 3) == []
+    assert [h.passage.id for h in corpus.search("passages", [("how thick are lakes", "en")], 3)] == ["psg-0"]
+    assert [h.passage.id for h in corpus.search("passages", [("湖冰的厚度", "en")], 3)] == ["psg-2"]
+    assert corpus.search("passages", [("the of and", "en")], 3) == []
 
 
 def test_searches_are_merged_and_say_which_found_a_passage(tmp_path: Path) -> None:
-    hits = built(tmp_path).search("passages", ["snow depth", "lake ice", "depth of snow and ice"], "en", 2)
+    hits = built(tmp_path).search(
+        "passages", [("snow depth", "en"), ("lake ice", "en"), ("depth of snow and ice", "en")], 2
+    )
     assert {h.passage.id: h.ranks for h in hits} == {"psg-1": (1, 0, 1), "psg-0": (0, 1, 2)}
     assert [h.passage.id for h in hits] == ["psg-1", "psg-0"]
+
+
+def test_what_a_question_was_asked_about_is_there_without_a_rank(tmp_path: Path) -> None:
+    found = built(tmp_path).search("passages", [("snow depth", "en")], 2, "d0", 3)
+    assert [(h.passage.id, h.ranks) for h in found] == [("psg-1", (1,)), ("psg-0", (0,))]
+    ranked = built(tmp_path).search("passages", [("lake ice", "en")], 2, "d0", 3)
+    assert [(h.passage.id, h.ranks) for h in ranked] == [("psg-0", (1,))]
+
+
+def test_vectors_find_what_shares_no_word_and_are_merged_with_the_words(tmp_path: Path) -> None:
+    def embed(texts: list[str], role: str, /) -> np.ndarray:
+        cold = [[1.0, 0.0] if "ice" in t or "frozen" in t else [0.0, 1.0] for t in texts]
+        return np.array(cold, dtype=np.float32)
+
+    query = [("frozen water", "en")]
+    assert built(tmp_path).search("passages", query, 1) == []
+    [hit] = built(tmp_path, "dense", embed).search("passages", query, 1)
+    assert (hit.passage.id, hit.ranks) == ("psg-0", (0, 1))
+    assert built(tmp_path, "dense", embed).search("passages", [("lake ice", "en")], 1)[0].ranks == (1, 1)
 
 
 def test_a_corpus_is_written_once_and_again_when_its_material_changes(tmp_path: Path) -> None:
@@ -107,7 +130,7 @@ def test_a_corpus_is_written_once_and_again_when_its_material_changes(tmp_path: 
 
 
 def test_an_empty_corpus_finds_nothing(tmp_path: Path) -> None:
-    assert Corpus.build(tmp_path / "c", "1", "en", (), ()).search("datasets", ["ice"], "en", 5) == []
+    assert Corpus.build(tmp_path / "c", "1", (), ()).search("datasets", [("ice", "en")], 5) == []
 
 
 def test_terms_are_stems_without_stop_words() -> None:

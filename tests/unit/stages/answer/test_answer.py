@@ -74,7 +74,7 @@ async def test_an_answer_has_the_places_of_its_sentences_their_roles_and_all_gra
         ("doc-1", 100, "Snow insulates ice.", "answer"), ("doc-0", 114, "It was measured at Inari.", "context"),
     ]  # fmt: skip
     assert {g.passage_id: g.grade for g in pair.grades} == GRADES
-    assert pair.hops == 1
+    assert pair.hops == 1 and pair.found_by == ("subject",)
 
 
 async def test_a_sentence_of_a_useless_passage_makes_it_useful() -> None:

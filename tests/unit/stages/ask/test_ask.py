@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from scirgen.core.questions import Question
-from scirgen.core.records import Document
+from scirgen.core.records import Block, Dataset, Document, Link
 from scirgen.stages.ask.stage import AskStage
+from scirgen.stages.ask.subjects import Subject, material_of, other_languages, subjects_of
 from scirgen.stages.base import WorkItem
+from tests.support.content_factory import FakeRun
 from tests.support.questioning import ASPECTS, DATASET, FakeScope, make_context
 
 MIX = {"generate.mix": {"seeking": 0.7, "known_item": 0.3}}
@@ -15,6 +17,10 @@ PAPER = Document(
     id="doc-1", paper_id="10.1/p", title="Rain in high mountains", text="", blocks=(),
     abstract="Rivers of Asia depend on mountain rain. We found that gauges lose a fifth of it.",
 )  # fmt: skip
+
+DATA = {"wants": "data", "subject": "ds-1", "part": 0}
+ANSWER = {"wants": "answer", "subject": "doc-1", "part": 0}
+USED = Link(dataset_id="ds-1", paper_id="10.1/p", found_by="doi", used=True)
 
 
 def asked(question: str, form: str = "keywords", type: str = "", need: str = "find_data") -> dict[str, object]:
@@ -28,7 +34,7 @@ def context(*questions: dict[str, object], **config: object):
 
 async def test_questions_come_with_need_form_and_rewordings() -> None:
     ctx, _ = context(asked("rain maps mountains"), asked("Are there rain maps?", "question"))
-    made = (await AskStage().process(WorkItem("ds-1", (DATASET,), {"wants": "data"}), ctx)).outputs
+    made = (await AskStage().process(WorkItem("ds-1", (DATASET,), DATA), ctx)).outputs
     told = [(q.text, q.form, q.question_type, q.rewordings) for q in made if isinstance(q, Question)]
     assert told == [
         ("rain maps mountains", "keywords", "", ("rainfall grids",)),
@@ -38,7 +44,7 @@ async def test_questions_come_with_need_form_and_rewordings() -> None:
 
 async def test_a_question_in_the_texts_own_words_is_refused_and_shown() -> None:
     ctx, _ = context(asked("precipitation over the third pole"), asked("rain maps"), asked("rain maps"))
-    result = await AskStage().process(WorkItem("ds-1", (DATASET,), {"wants": "data"}), ctx)
+    result = await AskStage().process(WorkItem("ds-1", (DATASET,), DATA), ctx)
     assert [q.text for q in result.outputs if isinstance(q, Question)] == ["rain maps"]
     assert [r.code for r in result.rejections] == ["borrowed", "repeated"]
     assert "third pole" in result.rejections[0].record
@@ -50,16 +56,16 @@ SUBJECT = {
 }  # fmt: skip
 
 
-async def about_the_paper(*subjects: dict[str, str]):
+async def about_the_paper(subject: dict[str, str]):
     """The result for a paper with these subjects, and what the writer of questions saw."""
 
     def rule(prompt, n):
-        if prompt.id == "ask/subjects":
-            return {"subjects": list(subjects)}
+        if prompt.id == "ask/subject":
+            return subject
         return {"questions": [asked("Why does mountain rain matter?", "question", "causal_consequence", "plan")]}
 
     ctx, chat = make_context(rule, stage="ask", key="ds-1|10.1/p", **MIX)
-    result = await AskStage().process(WorkItem("ds-1|10.1/p", (DATASET, PAPER), {"wants": "answer"}), ctx)
+    result = await AskStage().process(WorkItem("ds-1|10.1/p", (DATASET, PAPER), ANSWER), ctx)
     return result, [p.messages[-1][1] for p in chat.prompts if p.id == "ask/needs"]
 
 
@@ -83,7 +89,7 @@ async def test_a_subject_in_the_papers_own_words_is_replaced_by_a_wider_one_or_l
 
 
 def test_nobody_asks_unless_the_mix_says_so_and_never_with_small_prompts() -> None:
-    scope = FakeScope({"verify": ASPECTS, "parse": (PAPER,)})
+    scope = FakeScope({"verify": ASPECTS, "parse": (PAPER,), "match": (USED,)})
     keys = [item.key for item in AskStage().items(scope, context()[0])]
     assert keys == ["ds-1", "ds-1|10.1/p"]
     assert not list(AskStage().items(scope, make_context(stage="ask")[0]))
@@ -92,9 +98,8 @@ def test_nobody_asks_unless_the_mix_says_so_and_never_with_small_prompts() -> No
 
 async def test_a_later_round_shows_what_was_asked_and_refuses_copies() -> None:
     ctx, chat = context(asked("maps of mountain rainfall"), asked("rain chemistry samples"))
-    earlier = Question(
-        id="q0", dataset_id="ds-1", document_id="ds-1", wants="data", text="rainfall maps of mountains", asked="seeking"
-    )
+    about = {"dataset_id": "ds-1", "document_id": "ds-1", "subject": "ds-1", "wants": "data"}
+    earlier = Question(id="q0", text="rainfall maps of mountains", **about)
     scope = FakeScope({"verify": ASPECTS, "ask": (earlier,)}, 1, ({"again": "ds-1", "count": 2},))
     [item] = AskStage().items(scope, ctx)
     result = await AskStage().process(item, ctx)
@@ -109,3 +114,50 @@ async def test_the_users_questions_show_the_manner(tmp_path: Path) -> None:
     [item] = AskStage().items(FakeScope({}), ctx)
     await AskStage().process(item, ctx)
     assert "got any soil maps??" in chat.prompts[0].messages[-1][1]
+
+
+def long_paper(words: int) -> Document:
+    """Parts under headings that name subjects, of ten words a block."""
+    heads = ("Snow under forest canopies", "Results", "Melt of dusty glacier ice", "Runoff of arid valley rivers")
+    text, blocks = "", []
+    for n in range(words // 10):
+        head = heads[n * len(heads) * 10 // words]
+        if not blocks or blocks[-1].heading_path != (head,):
+            blocks.append(Block(kind="heading", start=len(text), end=len(text) + len(head), heading_path=(head,)))
+            text += head + "\n"
+        said = "Ice melts slowly under thick layers of old dry snow. "
+        path = (head,)
+        blocks.append(Block(kind="paragraph", start=len(text), end=len(text) + len(said), heading_path=path))
+        text += said
+    return Document(id="doc-1", paper_id="10.1/p", title="Water", text=text, blocks=tuple(blocks))
+
+
+def test_a_long_paper_has_several_subjects_with_headings_of_their_own() -> None:
+    def found(document: Document) -> list[Subject]:
+        return list(subjects_of(FakeScope({"parse": (document,), "match": (USED,)})))
+
+    assert [s.id for s in found(long_paper(3000))] == ["ds-1", "doc-1"]
+    several = found(long_paper(9000))
+    assert [s.id for s in several] == ["ds-1", "doc-1", "doc-1/2", "doc-1/3"]
+    told = [material_of(long_paper(9000), s.part) for s in several[1:]]
+    assert [part.part for part in several[1:]] == [0, 1, 2]
+    assert told[1][1] == ["Melt of dusty glacier ice"] and told[2][1] == ["Runoff of arid valley rivers"]
+
+
+def test_a_record_made_from_a_paper_is_no_subject_beside_the_paper() -> None:
+    own = USED.model_copy(update={"found_by": "own"})
+    scope = FakeScope({"collect": (own,), "match": (own,), "parse": (PAPER,)})
+    assert [s.id for s in subjects_of(scope)] == ["doc-1"]
+
+
+async def test_questions_are_searched_in_each_language_with_enough_passages() -> None:
+    run = FakeRun(
+        [Dataset(id=f"d{n}", title="x", language="pt-BR" if n < 2 else "fr" if n == 2 else "en") for n in range(30)]
+    )
+    assert other_languages(run, "en") == ("pt",) and other_languages(run, "pt") == ("en",)
+    one = {**asked("rain maps mountains"), "translations": ["mapas de chuva"]}
+    ctx, chat = context(one)
+    task = WorkItem("ds-1", (DATASET,), {**DATA, "languages": ("pt",)})
+    [made] = (await AskStage().process(task, ctx)).outputs
+    assert isinstance(made, Question) and made.translations == (("pt", "mapas de chuva"),)
+    assert "Portuguese" in chat.prompts[0].messages[0][1]
