@@ -197,7 +197,7 @@ def try_(
 
 
 def _plain(tried: Tried) -> dict[str, object]:
-    """What was tried, as plain data."""
+    """Return a trial as plain data."""
     parts = {"accepted": tried.pairs or tried.records, "rejected": tried.rejections}
     return {name: [r.model_dump(mode="json", exclude_defaults=True) for r in part] for name, part in parts.items()}
 
