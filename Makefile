@@ -6,14 +6,14 @@ BIN = $(VENV)/bin
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[local,pdf,dev]'
+	$(BIN)/pip install --constraint constraints.txt --editable '.[local,pdf,dev]'
 	touch $@
 
 .PHONY: setup demo test lint
 setup: $(VENV)/.installed
 
 demo: setup  ## the main job on the packaged sample, with the embedded model
-	$(BIN)/scirgen generate --domain geo --out .demo
+	$(BIN)/scirgen generate --domain geo --out runs/demo
 
 lint: setup
 	$(BIN)/ruff check .

@@ -308,7 +308,10 @@ def _raise_for_status(response: httpx2.Response, url: str) -> None:
         raise _RetryLater(error, retry_after_s(response.headers.get("retry-after")))
     if response.has_redirect_location:
         raise SourceRefusedError(f"{shown(url)}: moved to {shown(response.headers['location'])}", code="moved")
-    raise SourceRefusedError(f"{shown(url)}: HTTP {status}", hint="Check the query and options.", code=f"http_{status}")
+    hint = "Check the query and options."
+    if status in (401, 402, 403):
+        hint = "The service wants a key, or what it gives free is used up: set the key that docs/sources.md names."
+    raise SourceRefusedError(f"{shown(url)}: HTTP {status}", hint=hint, code=f"http_{status}")
 
 
 def _limited(response: httpx2.Response, limit: int, url: str) -> Iterator[bytes]:

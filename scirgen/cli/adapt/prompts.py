@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import sys
+from itertools import zip_longest
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
 
 from scirgen.api import find_domain, resolve_config
 from scirgen.cli.options import PATH, as_json_flag, config_option, echo_json, parse_settings, settings_option
@@ -16,6 +22,9 @@ from scirgen.core.records import Aspect, Dataset, Link, Record, SectionLabel
 from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
+
+if TYPE_CHECKING:
+    from scirgen.commands.prompts.tryout import Tried
 
 _DOMAIN = click.option("--domain", default="general", show_default=True, help="Domain whose overrides apply.")
 _OVERRIDES = click.option("--overrides", type=PATH, help="Your own folder of overrides.")
@@ -120,7 +129,9 @@ def lint(domain: str, overrides: Path | None, language: str, context: int | None
 
 @prompts.command("try")
 @click.argument("prompt")
-@click.option("--dataset", required=True, help="Id of a dataset, or the start of one.")
+@click.option(
+    "--dataset", "datasets", required=True, multiple=True, help="Id of a dataset, or the start of one; may be repeated."
+)
 @click.option("--input", "input_", type=click.Path(), help="Records to search. [default: the domain's sample]")
 @click.option("--run", type=PATH, help="A run to take the dataset and its kept aspects from.")
 @click.option("--type", "types", multiple=True, help="Question type; may be repeated. [default: all in turn]")
@@ -130,9 +141,12 @@ def lint(domain: str, overrides: Path | None, language: str, context: int | None
 @_OVERRIDES
 @config_option
 @settings_option()
+@click.option("--beside", is_flag=True, help="Show what the prompts without --overrides give, side by side.")
 @click.option("--messages", is_flag=True, help="Also print the messages that were sent.")
 @as_json_flag
-def try_(prompt: str, dataset: str, count: int, messages: bool, as_json: bool, **given: object) -> None:
+def try_(
+    prompt: str, datasets: tuple[str, ...], count: int, beside: bool, messages: bool, as_json: bool, **given: object
+) -> None:
     """Request a few pairs and show which gates they pass. For match, section, extract, verify and tag, show their
     output.
 
@@ -140,6 +154,8 @@ def try_(prompt: str, dataset: str, count: int, messages: bool, as_json: bool, *
     """
     from scirgen.commands.prompts import tryout
 
+    if beside and not given["overrides"]:
+        raise click.UsageError("--beside compares with --overrides, which is not given")
     flags = {
         "input": given["input_"],
         "models.generator": given["model"],
@@ -150,28 +166,64 @@ def try_(prompt: str, dataset: str, count: int, messages: bool, as_json: bool, *
     registry = load_registry()
     run = given["run"]
     types: tuple[str, ...] = given["types"]  # type: ignore[assignment]
+    configs = [loaded.config, *([loaded.config.model_copy(update={"overrides": None})] if beside else [])]
 
-    async def work() -> tuple[Dataset, tryout.Tried]:
-        found, known = await tryout.find_dataset(
-            dataset, config=loaded.config, registry=registry, domain=domain, run=run if isinstance(run, Path) else None
-        )
-        tried = await tryout.try_prompt(
-            prompt, found, known, config=loaded.config, registry=registry, domain=domain, count=count, types=types
-        )
-        return found, tried
+    async def work(dataset: str) -> tuple[Dataset, list[tryout.Tried]]:
+        known = {"config": loaded.config, "registry": registry, "domain": domain}
+        found, records = await tryout.find_dataset(dataset, run=run if isinstance(run, Path) else None, **known)  # type: ignore[arg-type]
+        return found, [
+            await tryout.try_prompt(
+                prompt, found, {k: list(v) for k, v in records.items()}, config=config, registry=registry,
+                domain=domain, count=count, types=types,
+            )
+            for config in configs
+        ]  # fmt: skip
 
-    found, tried = asyncio.run(work())
+    made = [asyncio.run(work(dataset)) for dataset in datasets]
     if as_json:
-        pairs = [p.model_dump(mode="json", exclude_defaults=True) for p in tried.pairs]
-        rejected = [r.model_dump(mode="json", exclude_defaults=True) for r in tried.rejections]
-        records = [r.model_dump(mode="json", exclude_defaults=True) for r in tried.records]
-        echo_json({"accepted": pairs or records, "rejected": rejected})
+        echo_json([
+            {"dataset": found.id, **_plain(tried[0]), **({"without_overrides": _plain(tried[1])} if beside else {})}
+            for found, tried in made
+        ])  # fmt: skip
         return
-    if messages:
-        for sent in tried.prompts:
+    for found, tried in made:
+        for sent in tried[0].prompts if messages else ():
             _show_messages(sent)
-    click.secho(f"{found.id}  {found.title}", bold=True)
-    _show_tried(tried)
+        click.secho(f"{found.id}  {found.title}", bold=True)
+        if beside:
+            _show_beside(*tried)
+        else:
+            _show_tried(tried[0])
+
+
+def _plain(tried: Tried) -> dict[str, object]:
+    """Return a trial as plain data."""
+    parts = {"accepted": tried.pairs or tried.records, "rejected": tried.rejections}
+    return {name: [r.model_dump(mode="json", exclude_defaults=True) for r in part] for name, part in parts.items()}
+
+
+def _show_beside(new: Tried, old: Tried) -> None:
+    """Print what two sets of prompts gave as two columns, row by row for each question type."""
+    table = RichTable("", "without overrides", "with --overrides", show_lines=True, expand=True)
+    sides = [_by_type(tried) for tried in (old, new)]
+    for name in dict.fromkeys([*sides[0], *sides[1]]):
+        for cells in zip_longest(*(side.get(name, []) for side in sides), fillvalue=""):
+            table.add_row(name, *map(Text, cells))
+    counts = [f"{len(t.pairs) + len(t.records)} pass, {len(t.rejections)} do not" for t in (old, new)]
+    table.add_row("", *map(Text, counts))
+    Console(width=max(80, shutil.get_terminal_size().columns)).print(table)
+
+
+def _by_type(tried: Tried) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for pair in tried.pairs:
+        found.setdefault(pair.question_type, []).append(f"Q {pair.question}\nA {pair.answer}")
+    for record in tried.records:
+        found.setdefault(type(record).__name__, []).append(_said(record))
+    for rejection in tried.rejections:
+        name = rejection.question_type or rejection.record_kind
+        found.setdefault(name, []).append(f"{_shown(rejection.record)}\n{rejection.code}: {rejection.reason}")
+    return found
 
 
 def _show_messages(prompt: RenderedPrompt) -> None:
@@ -181,10 +233,7 @@ def _show_messages(prompt: RenderedPrompt) -> None:
         click.echo(text)
 
 
-def _show_tried(tried: object) -> None:
-    from scirgen.commands.prompts.tryout import Tried
-
-    assert isinstance(tried, Tried)
+def _show_tried(tried: Tried) -> None:
     for pair in tried.pairs:
         level = f" {pair.bloom}" if pair.bloom else ""
         click.secho(f"\n{pair.question_type}{level}: passes every gate that needs no model", fg="green")

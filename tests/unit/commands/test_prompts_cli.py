@@ -17,6 +17,7 @@ from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources, builtin_root
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.testing.server import FakeServer
+from scirgen.testing.serving import serving
 
 RECORD = {
     "id": "ds-1",
@@ -169,6 +170,23 @@ async def test_try_accounts_for_every_pair_it_asked_for(records, prompt):
     assert tried.prompts
     assert len(tried.pairs) + len(tried.rejections) == 4
     assert {p.question_type for p in tried.pairs} <= set(kinds)
+
+
+def test_try_shows_old_and_new_of_several_datasets_side_by_side(tmp_path, records):
+    (records / "ds-2.json").write_text(json.dumps({**RECORD, "id": "ds-2"}))
+    mine = overridden(tmp_path, "generate/joint", "First read all lines", "FIRST read all lines")
+    with serving() as model:
+        given = ["prompts", "try", "generate/joint", "--dataset", "ds-1", "--dataset", "ds-2", "--n", "2"]
+        given += ["--input", str(records), "--model", model, "--overrides", str(mine)]
+        shown = scirgen(*given, "--beside").output
+        plain = json.loads(scirgen(*given, "--beside", "--json").output)
+        alone = json.loads(scirgen(*given, "--json").output)
+    assert shown.count("without overrides") == 2 and "ds-1" in shown and "ds-2" in shown
+    assert [one["dataset"] for one in plain] == ["ds-1", "ds-2"]
+    for one, new in zip(plain, alone, strict=True):
+        before = one.pop("without_overrides")
+        assert one == new and len(one["accepted"]) + len(one["rejected"]) == 2
+        assert before != one, "another prompt gets other replies"
 
 
 def test_try_of_an_unknown_dataset_says_so(records):

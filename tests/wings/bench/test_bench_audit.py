@@ -273,3 +273,31 @@ def test_gates_list_shows_codes_switches_and_configured_thresholds() -> None:
     assert rows["pointing"]["on"] is False and rows["schema"]["on"] is True
     assert all(r["explanation"] for r in rows.values())
     assert not rows["poor_question"]["on"]
+
+
+JETS = (
+    "The jets of the active galaxy were observed with the VLA at 5 GHz. The jet is 20 kpc long and bends by 30 degrees."
+)
+
+
+def test_a_question_about_another_subject_than_its_text_is_found(tmp_path: Path) -> None:
+    asked = {
+        "etna": "When did Mount Etna erupt before its crater collapsed?",
+        "jet": "How long is the jet of the active galaxy that the VLA observed?",
+        "short": "Why?",
+        "spanish": "¿Cuándo entró en erupción el volcán Etna por primera vez?",
+    }
+    rows = [{"id": i, "question": q, "answer": "20 kpc", "context": JETS} for i, q in asked.items()]
+    found = run(open_qa(lines(tmp_path / "q.jsonl", rows), None, ""))
+    assert [i for i, _, _ in found.examples["off_context"]] == ["etna"]
+    assert "etna" in found.examples["off_context"][0][2]
+    bare = [{"question": asked["etna"], "answer": "In 1669."}]
+    assert "off_context" in run(open_qa(lines(tmp_path / "bare.jsonl", bare), None, "")).not_checked
+
+
+def test_reasons_name_rows_by_the_ids_of_the_file(tmp_path: Path) -> None:
+    question = "How long is the jet of the active galaxy that the VLA observed?"
+    rows = [{"id": f"r{n}", "question": question, "answer": "20 kpc", "context": JETS} for n in range(2)]
+    found = run(open_qa(lines(tmp_path / "q.jsonl", rows), None, ""))
+    (_, _, reason) = found.examples["duplicate"][0]
+    assert reason.startswith("repeats r0: ")
