@@ -4,7 +4,6 @@ them and what good candidates it costs, gate by gate, score by score, and with t
 from __future__ import annotations
 
 import asyncio
-import json
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -236,9 +235,9 @@ def _told(pair: QAPair, kind: str) -> dict[str, str]:
 
 def store_aucs(path: Path, found: PlantedReport) -> Coefficients:
     """Write the shift's AUC by question type into a file of coefficients, which then decide where the shift does."""
-    made = read_coefficients(path).model_copy(
-        update={"aucs": {k: v for k, v in found.auc.get("shift", {}).items() if k != "*"}}
-    )
+    made = read_coefficients(path)
+    measured = {kind: auc for kind, auc in found.auc.get("shift", {}).items() if kind != "*"}
+    made = made.model_copy(update={"aucs": made.aucs | measured})
     write(path, made)
     return made
 
@@ -256,11 +255,13 @@ def as_text(found: PlantedReport) -> str:
     lines.append(row("catches", names, "false", "alone", "good", "deserved"))
     lines.append(row("of", [found.rows[k] for k in names], planted, "", found.rows[GOOD]))
     for name, one in sorted(found.caught.items(), key=lambda kv: (kv[0] == FILTER, -sum(kv[1].kinds.values()), kv[0])):
-        deserved = "-"
-        if one.deserved is not None and one.interval is not None:
-            deserved = f"{one.deserved:.2f} [{one.interval[0]:.2f}, {one.interval[1]:.2f}]"
+        if one.deserved is None or one.interval is None:
+            continue
+        deserved = f"{one.deserved:.2f} [{one.interval[0]:.2f}, {one.interval[1]:.2f}]"
         alone = "" if name == FILTER else one.alone
         lines.append(row(name, [one.kinds[k] for k in names], sum(one.kinds.values()), alone, one.good, deserved))
+    if idle := sorted(name for name, one in found.caught.items() if one.deserved is None):
+        lines.append(f"found nothing: {', '.join(idle)}")
     for name, aucs in found.auc.items():
         interval = found.intervals[name]
         shown = f" [{interval[0]:.2f}, {interval[1]:.2f}]" if interval else ""
@@ -272,13 +273,3 @@ def as_text(found: PlantedReport) -> str:
     if missed:
         lines.append("missed: " + ", ".join(f"{n} {k}" for k, n in missed.most_common()))
     return "\n".join(lines)
-
-
-def write_rows(path: Path, items: Sequence[tuple[WorkItem, list[Planted]]]) -> None:
-    """Write the planted candidates as JSON Lines, for readers."""
-    rows = (
-        {"kind": r.kind, "id": r.pair.id, "question_type": r.pair.question_type, "question": r.pair.question,
-         "answer": r.pair.answer, "evidence": [s.text for s in r.pair.evidence]}
-        for _, rows in items for r in rows
-    )  # fmt: skip
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")

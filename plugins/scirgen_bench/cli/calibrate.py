@@ -39,8 +39,20 @@ from scirgen_bench.calibrate.quality import FEWEST, GroupQuality, Quality
     help="JSON Lines (question, answer, context, label), or a folder of scirgen label.",
 )
 @click.option("--plant", type=PATH, help="Folder of a run: make some of its candidates false, and measure the filter.")
-@click.option("--each", default=10, show_default=True, help="With --plant: falsehoods of each of the eight kinds.")
-@click.option("--good", default=80, show_default=True, help="With --plant: candidates that stay as they are.")
+@click.option(
+    "--each",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="With --plant: falsehoods of each of the eight kinds.",
+)
+@click.option(
+    "--good",
+    type=click.IntRange(min=1),
+    default=80,
+    show_default=True,
+    help="With --plant: candidates that stay as they are.",
+)
 @click.option("--scorers", help="Faithfulness scorers, e.g. shift,llm_judge (default: the configured ones).")
 @click.option("--model", help="Generator, for llm_judge and semantic.")
 @click.option("--scorer", help="Scorer, for shift.")
@@ -96,7 +108,9 @@ def calibrate(
     flags |= {k: v for k, v in (("models.generator", model), ("models.scorer", scorer)) if v}
     loaded, pack = resolve_config(domain=domain, config_file=config_file, flags=flags)
     if plant is not None:
-        _planted(plant, loaded.config, pack, (each, good), bool(model), coefficients, json_file)
+        _planted(
+            plant, loaded.config, pack, (each, good), bool(model or loaded.config.models.judge), coefficients, json_file
+        )
         return
     assert labels is not None
     rows = read_labels(labels)

@@ -369,15 +369,16 @@ async def _read_again(pairs: list[QAPair], material: Material, found: _Outcome) 
     """Return the pairs, a share of them with a second reader's agreement; if it reads all, those it agrees with."""
     if not found.judged:
         return pairs
+    decides = found.ctx.config.filter.second_reader == 1
     read = await second_reader.read_again(second_reader.drawn(pairs, found.ctx), material, found.ctx)
     kept = []
     for pair in pairs:
         score = read.get(pair.id)
         if isinstance(score, Score):
             pair = pair.model_copy(update={"scores": (*pair.scores, score)})
-        if isinstance(score, Exception):
+        if decides and isinstance(score, Exception):
             found.failed(pair, score)
-        elif score is not None and not score.value and found.ctx.config.filter.second_reader == 1:
+        elif decides and isinstance(score, Score) and not score.value:
             found.rejected(pair, second_reader.READER, score.detail, score.value)
         else:
             kept.append(pair)

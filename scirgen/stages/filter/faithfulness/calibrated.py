@@ -169,7 +169,7 @@ class CalibratedScorer(Faithfulness):
 
     name: ClassVar[str] = "calibrated"
     needs: ClassVar[tuple[Need, ...]] = ("scorer",)
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def check(self, ctx: StageContext) -> None:
         """Refuse a scorer without fitted coefficients.

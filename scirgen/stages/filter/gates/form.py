@@ -235,14 +235,12 @@ class TypeAnswerGate(PairGate):
     """The answer does not have the form its type asks for, by taxonomies/graesser.yaml."""
 
     code: ClassVar[str] = "type_answer"
-    explanation: ClassVar[str] = (
-        "The answer does not have the form of its type: yes/no, a number in a suitable unit, an option, words."
-    )
+    explanation: ClassVar[str] = "The answer does not have the form of its type: yes/no, a number, an option, words."
     known_items: ClassVar[bool] = True
     action: ClassVar[Literal["reject", "doubt"]] = "doubt"
     beside_judge: ClassVar[bool] = False
     order: ClassVar[int] = 60
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     needs: ClassVar[tuple[str, ...]] = ("type", "answer")
 
     def speaks(self, language: str, wording: LanguageWording) -> bool:

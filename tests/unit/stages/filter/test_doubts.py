@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from scirgen.core.errors import ModelError
 from scirgen.core.records import QAPair, Span
 from scirgen.llm.base import Capabilities, ModelIdentity, ScoreReply, ScoreRequest
 from scirgen.llm.session import Answer
@@ -152,6 +153,20 @@ async def test_a_second_reader_is_measured_on_its_share(
 async def test_a_second_reader_of_all_pairs_rejects_those_it_answers_otherwise(make_ctx: Make) -> None:
     (rejection,) = (await run(make_ctx(helps(0.5), second_reader=1), Judge(agrees="differs"), pair())).rejections
     assert (rejection.code, rejection.reason) == ("second_reader", "a second reader answers: volcanoes")
+
+
+@pytest.mark.parametrize(("share", "failed"), [(0.999, 0), (1.0, 1)])
+async def test_a_second_reader_that_fails_costs_a_pair_only_where_it_decides(
+    make_ctx: Make, share: float, failed: int
+) -> None:
+    class Silent(Judge):
+        async def ask(self, prompt: Any, reply: type, **more: object) -> object:
+            if "a1" in reply.model_fields:
+                raise ModelError("no reply", code="timeout")
+            return await super().ask(prompt, reply, **more)
+
+    result = await run(make_ctx(helps(0.5), second_reader=share), Silent(), pair())
+    assert (len(result.failures), len(result.outputs)) == (failed, 1 - failed)
 
 
 async def test_gates_that_find_nothing_beside_a_judge_leave_its_default_only(make_ctx: Make) -> None:
