@@ -14,7 +14,7 @@ from scirgen.core.text.words import words_and_numbers
 from scirgen.llm.encoders.entailment import Entailment, EntailmentModel
 
 THRESHOLD: Final = 0.5
-"""An answer is right if it entails its reference with more than this probability (ScIRGen, section 4.2)."""
+"""An answer is right if it entails its reference with more than this probability (ScIRGen, section 4.1)."""
 
 _NUMBER = re.compile(r"[-+]?\d+(?:,\d{3})*(?:\.\d+)?")
 _ARTICLES = {"a", "an", "the"}
