@@ -15,7 +15,7 @@ from scirgen.llm.encoders.entailment import EntailmentModel
 from scirgen.plugin import ModelAccessError
 
 THRESHOLD: Final = 0.5
-"""An answer is right if it entails its reference with more than this probability (ScIRGen, section 4.2)."""
+"""An answer is right if it entails its reference with more than this probability (ScIRGen, section 4.1)."""
 
 _NUMBER = re.compile(r"[-+]?\d+(?:,\d{3})*(?:\.\d+)?")
 _ARTICLES = {"a", "an", "the"}

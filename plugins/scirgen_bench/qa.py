@@ -1,7 +1,7 @@
 """Question answering on a release: closed-book (k = 0) and with the k best passages, together with two trivial
 baselines.
 
-Accuracy is entailment between answer and reference (ScIRGen, section 4.2); ROUGE-L for long types, exact and number
+Accuracy is entailment between answer and reference (ScIRGen, section 4.1); ROUGE-L for long types, exact and number
 match for short ones.
 """
 

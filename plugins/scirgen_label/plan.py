@@ -10,7 +10,7 @@ from scirgen.plugin import read_json
 from scirgen.release_files.labels import TaskName
 from scirgen_bench.intervals import wilson
 from scirgen_label.agreement import (
-    SD_DORIS_MAE,
+    SD_PLANNED,
     interval_items,
     judge_items,
     precision_items,
@@ -44,7 +44,7 @@ def plan_text(
         verdicts: verdict -> candidates.
         task: the labelling task.
         margin: the largest acceptable gap between a judge and people.
-        pilot: standard deviation and gap from a pilot; None for DORIS-MAE's, with gaps of 0 and 0.02.
+        pilot: standard deviation and gap from a pilot; None for an assumed one, with gaps of 0 and 0.02.
 
     Raises:
         InputError: the pilot's gap is not below the margin.
@@ -52,8 +52,8 @@ def plan_text(
     total = sum(verdicts.values())
     listed = ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in sorted(verdicts.items(), key=lambda v: -v[1]))
     lines = [f"{source}: {total:,} candidates ({listed})", ""]
-    sd, gaps = (pilot[0], (pilot[1],)) if pilot else (SD_DORIS_MAE, (0.0, 0.02))
-    origin = "of the pilot" if pilot else "of DORIS-MAE's table 1"
+    sd, gaps = (pilot[0], (pilot[1],)) if pilot else (SD_PLANNED, (0.0, 0.02))
+    origin = "of the pilot" if pilot else "assumed without a pilot"
     lines.append(
         f"A judge passes when it agrees with people at most {margin:g} less often than they agree with each other."
     )

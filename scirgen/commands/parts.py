@@ -6,6 +6,7 @@ Each calls the stage that a run calls, with the same settings, and keeps nothing
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -274,7 +275,7 @@ def match(
         settings: dotted setting -> value (``collect.*``, ``parse.*``, ``section.*``, ``match.*``, ``models.*``).
 
     Returns:
-        One row for each candidate pair: dataset, paper, file, found_by, used, explanation, evidence.
+        One row for each candidate pair: dataset, paper, file, found_by, used, explanation, evidence, criteria.
 
     Raises:
         ScirgenError: the input or the model cannot be used.
@@ -323,14 +324,16 @@ async def _judged(
         }  # fmt: skip
         known = read[paper.id]
         if known is None:
-            rows.append({**row, "used": None, "explanation": "the paper cannot be read", "evidence": []})
+            rows.append(
+                {**row, "used": None, "explanation": "the paper cannot be read", "criteria": None, "evidence": []}
+            )
             continue
         given = (item.dataset, known[0], link, *known[1])
         result = await _stage("match", ctx).process(WorkItem(link.id, given), ctx.at("match", link.id, ""))
-        judged = next((o for o in result.outputs if isinstance(o, Link)), None)
-        why = judged.explanation if judged else next((r.reason for r in result.rejections), "")
-        evidence = [s.text for s in judged.evidence] if judged else []
-        rows.append({**row, "used": judged is not None, "explanation": why, "evidence": evidence})
+        left = (Link.model_validate_json(r.record) for r in result.rejections)
+        judged = next(chain((o for o in result.outputs if isinstance(o, Link)), left))
+        said = judged.model_dump(mode="json", include={"used", "explanation", "criteria"})
+        rows.append({**row, **said, "evidence": [s.text for s in judged.evidence]})
     return rows
 
 

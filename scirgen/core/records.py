@@ -196,7 +196,7 @@ OWN = "own"
 
 
 class Criteria(Record):
-    """A model's answers to the three questions by which a paper's use of a dataset is judged."""
+    """The three questions by which a paper's use of a dataset is judged, as a model or a rule answers them."""
 
     methodology: Literal["yes", "no", "unclear"] = Field(
         description="the paper's methods take in these data, or made them"

@@ -32,7 +32,7 @@ class Row(Protocol):
 
 
 def diversity_index(levels: Counter[str]) -> float:
-    """Cognitive diversity: Shannon entropy of the distribution over C1..C6 divided by log 6, so 0 (one level) to 1
+    """Evenness of levels: Shannon entropy of the distribution over C1..C6 divided by log 6, so 0 (one level) to 1
     (even)."""
     total = sum(levels.values())
     entropy = -sum(n / total * math.log(n / total) for n in levels.values() if n)

@@ -127,10 +127,10 @@ def _gather(view: StoreView, sample: int) -> ReportData:
 
 
 def _usage(usage: object, per_row: dict[str, float]) -> dict[str, object]:
-    """The manifest's usage, with the generator's tokens per released row."""
+    """The manifest's usage, with the tokens of all models per released row."""
     if not isinstance(usage, dict):
         return {}
-    return usage | {f"generator's {name} tokens per released row": n for name, n in per_row.items()}
+    return usage | {f"{name} tokens per released row, all models": n for name, n in per_row.items()}
 
 
 @dataclass(frozen=True, slots=True)

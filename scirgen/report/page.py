@@ -172,8 +172,8 @@ def _examples(sample: Sequence[SampleRow]) -> list[SampleRow]:
 
 
 def _tokens_per_row(data: ReportData) -> str:
-    """The generator's tokens, read and written, per released row; empty if unknown."""
-    counts = [data.usage.get(f"generator's {name} tokens per released row") for name in ("prompt", "reply")]
+    """The tokens of all models, read and written, per released row; empty if unknown."""
+    counts = [data.usage.get(f"{name} tokens per released row, all models") for name in ("prompt", "reply")]
     said = [f"{n:,.0f}" for n in counts if isinstance(n, int | float)]
     return " / ".join(said) if len(said) == len(counts) else ""
 

@@ -185,15 +185,15 @@ def test_what_judged_nothing_is_named(run: Path) -> None:
     assert gather(run).judged_nothing == (said,) and said in render(gather(run))
 
 
-def test_tokens_for_each_row_are_the_generators_in_report_and_status(run: Path) -> None:
+def test_tokens_for_each_row_are_those_of_all_models_in_report_and_status(run: Path) -> None:
     usage = {n: {"calls": 3, "prompt_tokens": 7000, "completion_tokens": 700} for n in ("generator", "scorer")}
     with Store(run / "run.db") as store:
         store.set_meta("manifest", json.dumps({"usage": usage}))
         made = ReleaseFile(path="release/train.jsonl", sha256="0", bytes=1, rows=7)
         store.use("d1", "release", "k", store.put("release", "k", "f", StageResult((made,)), 0.1).id)
     page, said = render(gather(run)), CliRunner().invoke(cli, ["status", str(run)]).output
-    assert "generator's tokens in / out per row" in page and "1,000 / 100" in page
-    assert "took 1,000 prompt tokens and 100 reply tokens of the generator" in said
+    assert "tokens in / out per row, all models" in page and "2,000 / 200" in page
+    assert "took 2,000 prompt tokens and 200 reply tokens of all models" in said
 
 
 def test_losses_are_those_of_all_steps_in_the_unit_of_their_step(run: Path) -> None:

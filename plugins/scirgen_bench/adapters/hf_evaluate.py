@@ -35,7 +35,7 @@ class PairMetric(evaluate.Metric):  # type: ignore[misc]  # evaluate ships no ty
     def _info(self) -> evaluate.MetricInfo:
         return evaluate.MetricInfo(
             description=str(self.__doc__).partition("\n")[0],
-            citation="ScIRGen, section 4.2; ROUGE-L: Lin 2004",
+            citation="ScIRGen, section 4.1; ROUGE-L: Lin 2004",
             inputs_description="Lists of texts of one length: " + ", ".join(self.columns),
             features=datasets.Features({name: datasets.Value("string") for name in self.columns}),
         )

@@ -2,7 +2,7 @@
 cited papers.
 
 CSFCube (section 3.2) draws from its methods in turn and takes the next candidate of a list if one is in the pool
-already; DORIS-MAE (section 4.1) searches by sentence and by paragraph, then with embeddings (a second pool), and adds
+already; DORIS-MAE (section 3.3) searches by sentence and by paragraph, then with embeddings (a second pool), and adds
 the papers that the source cites or is cited by.
 """
 

@@ -1,4 +1,4 @@
-"""What ScIRGen's published procedure (KDD 2025) does otherwise than scirgen: two strategies of the pack
+"""The parts of ScIRGen's published procedure (KDD 2025) that scirgen does otherwise: two strategies of the pack
 ``examples/scirgen-paper``. `docs/method.md` compares the two."""
 
 from __future__ import annotations

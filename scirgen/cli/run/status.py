@@ -174,7 +174,7 @@ def _as_text(run: Path, view: StoreView) -> str:
 def _per_row_line(found: dict[str, float]) -> str:
     cached = f" ({found['cached']:,g} of them from the server's cache)" if found.get("cached") else ""
     prompt, reply = found.get("prompt", 0), found.get("reply", 0)
-    return f"each released row took {prompt:,g} prompt tokens{cached} and {reply:,g} reply tokens of the generator"
+    return f"each released row took {prompt:,g} prompt tokens{cached} and {reply:,g} reply tokens of all models"
 
 
 def _usage_line(role: str, row: dict[str, object]) -> str:

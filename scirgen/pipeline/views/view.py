@@ -129,19 +129,21 @@ class StoreView:
         return {split: rows[path] for split in SPLITS if (path := f"release/{split}.jsonl") in rows}
 
     def tokens_per_released_row(self) -> dict[str, float]:
-        """The generator's tokens per row of the release: ``prompt``, of which ``cached`` came from servers' caches, and
-        ``reply``.
+        """The tokens of all models per row of the release: ``prompt``, of which ``cached`` came from servers' caches,
+        and ``reply``.
 
         Empty before the first release, or if the backend counts no tokens.
         """
         rows = sum(self.released_rows().values())
         usage = self.manifest().get("usage")
-        role = usage.get("generator") if isinstance(usage, dict) else None
-        if not isinstance(role, dict) or not rows:
+        roles = [role for role in usage.values() if isinstance(role, dict)] if isinstance(usage, dict) else []
+        if not roles or not rows:
             return {}
         names = {"prompt": "prompt_tokens", "cached": "cached_prompt_tokens", "reply": "completion_tokens"}
-        found = {name: role.get(field) for name, field in names.items()}
-        return {name: round(value / rows, 1) for name, value in found.items() if isinstance(value, int | float)}
+        found = {
+            name: [n for r in roles if isinstance(n := r.get(field), int | float)] for name, field in names.items()
+        }
+        return {name: round(sum(counts) / rows, 1) for name, counts in found.items() if counts}
 
     def funnel(self) -> dict[str, dict[str, int]]:
         """stage -> done, partial, failed, todo, outputs, and ``rejected:<code>`` / ``failed:<code>`` counts.

@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Final
 
-from scirgen.core.records import SectionClass
+from scirgen.core.records import Criteria, SectionClass
 from scirgen.core.runtime import stop_here
 from scirgen.core.text.words import DATA_WORDS, telling_words
 from scirgen.stages.base import StageContext
@@ -99,25 +100,26 @@ class MentionStrategy:
         return judge_mentions(pair, await asyncio.to_thread(find_mentions, pair))
 
 
+_DESCRIBED: Final = Criteria(methodology="yes", terminology="yes", results="unclear")
+_LISTED: Final = Criteria(methodology="unclear", terminology="yes", results="unclear")
+
+
 def judge_mentions(pair: Pair, findings: Findings) -> Judgement:
     """The judgement of ``mention`` on what was found."""
     uses = [p for p in findings.uses() if says_use(pair, p)]
     places = evidence(uses, findings.entries)
     if uses:
         kinds = ", ".join(dict.fromkeys(p.what for p in uses))
-        return Judgement(True, f"The paper names or cites the dataset where it describes its data, by {kinds}.", places)
+        why = f"The paper names or cites the dataset where it describes its data, by {kinds}."
+        return Judgement(True, why, places, criteria=_DESCRIBED)
     sure = [e for e in findings.entries if e.what in ("identifier", "title")]
     if sure and not findings.cited and not findings.named:
-        why = (
-            f"The dataset itself is in the paper's references, by {sure[0].what}; where it is cited could not be found."
-        )
-        return Judgement(True, why, places)
+        why = f"The dataset itself is in the paper's references, by {sure[0].what}; where it is cited was not found."
+        return Judgement(True, why, places, criteria=_LISTED)
     elsewhere = [p for p in (*findings.named, *findings.cited) if p.section is not SectionClass.RELATED_WORK]
     if elsewhere and any(e.what == "identifier" for e in sure):
-        why = (
-            "The dataset's own identifier is in the paper's references, and the paper cites it outside of related work."
-        )
-        return Judgement(True, why, evidence(elsewhere, findings.entries))
+        why = "The dataset's identifier is in the paper's references, and the paper cites it outside of related work."
+        return Judgement(True, why, evidence(elsewhere, findings.entries), criteria=_LISTED)
     if findings.named or findings.cited or findings.entries:
         why = "The paper mentions the dataset, but not where it describes the data that it uses."
         return Judgement(False, why, evidence([*findings.named, *findings.cited], findings.entries), "mentioned_only")

@@ -144,6 +144,8 @@ async def test_match_says_which_papers_use_a_dataset(paper: Path, tmp_path: Path
         (found,) = await in_thread(lambda: scirgen.match(records, paper.parent, model=model))
     assert (found["dataset"], found["found_by"], found["used"]) == ("lake", "doi_in_text", True)
     assert "10.5072/ice.7" in str(found["evidence"])
+    assert set(found["criteria"]) == {"methodology", "terminology", "results"}
+    assert found["criteria"]["terminology"] == "yes"  # its DOI
 
 
 @pytest.mark.parametrize(("row", "lacks"), [({"question": "Why?"}, "answer"), ({"q": "Why?"}, "question")])
