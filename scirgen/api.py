@@ -4,11 +4,12 @@ results."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
+from inspect import Parameter, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict, TypeVar, Unpack, get_type_hints
 
 from scirgen.commands.estimate.estimate import Estimate
 from scirgen.commands.estimate.estimate import estimate_run as estimate_run
@@ -18,6 +19,7 @@ from scirgen.core.config import Config
 from scirgen.core.errors import ScirgenError
 from scirgen.core.known_models import known_model
 from scirgen.core.records import QAPair, Record
+from scirgen.core.registry import suggest
 from scirgen.core.resources import Domain
 from scirgen.core.resources import find_domain as find_domain
 from scirgen.core.resources import resolve_config as resolve_config
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from scirgen.report.profile import Profile
 
 R = TypeVar("R", bound=Record)
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
@@ -105,27 +108,42 @@ class Run:
             return view.asked()
 
 
-def generate(
-    out: str | Path,
-    *,
-    domain: str | None = None,
-    input: str | Path | None = None,
-    papers: str | Path | None = None,
-    model: str | None = None,
-    scorer: str | None = None,
-    source: Source | str | None = None,
-    limit: int | None = None,
-    ids: Sequence[str] = (),
-    language: str | None = None,
-    overrides: str | Path | None = None,
-    max_tokens: int | None = None,
-    max_cost: float | None = None,
-    max_minutes: float | None = None,
-    seed: int | None = None,
-    config_file: str | Path | None = None,
-    settings: Mapping[str, object] | None = None,
-    observer: Observer | None = None,
-) -> Run:
+class Options(TypedDict, total=False):
+    """The arguments of `generate`, which describes them; each with the setting that it gives, if it is one."""
+
+    domain: str | None
+    input: Annotated[str | Path | None, "input"]
+    papers: Annotated[str | Path | None, "papers"]
+    model: Annotated[str | None, "models.generator"]
+    scorer: Annotated[str | None, "models.scorer"]
+    source: Source | str | None
+    limit: Annotated[int | None, "collect.limit"]
+    ids: Annotated[Sequence[str], "collect.ids"]
+    language: Annotated[str | None, "language"]
+    overrides: Annotated[str | Path | None, "overrides"]
+    max_tokens: Annotated[int | None, "limits.max_tokens"]
+    max_cost: Annotated[float | None, "limits.max_cost"]
+    max_minutes: Annotated[float | None, "limits.max_minutes"]
+    seed: Annotated[int | None, "seed"]
+    config_file: str | Path | None
+    settings: Mapping[str, object] | None
+    observer: Observer | None
+
+
+def _takes_options(function: F) -> F:
+    """Give a function with ``**given: Unpack[Options]`` the signature that it stands for, as notebooks complete it."""
+    own = signature(function)
+    added = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+        for name, kind in get_type_hints(Options).items()
+    ]
+    kept = [p for p in own.parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
+    function.__signature__ = own.replace(parameters=[*kept, *added])  # type: ignore[attr-defined]
+    return function
+
+
+@_takes_options
+def generate(out: str | Path, **given: Unpack[Options]) -> Run:
     """Make a dataset from records and papers. Call it again with the same folder to resume.
 
     Args:
@@ -155,37 +173,10 @@ def generate(
     Raises:
         ScirgenError: wrong input or settings (before any work), or a fatal error (all finished work is kept).
     """
-    return blocking(
-        agenerate(
-            out, domain=domain, input=input, papers=papers, model=model, scorer=scorer, source=source, limit=limit,
-            ids=ids, language=language, overrides=overrides, max_tokens=max_tokens, max_cost=max_cost,
-            max_minutes=max_minutes, seed=seed, config_file=config_file, settings=settings, observer=observer,
-        )
-    )  # fmt: skip
+    return blocking(agenerate(out, **given))
 
 
-class Options(TypedDict, total=False):
-    """The arguments of `generate`, which describes them."""
-
-    domain: str | None
-    input: str | Path | None
-    papers: str | Path | None
-    model: str | None
-    scorer: str | None
-    source: Source | str | None
-    limit: int | None
-    ids: Sequence[str]
-    language: str | None
-    overrides: str | Path | None
-    max_tokens: int | None
-    max_cost: float | None
-    max_minutes: float | None
-    seed: int | None
-    config_file: str | Path | None
-    settings: Mapping[str, object] | None
-    observer: Observer | None
-
-
+@_takes_options
 async def agenerate(out: str | Path, **given: Unpack[Options]) -> Run:
     """`generate` for asynchronous code: ``run = await scirgen.agenerate("runs/first", domain="geo")``."""
     config, pack = _resolved(given)
@@ -195,6 +186,7 @@ async def agenerate(out: str | Path, **given: Unpack[Options]) -> Run:
         return await run_pipeline(Path(out), config, pack, source=_own_source(given), observer=watching)
 
 
+@_takes_options
 async def astream(out: str | Path, **given: Unpack[Options]) -> AsyncGenerator[QAPair, None]:
     """`agenerate`, giving each accepted and tagged pair as soon as there is one; those of an earlier run come first.
 
@@ -238,24 +230,34 @@ def _own_source(given: Options) -> Source | None:
     return None if isinstance(source, str) else source
 
 
+def _plain(value: object) -> object:
+    """The value of a setting as a file would give it; None if there is none."""
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, Sequence):
+        return (value if isinstance(value, str) else list(value)) or None
+    return value
+
+
 def _resolved(given: Options) -> tuple[Config, Domain]:
-    """Settings and domain from the arguments of `generate`."""
-    flags = {
-        "input": str(given["input"]) if given.get("input") else None,
-        "papers": str(given["papers"]) if given.get("papers") else None,
-        "models.generator": given.get("model"),
-        "models.scorer": given.get("scorer"),
-        "collect.source": given.get("source") if isinstance(given.get("source"), str) else None,
-        "collect.limit": given.get("limit"),
-        "collect.ids": list(given.get("ids") or ()) or None,
-        "language": given.get("language"),
-        "overrides": str(given["overrides"]) if given.get("overrides") else None,
-        **{f"limits.{name}": value for name, value in given.items() if name.startswith("max_")},
-        "seed": given.get("seed"),
-        **(given.get("settings") or {}),
-    }
+    """Settings and domain from the arguments of `generate`.
+
+    Raises:
+        TypeError: `generate` has no such argument.
+    """
+    hints = get_type_hints(Options, include_extras=True)
+    if unknown := [name for name in given if name not in hints]:
+        raise TypeError(f"unexpected keyword argument {unknown[0]!r}. {suggest(unknown[0], hints)}")
+    flags: dict[str, object] = {"collect.source": given.get("source") if isinstance(given.get("source"), str) else None}
+    for name, value in given.items():
+        for setting in getattr(hints[name], "__metadata__", ()):
+            flags[setting] = _plain(value)
     file = given.get("config_file")
-    loaded, pack = resolve_config(domain=given.get("domain"), config_file=Path(file) if file else None, flags=flags)
+    loaded, pack = resolve_config(
+        domain=given.get("domain"),
+        config_file=Path(file) if file else None,
+        flags={**flags, **(given.get("settings") or {})},
+    )
     return loaded.config, pack
 
 
@@ -336,6 +338,7 @@ def merge(
     return Run(folder, outcome)
 
 
+@_takes_options
 def estimate(
     out: str | Path,
     *,
@@ -359,6 +362,7 @@ def estimate(
     return blocking(aestimate(out, sample=sample, history=history, tokens_per_second=tokens_per_second, **given))
 
 
+@_takes_options
 async def aestimate(
     out: str | Path,
     *,

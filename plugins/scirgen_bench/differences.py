@@ -7,7 +7,8 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from scirgen.release_files.qafiles import QAFile, QARow
+from scirgen.plugin import QARow
+from scirgen.release_files.qafiles import QAFile
 
 KINDS: Final = ("same", "changed", "removed", "added")
 

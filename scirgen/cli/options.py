@@ -38,58 +38,9 @@ def write_json(file: Path | None, text: str) -> None:
         file.write_text(text + "\n", encoding="utf-8")
 
 
-_OPTIONS = (
-    click.argument("path", required=False, type=click.Path()),
-    click.option("--domain", help="Domain: examples, settings and a sample corpus. [default: general]"),
-    click.option(
-        "--input",
-        "input_",
-        type=click.Path(),
-        help="The same as PATH. [default: the domain's sample, if it has one; geo has]",
-    ),
-    click.option(
-        "--papers", type=click.Path(), help="Folder of papers, if it is not inside the input; alone: rows about papers."
-    ),
-    click.option("--source", help="Registered source adapter (see: scirgen plugins list)."),
-    click.option(
-        "--model",
-        help="Generator: openai:NAME[@URL], a service (mistral:NAME ...), batch:NAME[@URL], hf:ID_OR_DIR, "
-        "vllm:ID_OR_DIR, bundled:smollm2-135m. `scirgen models` shows those that can be used here.",
-    ),
-    click.option("--scorer", help="Model that measures log-probabilities.  [default: the generator]"),
-    click.option(
-        "--out",
-        type=PATH,
-        help="The run's folder. [default: runs/latest; runs/latest-2 ... if that holds a run of other input]",
-    ),
-    click.option("--limit", type=click.IntRange(min=1), help="Largest number of datasets."),
-    click.option("--refresh", is_flag=True, default=None, help="Read the catalogue again even if it looks unchanged."),
-    click.option(
-        "--ids", multiple=True, metavar="ID", help="Use only the dataset with this id or DOI; may be repeated."
-    ),
-    click.option(
-        "--licences",
-        metavar="NAMES",
-        help="Keep only datasets and papers under these licences, e.g. cc-by,cc0. [default: all]",
-    ),
-    click.option("--query", help="Search terms, for sources that can search their catalogue."),
-    click.option("--papers-from", metavar="NAMES", help="Paper services, e.g. openalex,unpaywall."),
-    click.option("--seed", type=int, help="Random seed for sampling and splits. [default: 0]"),
-    click.option("--language", help="Language of questions and answers (en, zh, ...)."),
-    click.option("--overrides", type=click.Path(), help="Folder with your own prompts and taxonomies."),
-    click.option("--engine", help="Where items run: local or ray."),
-    click.option("--max-tokens", type=click.IntRange(min=1), help="Stop cleanly after this many tokens."),
-    click.option(
-        "--max-cost", type=click.FloatRange(min=0), help="Stop cleanly at this cost (needs prices in the config)."
-    ),
-    click.option("--max-minutes", type=click.FloatRange(min=0), help="Stop cleanly after this many minutes."),
-    config_option,
-    settings_option("generate.pairs_per_type=1"),
-)
-
-
 class SettingOption(click.Option):
-    """An option that a plugin adds to `generate` and `estimate`: it gives one setting. docs/plugins.md has an example.
+    """An option of `generate` and `estimate` that gives one setting; a plugin may add some. docs/plugins.md has an
+    example.
 
     Args:
         flags: such as ``("--recipes",)``.
@@ -105,7 +56,88 @@ class SettingOption(click.Option):
     def value_of(self, given: Mapping[str, Any]) -> object:
         """The setting's value; None if the option was not given."""
         value = given.get(self.name or "")
-        return (names_in(value) or None) if self._several else value
+        if self._several:
+            return names_in(value) or None
+        return (list(value or ()) or None) if self.multiple else value
+
+
+def _sets(flag: str, setting: str, help: str, **more: Any) -> Callable[[F], F]:
+    return click.option(flag, cls=SettingOption, setting=setting, help=help, **more)
+
+
+_OPTIONS = (
+    click.argument("path", required=False, type=click.Path()),
+    click.option("--domain", help="Domain: examples, settings and a sample corpus. [default: general]"),
+    click.option(
+        "--input",
+        "input_",
+        type=click.Path(),
+        help="The same as PATH. [default: the domain's sample, if it has one; geo has]",
+    ),
+    _sets(
+        "--papers",
+        "papers",
+        "Folder of papers, if it is not inside the input; alone: rows about papers.",
+        type=click.Path(),
+    ),
+    _sets("--source", "collect.source", "Registered source adapter (see: scirgen plugins list)."),
+    _sets(
+        "--model",
+        "models.generator",
+        "Generator: openai:NAME[@URL], a service (mistral:NAME ...), batch:NAME[@URL], hf:ID_OR_DIR, "
+        "vllm:ID_OR_DIR, bundled:smollm2-135m. `scirgen models` shows those that can be used here.",
+    ),
+    _sets("--scorer", "models.scorer", "Model that measures log-probabilities.  [default: the generator]"),
+    click.option(
+        "--out",
+        type=PATH,
+        help="The run's folder. [default: runs/latest; runs/latest-2 ... if that holds a run of other input]",
+    ),
+    _sets("--limit", "collect.limit", "Largest number of datasets.", type=click.IntRange(min=1)),
+    _sets(
+        "--refresh",
+        "collect.refresh",
+        "Read the catalogue again even if it looks unchanged.",
+        is_flag=True,
+        default=None,
+    ),
+    _sets(
+        "--ids",
+        "collect.ids",
+        "Use only the dataset with this id or DOI; may be repeated.",
+        multiple=True,
+        metavar="ID",
+    ),
+    _sets(
+        "--licences",
+        "collect.licences",
+        "Keep only datasets and papers under these licences, e.g. cc-by,cc0. [default: all]",
+        several=True,
+        metavar="NAMES",
+    ),
+    _sets("--query", "collect.options.query", "Search terms, for sources that can search their catalogue."),
+    _sets(
+        "--papers-from",
+        "collect.papers_from",
+        "Paper services, e.g. openalex,unpaywall.",
+        several=True,
+        metavar="NAMES",
+    ),
+    _sets("--seed", "seed", "Random seed for sampling and splits. [default: 0]", type=int),
+    _sets("--language", "language", "Language of questions and answers (en, zh, ...)."),
+    _sets("--overrides", "overrides", "Folder with your own prompts and taxonomies.", type=click.Path()),
+    _sets("--engine", "engine", "Where items run: local or ray."),
+    _sets("--max-tokens", "limits.max_tokens", "Stop cleanly after this many tokens.", type=click.IntRange(min=1)),
+    _sets(
+        "--max-cost",
+        "limits.max_cost",
+        "Stop cleanly at this cost (needs prices in the config).",
+        type=click.FloatRange(min=0),
+    ),
+    _sets("--max-minutes", "limits.max_minutes", "Stop cleanly after this many minutes.", type=click.FloatRange(min=0)),
+    config_option,
+    settings_option("generate.pairs_per_type=1"),
+)
 
 
 def run_options(command: F) -> F:
@@ -116,41 +148,19 @@ def run_options(command: F) -> F:
 
 
 def settings_of(given: dict[str, Any]) -> dict[str, object]:
-    """Convert the options' values to dotted setting -> value; None if an option was not given.
+    """Convert the values of the running command's options to dotted setting -> value; None if one was not given.
 
     Raises:
         UsageError: PATH and --input are both given.
     """
     if given["path"] and given["input_"]:
         raise click.UsageError(f"PATH ({given['path']}) and --input ({given['input_']}) name two inputs; give one.")
+    options = [p for p in click.get_current_context().command.params if isinstance(p, SettingOption)]
     return {
         "input": given["path"] or given["input_"],
-        "papers": given["papers"],
-        "collect.source": given["source"],
-        "collect.limit": given["limit"],
-        "collect.refresh": given["refresh"],
-        "collect.ids": list(given["ids"]) or None,
-        "collect.licences": names_in(given["licences"]) or None,
-        "collect.options.query": given["query"],
-        "collect.papers_from": names_in(given["papers_from"]) or None,
-        "models.generator": given["model"],
-        "models.scorer": given["scorer"],
-        "seed": given["seed"],
-        "language": given["language"],
-        "overrides": given["overrides"],
-        "engine": given["engine"],
-        "limits.max_tokens": given["max_tokens"],
-        "limits.max_cost": given["max_cost"],
-        "limits.max_minutes": given["max_minutes"],
-        **{option.setting: option.value_of(given) for option in _plugin_options()},
+        **{option.setting: option.value_of(given) for option in options},
         **parse_settings(given["settings"]),
     }
-
-
-def _plugin_options() -> list[SettingOption]:
-    """The options that plugins added to the command that is running."""
-    ctx = click.get_current_context(silent=True)
-    return [p for p in ctx.command.params if isinstance(p, SettingOption)] if ctx else []
 
 
 def parse_settings(values: tuple[str, ...]) -> dict[str, object]:

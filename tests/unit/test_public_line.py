@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import scirgen
+
 ROOT = Path(__file__).parents[2]
 PUBLIC = ("scirgen", "scirgen.plugin", "scirgen.testing")
 BEHIND = {
@@ -44,3 +46,10 @@ def test_examples_and_the_template_import_public_names_only():
 def test_an_unknown_public_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
         import_module("scirgen.plugin").Nothing  # noqa: B018
+
+
+def test_functions_that_take_the_options_of_generate_show_them_and_refuse_others():
+    for name in ("generate", "agenerate", "astream", "estimate", "aestimate"):
+        assert {"model", "limit", "settings"} <= set(inspect.signature(getattr(scirgen, name)).parameters)
+    with pytest.raises(TypeError, match="Did you mean 'model'"):
+        scirgen.generate("run", modell="openai:x")

@@ -59,7 +59,7 @@ def analyze(sets: tuple[Path, ...], rows: bool, most: int, json_file: Path | Non
 
 
 def _row_by_row(old: Path, new: Path, most: int, json_file: Path | None) -> None:
-    from scirgen.release_files.qafiles import open_qa
+    from scirgen.plugin import open_qa
     from scirgen_bench.differences import KINDS, counts, differences
 
     found = list(differences(open_qa(old, None, ""), open_qa(new, None, "")))

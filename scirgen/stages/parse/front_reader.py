@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
 
 from scirgen.core.config import ParseConfig
 from scirgen.core.registry import Registry
@@ -11,16 +10,15 @@ from scirgen.stages.base import FrontMatter
 from scirgen.stages.parse.base import LAYOUT_VERSION
 from scirgen.stages.parse.frontmatter import FRONT_VERSION, front_matter
 from scirgen.stages.parse.process.pool import ParserPool
-from scirgen.stages.parse.stage import read_paper
+from scirgen.stages.parse.stage import code_of_parsers, read_paper
 
 
 class FrontReader:
     """A `PaperReader` over the run's parsers."""
 
-    versions: Final = (LAYOUT_VERSION, FRONT_VERSION)
-
     def __init__(self, config: ParseConfig, registry: Registry) -> None:
         self._config, self._registry = config, registry
+        self.versions: tuple[int | str, ...] = (LAYOUT_VERSION, FRONT_VERSION, *code_of_parsers(config, registry))
         self._pool: ParserPool | None = None
 
     async def read(self, path: Path) -> FrontMatter:

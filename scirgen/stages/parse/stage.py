@@ -89,7 +89,7 @@ class ParseStage(Stage):
 
     def uses(self, config: Config) -> Uses:
         beside = ["grobid beside"] if _both(config.parse) else []
-        code = provided_code(load_registry(), "parser", config.parse.parser)
+        code = code_of_parsers(config.parse, load_registry())
         return Uses(config=("parse",), extra=(f"pymupdf {_version('pymupdf')}+layout.{LAYOUT_VERSION}", *beside, *code))
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
@@ -164,6 +164,12 @@ async def read_paper(path: Path, config: ParseConfig, registry: Registry, worker
         if error.retryable:
             raise
         return own  # GROBID cannot read it, PyMuPDF could
+
+
+def code_of_parsers(config: ParseConfig, registry: Registry) -> tuple[str, ...]:
+    """Return hashes of the code of all parsers that may read a paper with these settings."""
+    names = dict.fromkeys([config.parser, *_AUTO.values(), *(["grobid"] if _both(config) else [])])
+    return tuple(code for name in names for code in provided_code(registry, "parser", name))
 
 
 def _both(config: ParseConfig) -> bool:

@@ -58,6 +58,14 @@ def test_papers_are_parsed_again_when_the_layout_analysis_changed(monkeypatch: p
     assert ParseStage().uses(Config()) != before
 
 
+def test_papers_are_parsed_again_when_the_code_of_a_parser_that_auto_takes_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = ParseStage().uses(Config())
+    monkeypatch.setattr("scirgen.core.plugincode.file_sha256", lambda path: "edited")
+    assert ParseStage().uses(Config()) != before
+
+
 async def test_file_of_a_kind_that_no_installed_parser_reads_stops_with_a_hint(tmp_path: Path) -> None:
     path = tmp_path / "paper.pdf"
     path.write_bytes(b"%PDF-1.4 something")
