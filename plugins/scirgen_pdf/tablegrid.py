@@ -6,6 +6,7 @@ is not clear is refused with a code of `scirgen.stages.parse.grid.REFUSED`.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,6 +25,8 @@ _CLOSE: Final = 15.0
 _RULED: Final = 0.3
 """The least share of a body's lines that rules part if they part its rows."""
 _LOWEST: Final = 20.0
+_WIDE_STEP: Final = 2.2
+"""A table without a last rule ends where the step to the next line is so many times the usual one."""
 _SHORTEST_RULE: Final = 60.0
 _SAME: Final = 6.0
 """Points by which the ends of the rules of one table may differ."""
@@ -101,7 +104,7 @@ def page_table(
     """
     wide = [r for r in rules if r[2] - r[0] > _SHORTEST_RULE and r[3] - r[1] < 4]
     caption, *others = (_above_rules(box, wide) for box in (caption, *others))
-    area = _area(caption, others, rules)
+    area = _area(caption, others, rules) or _open_area(caption, others, rules, words)
     if area is None:
         return None
     x0, y0, x1, y1 = area.box
@@ -181,6 +184,25 @@ def _area(caption: Box, others: Sequence[Box], rules: Sequence[Box]) -> _Area | 
         parts = [r for r in _joined(r for r in inside if _is_level(r)) if not any(abs(r[1] - y) < 2 for y in ys)]
         return _Area((x0, ys[0], x1, ys[-1]), ys, parts)
     return None
+
+
+def _open_area(caption: Box, others: Sequence[Box], rules: Sequence[Box], words: Sequence[Word]) -> _Area | None:
+    """The place of a table that only its first rule marks: the lines below it up to other text or a wide step."""
+    level = _joined(r for r in rules if _is_level(r))
+    first = _first([r for r in level if -2 < r[1] - caption[3] < _CLOSE], caption, down=True)
+    if first is None:
+        return None
+    x0, y0, x1, _ = first
+    end = min((o[1] for o in others if o[1] > y0 and min(o[2], x1) - max(o[0], x0) > 10), default=math.inf)
+    lines = printed_rows(w for w in words if x0 - _SAME < w.box[0] and w.box[2] < x1 + _SAME and y0 < w.box[1] < end)
+    wide = _WIDE_STEP * median([b.middle - a.middle for a, b in pairwise(lines)] or [0.0])
+    last = next((n for n, (a, b) in enumerate(pairwise(lines)) if b.middle - a.middle > wide), len(lines) - 1)
+    while last >= 0 and len(_chunks(lines[last], _CHUNK_GAP)) == 1:
+        last -= 1
+    if last < 2:
+        return None
+    bottom = max(w.box[3] for w in lines[last].words)
+    return _Area((x0, y0, x1, bottom), [y0, bottom])
 
 
 def _is_level(rule: Box) -> bool:
