@@ -1,11 +1,12 @@
 """Finds the rows and columns of a table on a PDF page from words with boxes and from rules. Pure functions.
 
-A table lies between rules of one width near its caption. Blanks through all rows of its body, and upright rules, part
-its columns. What is not clear is refused with a code of `scirgen.stages.parse.grid.REFUSED`.
+A table lies between rules of one width near its caption. Blanks through all rows of its body part its columns. What
+is not clear is refused with a code of `scirgen.stages.parse.grid.REFUSED`.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,7 +22,11 @@ _NEAR: Final = 45.0
 """Points between a caption and the first rule of its table; a caption of several lines is one box."""
 _CLOSE: Final = 15.0
 """Points between the first rule of a table and a caption below it."""
+_RULED: Final = 0.3
+"""The least share of a body's lines that rules part if they part its rows."""
 _LOWEST: Final = 20.0
+_WIDE_STEP: Final = 2.2
+"""A table without a last rule ends where the step to the next line is so many times the usual one."""
 _SHORTEST_RULE: Final = 60.0
 _SAME: Final = 6.0
 """Points by which the ends of the rules of one table may differ."""
@@ -32,22 +37,13 @@ _CHUNK_GAP: Final = 0.7
 _SAME_LINE, _INDEX, _SMALL = 0.3, 0.5, 0.85
 """Parts of a line's size: by which a word of its size, and an index, may be above or below its middle; and what is
 smaller is an index."""
-_WORD_GAP: Final = 0.45
-"""Parts of the type's size: a blank between columns is wider in a header, too."""
 _OVERLAP: Final = 0.8
 """Parts of the type's size: lines that are closer are not two lines of one cell, but cells set at middle height."""
 _MOST_HEAD: Final = 3
 """Lines of a header that no rule ends."""
 _MOSTLY: Final = 0.8
 _LEAST_FILLED: Final = 0.3
-_MOST_SPLIT: Final = 0.05
-_TWO_NUMBERS: Final = re.compile(r"[-−–+]?\d+[.,]\d+\*{0,3} [-−–+]?\d+[.,]\d+\*{0,3}(?: .*)?|\d+ \d{1,2}(?: \d+)*")
 _NUMBER: Final = re.compile(r"[<>≤≥~−–+-]?\s?\d|[-–—]$")
-_NOTE: Final = re.compile(
-    r"[a-z](?=[A-Z])|(?:notes?|notas?|fonte|fuente|sources?|abbreviations?)\b|[a-z*†‡]$|[*†‡]", re.I
-)
-_ACROSS: Final = 0.45
-"""The share of a table's width over which a note runs."""
 _OPEN_END: Final = re.compile(r"[-,(/&]$|\b(?:and|or|of|the|in|for|with|by|de|e|y|et)$")
 
 
@@ -87,12 +83,11 @@ class PageTable:
 
 @dataclass
 class _Area:
-    """A table's place: level rules over its whole width, shorter ones inside, and upright ones."""
+    """A table's place: the level rules over its whole width, and shorter ones inside."""
 
     box: Box
     rules: list[float]
     parts: list[Box] = field(default_factory=list)
-    upright: list[float] = field(default_factory=list)
 
 
 def page_table(
@@ -104,12 +99,12 @@ def page_table(
         caption: the box of the caption.
         others: boxes of other captions and of prose, where the table ends.
         words: all words of level lines on the page.
-        rules: all thin level and upright boxes on the page.
+        rules: all level rules of the page, as thin boxes.
         page: its number, for the cells.
     """
     wide = [r for r in rules if r[2] - r[0] > _SHORTEST_RULE and r[3] - r[1] < 4]
     caption, *others = (_above_rules(box, wide) for box in (caption, *others))
-    area = _area(caption, others, rules)
+    area = _area(caption, others, rules) or _open_area(caption, others, rules, words)
     if area is None:
         return None
     x0, y0, x1, y1 = area.box
@@ -125,7 +120,7 @@ def page_table(
         head, body = _parted_by_numbers(lines)
     if not head:
         return PageTable(area.box, refused="table_header")
-    columns = _columns(body, area)
+    columns = _columns(body)
     if len(columns) < 2:
         return PageTable(area.box, refused="table_columns")
     top = _head_rows(head, columns, area, page)
@@ -156,14 +151,9 @@ def _above_rules(box: Box, wide: Iterable[Box]) -> Box:
 
 
 def _without_notes(lines: list[Row], area: _Area) -> list[Row]:
-    """The lines without those between the last two rules, if these run on across the table as notes do."""
-    last = area.rules[-2]
-    notes = [r for r in lines if r.middle > last] if len(area.rules) > 2 else []
-    width = max((r.words[-1].box[2] - r.words[0].box[0] for r in notes), default=0.0)
-    across = width > _ACROSS * (area.box[2] - area.box[0]) or (notes and _NOTE.match(notes[0].words[0].text))
-    if across and all(len(_chunks(r, _CHUNK_GAP)) == 1 for r in notes):
-        return [r for r in lines if r.middle < last]
-    return lines
+    """The lines without those between the last two rules, if none of these has a blank as between columns."""
+    notes = [r for r in lines if r.middle > area.rules[-2]] if len(area.rules) > 2 else []
+    return lines[: len(lines) - len(notes)] if all(len(_chunks(r, _CHUNK_GAP)) == 1 for r in notes) else lines
 
 
 def _area(caption: Box, others: Sequence[Box], rules: Sequence[Box]) -> _Area | None:
@@ -192,9 +182,27 @@ def _area(caption: Box, others: Sequence[Box], rules: Sequence[Box]) -> _Area | 
         x0, x1 = min(r[0] for r in chain), max(r[2] for r in chain)
         inside = [r for r in rules if x0 - _SAME <= r[0] and r[2] <= x1 + _SAME and r[1] < ys[-1] - 4 and r[3] > ys[0]]
         parts = [r for r in _joined(r for r in inside if _is_level(r)) if not any(abs(r[1] - y) < 2 for y in ys)]
-        upright = [(r[0] + r[2]) / 2 for r in inside if r[2] - r[0] < 4 <= r[3] - r[1] and x0 + 8 < r[0] < x1 - 8]
-        return _Area((x0, ys[0], x1, ys[-1]), ys, parts, sorted(upright))
+        return _Area((x0, ys[0], x1, ys[-1]), ys, parts)
     return None
+
+
+def _open_area(caption: Box, others: Sequence[Box], rules: Sequence[Box], words: Sequence[Word]) -> _Area | None:
+    """The place of a table that only its first rule marks: the lines below it up to other text or a wide step."""
+    level = _joined(r for r in rules if _is_level(r))
+    first = _first([r for r in level if -2 < r[1] - caption[3] < _CLOSE], caption, down=True)
+    if first is None:
+        return None
+    x0, y0, x1, _ = first
+    end = min((o[1] for o in others if o[1] > y0 and min(o[2], x1) - max(o[0], x0) > 10), default=math.inf)
+    lines = printed_rows(w for w in words if x0 - _SAME < w.box[0] and w.box[2] < x1 + _SAME and y0 < w.box[1] < end)
+    wide = _WIDE_STEP * median([b.middle - a.middle for a, b in pairwise(lines)] or [0.0])
+    last = next((n for n, (a, b) in enumerate(pairwise(lines)) if b.middle - a.middle > wide), len(lines) - 1)
+    while last >= 0 and len(_chunks(lines[last], _CHUNK_GAP)) == 1:
+        last -= 1
+    if last < 2:
+        return None
+    bottom = max(w.box[3] for w in lines[last].words)
+    return _Area((x0, y0, x1, bottom), [y0, bottom])
 
 
 def _is_level(rule: Box) -> bool:
@@ -256,7 +264,7 @@ def _chunks(row: Row, gap: float) -> list[list[Word]]:
     return chunks
 
 
-def _columns(body: Sequence[Row], area: _Area) -> list[tuple[float, float]]:
+def _columns(body: Sequence[Row]) -> list[tuple[float, float]]:
     """The left and right ends of the columns: of what is printed in the body, between blanks through all its lines."""
     size = median(r.size for r in body)
     several = [r for r in body if len(_chunks(r, _CHUNK_GAP)) > 1]
@@ -264,8 +272,7 @@ def _columns(body: Sequence[Row], area: _Area) -> list[tuple[float, float]]:
     spans = sorted((w.box[0], w.box[2]) for r in counted for w in r.words)
     columns: list[tuple[float, float]] = []
     for left, right in spans:
-        parted = columns and any(columns[-1][1] - 1 < x < left + 1 for x in area.upright)
-        if columns and left - columns[-1][1] < _COLUMN_GAP * size and not parted:
+        if columns and left - columns[-1][1] < _COLUMN_GAP * size:
             columns[-1] = (columns[-1][0], max(columns[-1][1], right))
         else:
             columns.append((left, right))
@@ -340,7 +347,7 @@ def _head_rows(
 
 def _names(row: Row, rest: Sequence[Row], columns: Sequence[tuple[float, float]], area: _Area) -> list[_Name]:
     """The texts of a header's line with the columns that they are over, or that the short rule below them is over."""
-    chunks = [part for chunk in _chunks(row, _CHUNK_GAP) for part in _at_columns(chunk, columns, row.size)]
+    chunks = _chunks(row, _CHUNK_GAP)
     low = rest[0].middle if rest else row.middle
     names = []
     for chunk in chunks:
@@ -351,18 +358,6 @@ def _names(row: Row, rest: Sequence[Row], columns: Sequence[tuple[float, float]]
         sure, over = bool(over), over or _covered(chunk, columns)
         names.append(_Name(chunk, over[0], over[-1], sure))
     return names
-
-
-def _at_columns(chunk: list[Word], columns: Sequence[tuple[float, float]], size: float) -> list[list[Word]]:
-    """A chunk over several columns, parted at blanks wider than those between words that lie between columns."""
-    parts = [[chunk[0]]]
-    for before, word in pairwise(chunk):
-        left, right = before.box[2], word.box[0]
-        between = any(left < b[0] + 1 and a[1] - 1 < right for a, b in pairwise(columns))
-        if between and right - left > _WORD_GAP * size:
-            parts.append([])
-        parts[-1].append(word)
-    return parts
 
 
 def _spans(level: Sequence[_Name], below: set[int], columns: Sequence[tuple[float, float]]) -> list[_Name] | None:
@@ -425,7 +420,7 @@ def _body_rows(
     rows: list[dict[int, list[Word]]] = []
     heights: list[int] = []
     for at, (row, cells, height) in enumerate(merged):
-        if at and _goes_on(merged[at - 1][:2], (row, cells), [m[:2] for m in merged], columns, area):
+        if at and _goes_on(merged[at - 1][:2], (row, cells), [m[:2] for m in merged], len(columns), area):
             for n, words in cells.items():
                 rows[-1].setdefault(n, []).extend(words)
         else:
@@ -477,41 +472,25 @@ def _at_middle_height(parts: Sequence[_Part]) -> list[tuple[Row, dict[int, list[
     return result
 
 
-def _goes_on(
-    above: _Part, here: _Part, parts: Sequence[_Part], columns: Sequence[tuple[float, float]], area: _Area
-) -> bool:
-    """Check whether a line continues the cells of the line above it: no rule parts them, and where rules part other
-    lines, that decides; else it is closer than lines usually are, or it only continues texts of full cells."""
-    texts = {n: " ".join(w.text for w in words) for n, words in here[1].items()}
-    numbers = sum(_NUMBER.match(text) is not None and n in above[1] and bool(_NUMBER.match(above[1][n][0].text))
-                  for n, text in texts.items() if n)  # fmt: skip
+def _goes_on(above: _Part, here: _Part, parts: Sequence[_Part], columns: int, area: _Area) -> bool:
+    """Check whether a line continues the cells of the line above it: where rules part lines, those that no rule parts;
+    else a line that only goes on with broken texts."""
+    numbers = sum(_NUMBER.match(words[0].text) is not None for n, words in here[1].items() if n)
     if numbers > 1:
         return False
-    steps = [b[0].middle - a[0].middle for a, b in pairwise(parts)]
-    parted = sum(any(a[0].middle < y < b[0].middle for y in area.rules) for a, b in pairwise(parts))
+    ruled = [any(a[0].middle < y < b[0].middle for y in area.rules) for a, b in pairwise(parts)]
     between = any(above[0].middle < y < here[0].middle for y in area.rules)
-    if between or parted >= 0.3 * len(steps) > 0.5:
+    if between or sum(ruled) >= _RULED * len(ruled):
         return not between
-    step = here[0].middle - above[0].middle
-    uneven = max(steps) > 1.25 * min(steps)
-    fewer = set(here[1]) <= set(above[1]) and len(here[1]) < len(columns)
-    if not fewer:
-        return False
-    if uneven and step > 0.5 * (max(steps) + min(steps)):
-        return False
-    if any(text[:1].isdigit() and n for n, text in texts.items()):
-        return False
-    full = all(
-        _OPEN_END.search(above[1][n][-1].text) or texts[n][:1].islower()
-        or (above[1][n][-1].box[2] > columns[n][1] - 2.5 * here[0].size and len(above[1][n]) > 1
-            and not (above[1][n][-1].text.endswith((".", ":", ";")) and texts[n][:1].isupper()))
-        for n in here[1]
-    )  # fmt: skip
-    return full and (0 not in here[1] or len(here[1]) == 1 or uneven)
+    broken = all(
+        n in above[1] and (_OPEN_END.search(above[1][n][-1].text) or words[0].text[:1].islower())
+        for n, words in here[1].items()
+    )
+    return broken and len(here[1]) < columns
 
 
 def _is_sure(body: Sequence[Sequence[GivenCell]], head: Sequence[Sequence[GivenCell]]) -> bool:
-    """Check that the columns look right: all with content are named, few cells hold two numbers, most are filled."""
+    """Check that the columns look right: all with content are named, and enough cells are filled."""
     if not head or len(body) < 2:
         return False
     named: set[int] = set()
@@ -520,8 +499,7 @@ def _is_sure(body: Sequence[Sequence[GivenCell]], head: Sequence[Sequence[GivenC
         for cell in row:
             named |= set(range(column, column + cell.columns)) if cell.text else set()
             column += cell.columns
-    filled = [(n, cell.text) for row in body for n, cell in enumerate(row) if cell.text]
-    if any(n and n not in named for n, _ in filled):
+    filled = [n for row in body for n, cell in enumerate(row) if cell.text]
+    if any(n and n not in named for n in filled):
         return False
-    split = sum(_TWO_NUMBERS.fullmatch(text) is not None for _, text in filled)
-    return split <= _MOST_SPLIT * len(filled) and len(filled) >= _LEAST_FILLED * len(body) * len(body[0])
+    return len(filled) >= _LEAST_FILLED * len(body) * len(body[0])

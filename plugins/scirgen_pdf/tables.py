@@ -21,6 +21,8 @@ from scirgen_pdf.tablegrid import PageTable, Word, page_table
 _CAPTION: Final = re.compile(
     r"\s*(?:tab(?:le|ela|la|elle|leau|\\.)?|quadro|cuadro|表)\s*\.?\s*(?:\d|[IVX]+\b|[A-Z]\.?\d)", re.I
 )
+_AWAY: Final = 10
+"""Type sizes from the left edge of a caption to a line that is not its own."""
 _LONG: Final = 200
 """Characters of a paragraph in the body's type that ends a table."""
 _FLAGS: Final = pymupdf.TEXTFLAGS_WORDS
@@ -82,8 +84,8 @@ def with_tables(
         others = [_box(g, page) for g in (*filter(_is_labelled, captions), *prose) if g is not caption]
         found = page_table(_box(caption, page), others, words, rules, page)
         block = table_block(found.rows, found.header_rows, found.refused) if found else None
-        if found is None or block is None or block.table is None:
-            caption.refused = block.refused if block else "table_columns"
+        if found is None or block is None or block.table is None or _holds_header(caption):
+            caption.refused = (block.refused if block else "") or ("table_header" if found else "table_columns")
             continue
         groups = list(_outside(groups, found, page))
         line = Line(page, found.box, [Run("table", caption.style)], 0).settle()
@@ -117,6 +119,16 @@ def _in_two_languages(caption: Group, below: Group, page: int) -> bool:
 
 def _inside(line: Line, box: Box) -> bool:
     return box[0] - 1 <= (line.x0 + line.x1) / 2 <= box[2] + 1 and box[1] - 1 <= line.middle <= box[3] + 1
+
+
+def _holds_header(caption: Group) -> bool:
+    """Check whether a caption's last line begins away from its left edge, as the first line of a header does."""
+    first, last = caption.lines[0], caption.lines[-1]
+    return (
+        last.y0 > first.y1
+        and last.x0 > first.x0 + _AWAY * caption.style.size
+        and first.x1 - last.x1 < last.x0 - first.x0
+    )
 
 
 def _box(group: Group, page: int) -> Box:

@@ -263,7 +263,8 @@ def _rows(document: Document, label: SectionLabel) -> Iterator[Sentence]:
             continue
         named = _LABEL.match(text[slice(*table.caption)]) if table.caption else None
         for _, group in groupby(filter(table.is_value, table.cells), key=lambda c: c.row):
-            cells = tuple(group)
+            every = tuple(group)
+            cells = tuple(c for c in every if not c.header) or every
             heads = [table.headers(c) for c in cells]
             above = [h for h in heads[0] if h.row >= table.header_rows and h.column == 0]
             parts = [
@@ -283,7 +284,8 @@ def cell_spans(document: Document, row: Sentence, cells: Sequence[Cell]) -> tupl
         return ()
     heads = dict.fromkeys(h for c in cells for h in block.table.headers(c))
     values = [document.span(c.start, c.end, row.section) for c in cells]
-    context = [document.span(h.start, h.end, row.section).model_copy(update={"role": "context"}) for h in heads]
+    only_said = {"role": "context", "headers": ()}
+    context = [document.span(h.start, h.end, row.section).model_copy(update=only_said) for h in heads]
     return (*values, *context)
 
 
