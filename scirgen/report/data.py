@@ -154,7 +154,7 @@ class ReportData(Frozen):
         date: day on which the run, or the release, was last written.
         judged: who judged the rows, with their agreement, in sentences.
         records: the datasets with most rows.
-        rows: accepted pairs; ``released`` of them are in the release. Tables of types, levels and hops count the
+        rows: accepted pairs; ``released`` of them are in the release. Tables of types, levels and facts count the
             released rows, or all accepted ones before the first release.
         papers: papers judged to use a dataset; ``papers_cited`` of them are evidence of a row, and
             ``papers_collected`` were candidates.
@@ -187,7 +187,7 @@ class ReportData(Frozen):
     bloom_by_type: dict[str, dict[str, int]]
     bloom_agreement: float | None
     diversity: float | None
-    hops: dict[str, int]
+    facts: dict[str, int]
     scores: tuple[ScoreRow, ...]
     sides: tuple[Sides, ...] = ()
     judged_nothing: tuple[str, ...] = ()

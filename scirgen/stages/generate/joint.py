@@ -60,7 +60,7 @@ class JointStrategy:
     """One structured call for up to ``generate.types_per_call`` types; the writer chooses among the wishes."""
 
     name: ClassVar[str] = "joint"
-    version: ClassVar[int] = 9
+    version: ClassVar[int] = 10
     prompts: ClassVar[tuple[str, ...]] = ("joint", "name")
     writes_together: ClassVar[bool] = True
 
@@ -231,7 +231,7 @@ def _draft(pair: CitedPair | QuotedPair, wish: Wish, call: _Call, key: str) -> D
         if unknown:
             text = f"{pair.question}\n{pair.answer}"
             return Discard(kind, "no_such_line", f"there is no line {unknown[0]}", text, call.prompt, (key,))
-        spans = call.shown.evidence(pair.question, pair.evidence)
+        spans = call.shown.evidence(pair.question, pair.evidence, pair.about)
     return Draft(kind, pair.question, pair.answer, spans, quotes, wish.bloom, prompt=call.prompt, replies=(key,))
 
 

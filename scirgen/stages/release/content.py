@@ -159,7 +159,7 @@ def _with_gold(pair: QAPair, users: Mapping[str, set[str]]) -> QAPair:
     if pair.sought:
         able = {d for g in pair.grades if g.grade == 2 for d in users.get(g.document_id, {g.document_id})}
         return pair.model_copy(update={"dataset_ids": tuple(sorted(able)) or pair.gold})
-    found = [users[s.document_id] for s in pair.evidence if s.document_id in users]
+    found = [users[s.document_id] for s in pair.answer_evidence if s.document_id in users]
     gold = tuple(sorted(set.intersection(*found) | {pair.dataset_id})) if found else pair.gold
     return pair if gold == pair.dataset_ids else pair.model_copy(update={"dataset_ids": gold})
 
