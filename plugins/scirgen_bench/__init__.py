@@ -63,10 +63,14 @@ PLUGIN = Plugin(
             "queries, gold and hard negatives",
             "benchmark",
         ),
+        Provided("release_format", "pairs", "scirgen_bench.pairs:PairsFormat", "passages to train on", "benchmark"),
         Provided("faithfulness", "semantic", "scirgen_bench.semantic:SemanticScorer", "SePer as published, soft"),
         Provided("faithfulness", "semantic_hard", "scirgen_bench.semantic:HardSemanticScorer", "the same, hard"),
         Provided("entailment", "lexical", "scirgen_bench.shared_words:SharedWords", "shared words; a baseline"),
         Provided("settings", "semantic", "scirgen_bench.settings:SemanticConfig"),
+        Provided("settings", "difficulty", "scirgen_bench.difficulty:DifficultyConfig"),
+        Provided("row_fields", "difficulty", "scirgen_bench.difficulty:DifficultyFields", "ranks of the gold passages"),
+        Provided("release_part", "difficulty", "scirgen_bench.difficulty:DifficultyPart", "the same on the card"),
         Provided(
             "reader", "scirgen-geo", "scirgen_bench.published.reader:GeoReader", "records of ScIRGen-Geo, as released"
         ),

@@ -28,11 +28,15 @@ from scirgen_bench.retriever import Identified, Ranking, Retriever, Tunable, com
 DEPTH = 100
 TESTED = ("R@20", "MRR@100")
 _WITH_INTERVAL = ("R@1", "R@5", "R@20", "R@100", "MRR@100", "NDCG@10")
+DIFFICULTY: Mapping[object, str] = {True: "hard", False: "not hard", None: "not measured"}
+"""Names of the values of a row's field ``hard``."""
 _BREAKDOWNS: dict[str, Callable[[ReleaseRow], str]] = {
     "question_type": lambda r: r.question_type,
     "bloom": lambda r: r.bloom or "not tagged",
-    "hops": lambda r: str(r.hops) if r.hops < 3 else "3+",
+    "facts": lambda r: str(r.needs_facts) if r.needs_facts < 3 else "3+",
+    "documents": lambda r: str(r.needs_documents),
     "asked": lambda r: r.asked,
+    "difficulty": lambda r: DIFFICULTY[r.added().get("hard")],
     "has_paper": lambda r: "",  # filled from the corpus
 }
 

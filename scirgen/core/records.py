@@ -467,11 +467,6 @@ class QAPair(Record):
         """Ids of all datasets that answer it."""
         return self.dataset_ids or (self.dataset_id,)
 
-    @property
-    def hops(self) -> int:
-        """Number of distinct spans that carry the answer."""
-        return len({(s.document_id, s.start, s.end) for s in self.answer_evidence})
-
     @staticmethod
     def make_id(dataset_id: str, question_type: str, question: str, answer: str) -> str:
         """Content hash, the same on every machine."""

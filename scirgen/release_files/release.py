@@ -103,7 +103,8 @@ class ReleaseRow(Record):
         default=None, description="source of the answer: the dataset's record, or a paper that uses it; None if unknown"
     )
     bloom: str | None = Field(default=None, description="C1..C6")
-    hops: int = Field(default=0, description="distinct evidence spans")
+    needs_documents: int = Field(default=0, description="documents that the answer needs, by the words that they hold")
+    needs_facts: int = Field(default=0, description="pieces of evidence that it needs, counted so")
     language: str = "en"
     strategy: str = ""
     group: str = Field(default="", description="connected component; no component is in two splits")

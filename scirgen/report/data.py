@@ -162,7 +162,7 @@ class ReportData(Frozen):
         judged: who judged the rows, with their agreement, in sentences.
         records: the datasets with most rows.
         publishing: what may be published of the release: the table, and sentences about it.
-        rows: accepted pairs; ``released`` of them are in the release. Tables of types, levels and hops count the
+        rows: accepted pairs; ``released`` of them are in the release. Tables of types, levels and facts count the
             released rows, or all accepted ones before the first release.
         papers: papers judged to use a dataset; ``papers_cited`` of them are evidence of a row, and
             ``papers_collected`` were candidates.
@@ -196,7 +196,7 @@ class ReportData(Frozen):
     bloom_by_type: dict[str, dict[str, int]]
     bloom_agreement: float | None
     diversity: float | None
-    hops: dict[str, int]
+    facts: dict[str, int]
     scores: tuple[ScoreRow, ...]
     sides: tuple[Sides, ...] = ()
     judged_nothing: tuple[str, ...] = ()

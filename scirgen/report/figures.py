@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from sys import intern
 
+from scirgen.claims.needed import needed_evidence
 from scirgen.core.records import (
     Aspect,
     Dataset,
@@ -105,7 +106,7 @@ def _gather(view: StoreView, sample: int) -> ReportData:
         bloom_by_type=cross(pairs),
         bloom_agreement=sum(a == b for a, b in intended) / len(intended) if intended else None,
         diversity=diversity_index(bloom) if bloom else None,
-        hops=histogram(p.hops for p in pairs),
+        facts=histogram(p.facts for p in pairs),
         scores=tuple(scores),
         sides=tuple(near.sides()),
         judged_nothing=view.judged_nothing(),
@@ -145,7 +146,7 @@ class _Accepted:
     question_type: str
     bloom: str | None
     intended_bloom: str | None
-    hops: int
+    facts: int
     cited: tuple[str, ...]
 
 
@@ -168,7 +169,8 @@ def _accepted(pairs: Iterable[QAPair], scores: list[ScoreRow], near: Nearest) ->
                 near.add(score.name, _near(pair, score), kept=True)
         yield _Accepted(
             pair.id, intern(pair.dataset_id), pair.question, pair.answer, intern(pair.question_type), pair.bloom,
-            pair.intended_bloom, pair.hops, tuple({intern(span.document_id) for span in pair.evidence}),
+            pair.intended_bloom, len(needed_evidence(pair)),
+            tuple({intern(span.document_id) for span in pair.evidence}),
         )  # fmt: skip
 
 

@@ -34,7 +34,7 @@ class _Asked:
     answer: str
     question_type: str
     bloom: str | None
-    hops: int
+    facts: int
 
 
 def gather_release(release: Release, *, sample: int = 300) -> ReportData:
@@ -50,7 +50,9 @@ def gather_release(release: Release, *, sample: int = 300) -> ReportData:
     asked: list[_Asked] = []
     scores: list[ScoreRow] = []
     for row in release.rows():
-        asked.append(_Asked(row.id, row.dataset_id, row.question, row.answer, row.question_type, row.bloom, row.hops))
+        asked.append(
+            _Asked(row.id, row.dataset_id, row.question, row.answer, row.question_type, row.bloom, row.needs_facts)
+        )
         scores += _scores(row)
     documents, titles = {}, {}
     for document in release.corpus(_WITH_PAPER):
@@ -82,7 +84,7 @@ def gather_release(release: Release, *, sample: int = 300) -> ReportData:
         bloom_by_type=cross(asked),
         bloom_agreement=None,
         diversity=diversity_index(bloom) if bloom else None,
-        hops=histogram(a.hops for a in asked) if any(a.hops for a in asked) else {},
+        facts=histogram(a.facts for a in asked) if any(a.facts for a in asked) else {},
         scores=tuple(scores),
         defects=dict(Counter(info.left_out).most_common()),
         candidates=0,

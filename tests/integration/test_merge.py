@@ -363,7 +363,7 @@ def test_a_setting_that_an_older_part_did_not_know_is_that_of_the_others(copied:
 
 
 def test_merge_refuses_mixed_languages_and_settings_of_models(parts: Path, tmp_path: Path) -> None:
-    small(split_file(parts / "records.jsonl", slice(1, 9, 2))[0], tmp_path / "pt", language="pt")
+    small(split_file(parts / "records.jsonl", slice(1, 9, 2))[0], tmp_path / "pt", language="pt", seed=1)
     given = (parts / "p0", tmp_path / "pt", "--out", tmp_path / "m", "--mixed")
     assert "language: en (p0), pt (pt)" in refused(*given).message
     error = refused(parts / "p0", parts / "p1", "--out", tmp_path / "m", "--set", "models.generator=x")

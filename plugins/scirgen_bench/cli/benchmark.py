@@ -53,7 +53,7 @@ def benchmark() -> None:
 @click.option("--qrels", type=PATH, help="Graded judgements (from: benchmark pool) instead of the gold ones.")
 @click.option(
     "--by",
-    type=click.Choice(["question_type", "bloom", "hops", "asked", "has_paper"]),
+    type=click.Choice(["question_type", "bloom", "facts", "documents", "asked", "difficulty", "has_paper"]),
     help="Also show a table broken down by this (the --json file has all breakdowns).",
 )
 @click.option("--task", help="Measure on this retrieval task instead of the questions.")

@@ -1,4 +1,4 @@
-"""``scirgen retriever``: trains an embedding model for retrieval on a release."""
+"""``scirgen retriever``: trains an embedding model for retrieval on a release, or writes the pairs to train one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from scirgen.cli.options import PATH
+from scirgen.cli.options import PATH, SPLIT
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -64,4 +64,32 @@ def train(release: Path, base: str, out: Path, **given: Any) -> None:
     click.echo(
         f"{out}: {made['steps_done']} steps. Measure: scirgen benchmark retrieval {release} --retrievers "
         f"bm25:tuned,st:{out}"
+    )
+
+
+@retriever.command(short_help="Write pairs for training: question, passages of grade 2, hard negatives.")
+@click.argument("release", type=PATH)
+@click.argument("out", type=PATH)
+@click.option(
+    "--retrievers",
+    default="bm25",
+    show_default=True,
+    help="Retrievers that find negatives, comma-separated, e.g. bm25,st:MODEL_OR_DIR.",
+)
+@click.option("--split", type=SPLIT, default="train", show_default=True)
+@click.option("--seed", default=0, show_default=True)
+def pairs(release: Path, out: Path, retrievers: str, split: str, seed: int) -> None:
+    """Write OUT, JSON Lines with query, pos, neg, their ids, and the scores of the negatives.
+
+    Negatives stand at ranks 10 to 50 of a retriever, have at most .95 of the best positive's score, and no grade.
+    """
+    from scirgen import Release
+    from scirgen_bench.pairs import training_pairs, write_pairs
+    from scirgen_bench.retriever import split_specs
+
+    opened = Release(release)
+    count = write_pairs(out, training_pairs(opened, split, split_specs(retrievers), seed=seed))
+    click.echo(
+        f"{count:,} of {opened.info.splits[split].rows:,} questions of {split} have graded passages"
+        + (f": {out}" if count else "")
     )

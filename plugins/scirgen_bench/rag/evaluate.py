@@ -17,7 +17,7 @@ from scirgen_bench.metrics import Clusters, Figures, too_few
 from scirgen_bench.questions import is_answerable
 from scirgen_bench.rag.align import WHOLE, Texts, shares, spans_of, squeezed
 from scirgen_bench.rag.answers import Given, read_answers
-from scirgen_bench.retrieval import TestRow, paired_tests
+from scirgen_bench.retrieval import DIFFICULTY, TestRow, paired_tests
 from scirgen_bench.tables import told_apart
 
 Values = NDArray[np.float64]
@@ -31,7 +31,7 @@ BREAKDOWNS: Mapping[str, Callable[[ReleaseRow], str]] = {
     "question_type": lambda row: row.question_type or row.form,
     "bloom": lambda row: row.bloom or "not tagged",
     "asked": lambda row: row.asked,
-    "difficulty": lambda row: {True: "hard", False: "not hard", None: "not measured"}[row.added().get("hard")],  # type: ignore[index]
+    "difficulty": lambda row: DIFFICULTY[row.added().get("hard")],
 }
 
 

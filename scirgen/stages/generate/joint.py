@@ -232,7 +232,7 @@ def _draft(pair: CitedPair | QuotedPair, wish: Wish, call: _Call, key: str) -> D
         if unknown:
             text = f"{pair.question}\n{pair.answer}"
             return Discard(kind, "no_such_line", f"there is no line {unknown[0]}", text, call.prompt, (key,))
-        spans = call.shown.evidence(pair.question, pair.evidence)
+        spans = call.shown.evidence(pair.question, pair.evidence, pair.about)
     return Draft(kind, pair.question, pair.answer, spans, quotes, wish.bloom, prompt=call.prompt, replies=(key,))
 
 

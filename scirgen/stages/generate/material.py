@@ -80,8 +80,9 @@ class Material:
         )
         return max(1, round(facts + _PAIRS_A_STATEMENT * sum(len(p.lines) for p in self.papers)))
 
-    def evidence(self, question: str, cited: Sequence[int]) -> tuple[Span, ...]:
-        """Spans of the cited lines, and of at most two places with names and years of the question that they lack.
+    def evidence(self, question: str, cited: Sequence[int], about: Sequence[int] = ()) -> tuple[Span, ...]:
+        """Spans of the cited lines, and as context those of the lines ``about`` and of at most two places with names
+        and years of the question that they all lack.
 
         Names have a capital or a digit inside the word; a study by author and year is none. The places are those that
         say what a cited line is about, and the other lines of the cited records and papers; the one with most of the
@@ -89,21 +90,22 @@ class Material:
         """
         question = _STUDY.sub(" ", question)
         lines = self.lines
-        mine = [lines[n] for n in cited]
+        mine = [lines[n] for n in dict.fromkeys((*cited, *about)) if n in lines]
         texts = " ".join(s.text for line in mine for s in (line.cells or (line.span,)))
         sources = {line.span.document_id for line in mine}
         places = [line.context_span for line in mine if line.context_span]
         places += [line.span for line in lines.values()
                    if line.span.document_id in sources and line not in mine and not line.cells]  # fmt: skip
-        about = {w for line in mine if line.context_span for w in _CONTEXT_WORD.findall(line.text)}
-        missing = (set(_NAMED.findall(question)) | (about & set(_CONTEXT_WORD.findall(question)))) - _words(texts)
-        found = [s for line in mine for s in (line.cells or (line.span,))]
-        found += [line.context_span for line in mine if line.cells and line.context_span]
+        subject = {w for line in mine if line.context_span for w in _CONTEXT_WORD.findall(line.text)}
+        missing = (set(_NAMED.findall(question)) | (subject & set(_CONTEXT_WORD.findall(question)))) - _words(texts)
+        found = [s if line.number in cited else _context(s) for line in mine for s in (line.cells or (line.span,))]
+        found += [_context(line.context_span) for line in mine if line.cells and line.context_span]
         for _ in range(_NAMING_LINES if missing else 0):
             best = max(range(len(places)), key=lambda i: (len(_words(places[i].text) & missing), -i), default=None)
             if best is None or not _words(places[best].text) & missing:
                 break
-            found.append(places[best])
+            if places[best] not in [line.span for line in mine]:
+                found.append(_context(places[best]))
             missing -= _words(places[best].text)
         return tuple(dict.fromkeys(found))
 
@@ -203,6 +205,10 @@ def _said(passage: Passage) -> str:
 
 def _words(text: str) -> set[str]:
     return set(_WORD.findall(text))
+
+
+def _context(span: Span) -> Span:
+    return span.model_copy(update={"role": "context"})
 
 
 def _fitting(texts: Sequence[str], room: int) -> list[int]:

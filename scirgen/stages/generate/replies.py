@@ -20,7 +20,8 @@ class CitedPair(BaseModel):
 
     model_config = _CONFIG
     type: str
-    evidence: list[int] = Field(description="numbers of the lines")
+    evidence: list[int] = Field(description="numbers of the lines that answer")
+    about: list[int] = Field(default=[], description="numbers of lines that only say of what the answer holds")
     which: str = Field(default="", description="what the question must name")
     question: str
     answer: str
@@ -57,9 +58,12 @@ def pairs_reply(types: Sequence[str], most: int, lines: int, *, quotes: bool) ->
     base: type[CitedPair | QuotedPair] = QuotedPair if quotes else CitedPair
     items: dict[str, Any] = {"type": "string"} if quotes else {"type": "integer", "minimum": 1, "maximum": lines}
     evidence: Any = list[str] if quotes else list[int]
+    about: dict[str, Any] = (
+        {} if quotes else {"about": (list[int], Field(default=[], json_schema_extra={"items": items}))}
+    )
     field = Field(json_schema_extra={"items": items, "minItems": 1, "maxItems": MOST_EVIDENCE})
     kind = Field(json_schema_extra={"enum": list(types)})
-    pair = create_model("Pair", __base__=base, type=(str, kind), evidence=(evidence, field))
+    pair = create_model("Pair", __base__=base, type=(str, kind), evidence=(evidence, field), **about)
     listed: Any = list[pair]
     return create_model("Pairs", __base__=Pairs, pairs=(listed, Field(json_schema_extra={"maxItems": most})))
 

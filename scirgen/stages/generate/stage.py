@@ -285,7 +285,7 @@ def _candidate(draft: Draft | Discard, task: Task, strategy: str, number: int, c
         if span is None:
             return _rejection(draft, task, number, "not_verbatim", f"not in the material word for word: {quote!r}", ctx)
         spans.append(span)
-    if not spans:
+    if not any(span.role == "answer" for span in spans):
         return _rejection(draft, task, number, "no_evidence", "the candidate comes without evidence", ctx)
     about, dataset_ids = _gold(spans, task)
     return QAPair(
@@ -309,7 +309,7 @@ def _candidate(draft: Draft | Discard, task: Task, strategy: str, number: int, c
 def _gold(spans: Sequence[Span], task: Task) -> tuple[About, tuple[str, ...]]:
     """The subject of a pair by its evidence, and the datasets that answer it; for a paper, all that it uses."""
     documents = {p.span.document_id: p.paper_id for p in task.passages if p.paper_id is not None}
-    cited = {documents[s.document_id] for s in spans if s.document_id in documents}
+    cited = {documents[s.document_id] for s in spans if s.document_id in documents and s.role == "answer"}
     if not cited:
         return "dataset", (task.dataset.id,)
     users = [{id for id, _ in p.datasets} for p in task.papers if p.id in cited]

@@ -170,7 +170,7 @@ def _with_gold(pair: QAPair, users: Mapping[str, set[str]], datasets: Container[
         able = sorted({d for c in carrying for d in users.get(c, {c} if c in datasets else ())} or {*pair.gold})
         first = pair.dataset_id if pair.dataset_id in able else able[0]
         return pair.model_copy(update={"dataset_id": first, "dataset_ids": tuple(able)})
-    found = [users[s.document_id] for s in pair.evidence if s.document_id in users]
+    found = [users[s.document_id] for s in pair.answer_evidence if s.document_id in users]
     gold = tuple(sorted(set.intersection(*found) | {pair.dataset_id})) if found else pair.gold
     return pair if gold == pair.dataset_ids else pair.model_copy(update={"dataset_ids": gold})
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from scirgen.claims.needed import needed_evidence
 from scirgen.core.records import Aspect, Dataset, Paper, QAPair, Span
 from scirgen.release_files.release import (
     AspectRow,
@@ -131,7 +132,8 @@ def _added(held: list[Held], index: PassageIndex) -> list[Passage]:
 
 
 def passage_grades(pair: QAPair, row: ReleaseRow, index: PassageIndex) -> dict[str, int]:
-    """The grades of a row's passages, by id: what was read to answer it, or 2 for those that it was written from.
+    """The grades of a row's passages, by id: those of what was read to answer it; where it was written from passages, 2
+    for those that it needs and 1 for the others that carry the answer.
 
     A passage that a licence keeps out of the release has none.
     """
@@ -139,7 +141,9 @@ def passage_grades(pair: QAPair, row: ReleaseRow, index: PassageIndex) -> dict[s
         return {}
     if pair.sought:
         return {g.passage_id: g.grade for g in pair.grades if g.passage_id in index.released}
-    return dict.fromkeys(row.passages, 2)
+    places = (index.places(span.document_id, span.start, span.end) for span in needed_evidence(pair))
+    needed = {place.passage for found in places for place in found}
+    return {passage: 2 if passage in needed else 1 for passage in row.passages}
 
 
 def release_row(
@@ -159,6 +163,7 @@ def release_row(
     """
     origin = pair.provenance
     model, prompt = writer or ((origin.model, origin.prompt) if origin else (None, None))
+    needed = needed_evidence(pair) if pair.answer else ()
     evidence: list[EvidenceRow] = []
     for span in pair.evidence:
         own = span.document_id in datasets
@@ -191,7 +196,8 @@ def release_row(
             "question_type": pair.question_type,
             "about": pair.about,
             "bloom": pair.bloom,
-            "hops": pair.hops,
+            "needs_documents": len({span.document_id for span in needed}),
+            "needs_facts": len(needed),
             "language": pair.language,
             "strategy": pair.strategy,
             "group": group,

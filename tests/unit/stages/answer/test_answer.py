@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from scirgen.claims.needed import needed_evidence
 from scirgen.core.corpus import Passage, Sentence
 from scirgen.core.questions import Pool, Pooled, Question, Unanswered
 from scirgen.core.records import QAPair, Record
@@ -74,7 +75,8 @@ async def test_an_answer_has_the_places_of_its_sentences_their_roles_and_all_gra
         ("doc-1", 100, "Snow insulates ice.", "answer"), ("doc-0", 114, "It was measured at Inari.", "context"),
     ]  # fmt: skip
     assert {g.passage_id: g.grade for g in pair.grades} == GRADES
-    assert pair.hops == 1 and pair.found_by == ("subject",)
+    assert [s.text for s in needed_evidence(pair)] == ["Snow insulates ice."]
+    assert pair.found_by == ("subject",)
 
 
 async def test_a_sentence_of_a_useless_passage_makes_it_useful() -> None:

@@ -153,7 +153,8 @@ async def test_joint_evidence_is_the_cited_lines_to_the_letter():
     result, chat = await run(one("causal_antecedent"), rule)
     (kept,) = result.outputs
     assert isinstance(kept, QAPair)
-    assert (kept.strategy, kept.question, kept.hops) == ("joint", "Why are gauges sparse?", 2)
+    assert (kept.strategy, kept.question) == ("joint", "Why are gauges sparse?")
+    assert [s.role for s in kept.evidence] == ["answer", "answer"]
     for span in kept.evidence:
         assert SOURCES[span.document_id][span.start : span.end] == span.text
     assert kept.evidence[0].text.startswith("However") and kept.evidence[0].text.endswith("winter.")
@@ -171,6 +172,16 @@ async def test_joint_cites_the_line_that_holds_a_year_or_name_of_the_question():
     (kept,) = result.outputs
     assert [s.text.split()[0] for s in kept.evidence] == ["However,", "The"]
     assert "ERA5" in kept.evidence[1].text, "the year stands in the record, which the answer does not come from"
+    assert [s.role for s in kept.evidence] == ["answer", "context"]
+
+
+async def test_joint_marks_lines_that_only_say_what_the_answer_is_about():
+    pair = {"evidence": [2], "about": [1, 2, 99], "question": "Why are gauges sparse?", "answer": "Access."}
+    result, _ = await run(one("definition"), replying(pair))
+    (kept,) = result.outputs
+    assert [s.role for s in kept.evidence] == ["answer", "context"], "a line that answers is no context"
+    result, _ = await run(one("definition"), replying({**pair, "evidence": []}))
+    assert codes(result)["no_evidence"] == 1
 
 
 def test_no_line_is_sought_for_the_year_of_a_study():
@@ -178,7 +189,9 @@ def test_no_line_is_sought_for_the_year_of_a_study():
     spans = [Span(document_id="ds-1", start=40 * n, end=40 * n + len(t), text=t) for n, t in enumerate(texts)]
     shown = Material(tuple(Line(n, s.text, s) for n, s in enumerate(spans, 1)), ())
     assert shown.evidence("Why are gauges sparse in Mori et al. (2019)?", [2]) == (spans[1],)
-    assert shown.evidence("Why are gauges sparse in Norway, 2019?", [2]) == (spans[1], spans[0])
+    context = spans[0].model_copy(update={"role": "context"})
+    assert shown.evidence("Why are gauges sparse in Norway, 2019?", [2]) == (spans[1], context)
+    assert shown.evidence("Why are gauges sparse in Norway, 2019?", [2, 1]) == (spans[1], spans[0])
 
 
 async def test_joint_shows_who_made_the_record_and_who_wrote_the_paper():
@@ -224,7 +237,9 @@ def test_years_and_names_are_found_between_chinese_signs():
     texts = ("降水由ERA5得到。", "时间为1979年至2020年。", "另一句。")
     spans = [Span(document_id="ds-1", start=10 * n, end=10 * n + len(t), text=t) for n, t in enumerate(texts)]
     shown = Material(tuple(Line(n, s.text, s) for n, s in enumerate(spans, 1)), ())
-    assert shown.evidence("ERA5数据在1979年的降水是多少?", [3]) == (spans[2], spans[0], spans[1])
+    assert [(s.start, s.role) for s in shown.evidence("ERA5数据在1979年的降水是多少?", [3])] == [
+        (20, "answer"), (0, "context"), (10, "context"),
+    ]  # fmt: skip
 
 
 async def test_a_question_that_takes_its_context_cites_the_sentence_that_says_it():

@@ -115,8 +115,8 @@ def test_release_without_the_format_holds_no_rejected_candidates(tmp_path: Path)
 
 
 def test_a_format_without_content_is_not_written_and_the_release_says_so(tmp_path: Path) -> None:
-    release = write(small_run(), tmp_path / "release", load_registry(), formats=("jsonl", "triples", "alpaca"))
-    assert (release.folder / "alpaca").is_dir() and not (release.folder / "triples").exists()
-    assert release.info.notes[-1] == "The format triples is not written: the release has nothing for it."
+    release = write(small_run(), tmp_path / "release", load_registry(), formats=("jsonl", "preference", "alpaca"))
+    assert (release.folder / "alpaca").is_dir() and not (release.folder / "preference").exists()
+    assert release.info.notes[-1] == "The format preference is not written: the release has nothing for it."
     card = (release.folder / "README.md").read_text("utf-8")
-    assert "`alpaca/`" in card and "`triples/`" not in card
+    assert "`alpaca/`" in card and "`preference/`" not in card
