@@ -483,7 +483,7 @@ def test_a_merged_run_needs_its_parts_no_more(copied: Path, tmp_path: Path) -> N
     scirgen.merge(tmp_path / "m", [copied / "p0", copied / "p1"])
     row = next(Release(tmp_path / "m").rows())
     shutil.rmtree(copied)
-    assert "-- reply" in command("inspect", tmp_path / "m", row.id).output
+    assert "-- reply" in command("inspect", tmp_path / "m", row.id, "--prompt").output
     for given in (["audit"], ["report"], ["doctor"], ["status"]):
         assert command(*given, tmp_path / "m").exit_code == 0
 
