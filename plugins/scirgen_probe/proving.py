@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, TypeVar
 from weakref import WeakKeyDictionary
@@ -28,6 +29,7 @@ from scirgen import (
     Uses,
     WorkItem,
 )
+from scirgen.core.questions import Pool, Unanswered
 from scirgen.core.records import Failure
 from scirgen.core.text.bm25 import BM25
 from scirgen.core.text.passages import windows
@@ -36,6 +38,7 @@ from scirgen.stages.filter.faithfulness.judged import Fault
 from scirgen.stages.filter.stage import gates_of, verdicts_of
 from scirgen.stages.generate.material import record_pieces
 from scirgen_probe.records import Nugget, Unanswerable
+from scirgen_probe.settings import settings
 
 STEP = Step(
     "probe", "unanswerable questions, nuggets of accepted pairs", "Unanswerable, Nugget", "a dataset",
@@ -113,11 +116,16 @@ class ProbeStage(Stage):
         """One item; the passages nearest to its questions are part of it, so a larger corpus proves them again."""
         accepted = {p.id: p for p in scope.outputs("filter", QAPair) if p.round == scope.round}
         nuggets = [n for n in scope.outputs("generate", Nugget) if n.pair_id in accepted]
-        questions = () if scope.round else scope.outputs("generate", Unanswerable)
+        written = () if scope.round else scope.outputs("generate", Unanswerable)
+        most = math.ceil(settings(ctx.config).unanswerable * len(accepted))
+        left = _left(scope)[:most]
+        questions = [*written, *(q for q, _ in left)]
         if not nuggets and not questions:
             return
-        assert ctx.run is not None, "the step probe comes after match"
-        nearest = {q.id: corpus_of(ctx.run).nearest(q.question, scope.dataset.id) for q in questions}
+        nearest = {q.id: texts for q, texts in left}
+        if written:
+            assert ctx.run is not None, "the step probe comes after match"
+            nearest |= {q.id: corpus_of(ctx.run).nearest(q.question, scope.dataset.id) for q in written}
         pairs = [accepted[i] for i in sorted({n.pair_id for n in nuggets})]
         key = scope.dataset.id + (f"#{scope.round}" if scope.round else "")
         yield WorkItem(key, (scope.dataset, *pairs, *nuggets, *questions), {"nearest": nearest})
@@ -219,6 +227,25 @@ class _Verdicts(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
     faults: list[Fault] = []
+
+
+def _left(scope: Scope) -> list[tuple[Unanswerable, list[str]]]:
+    """The questions of people that step answer left without an answer, with the passages that it read; those with a
+    passage that adds something come first."""
+    pools = {pool.id: pool for pool in scope.outputs("search", Pool)}
+    found: list[tuple[bool, Unanswerable, list[str]]] = []
+    for one in scope.outputs("answer", Unanswered):
+        asked = one.question
+        entries = pools[one.id].entries if one.id in pools else ()
+        if asked.round != scope.round or asked.asked == "user" or not asked.question_type or not entries:
+            continue  # needs for data and plans have no type, and a user waits for an answer
+        question = Unanswerable(
+            id=one.id, dataset_id=one.dataset_id, question=asked.text, question_type=asked.question_type,
+            lacks="near_miss" if one.nearest else "missing", differs=one.lacking, provenance=asked.provenance,
+        )  # fmt: skip
+        texts = [" ".join(entry.passage.text.split()) for entry in entries[: _NEAREST + _OWN]]
+        found.append((not one.nearest, question, texts))
+    return [(q, texts) for _, q, texts in sorted(found, key=lambda f: (f[0], f[1].id))]
 
 
 def _parts(records: Sequence[R], most: int) -> list[Sequence[R]]:

@@ -102,6 +102,8 @@ def subject_progress(view: RunView, before: int, accepted: set[str]) -> Iterator
             subject(question).asked[question.round] += 1
             of[question.id] = question.subject, question.round
     for rejection in view.rejections("ask"):
+        if rejection.record_kind != "Question":
+            continue  # a paper without a subject
         question = Question.model_validate_json(rejection.record)
         if question.round < before:
             subject(question).asked[question.round] += 0

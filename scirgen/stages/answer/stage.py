@@ -276,9 +276,8 @@ def _narrowed(question: Question, text: str, language: str) -> Question | None:
     if set(terms(text, language)) - set(terms(question.words, language)):
         return None
     id = content_id("qst", question.dataset_id, question.document_id, text)
-    return question.model_copy(
-        update={"id": id, "text": text, "asked": "narrowed", "round": question.round + 1, "rewordings": ()}
-    )
+    fresh = {"asked": "narrowed", "round": question.round + 1, "rewordings": (), "translations": ()}
+    return question.model_copy(update={"id": id, "text": text, **fresh})
 
 
 def _unanswered(question: Question, nearest: Sequence[Passage], lacking: str) -> Unanswered:

@@ -1,0 +1,42 @@
+"""Questions of people that nothing read answers are the probe's, with the passages that were read for them."""
+
+from __future__ import annotations
+
+from scirgen.core.corpus import Passage
+from scirgen.core.questions import Pool, Pooled, Question, Unanswered
+from scirgen_probe.proving import ProbeStage
+from scirgen_probe.records import Unanswerable
+from tests.support.questioning import FakeScope, make_context, pair
+
+PASSAGE = Passage(id="psg-1", document_id="doc-1", start=0, end=9, text="Ice\nmelts.")
+
+
+def left(id: str, *, near: bool = False, **more: object) -> Unanswered:
+    told = {"dataset_id": "ds-1", "document_id": "doc-1", "wants": "answer", "question_type": "verification", **more}
+    question = Question.model_validate({"id": id, "text": f"Is {id} known?", **told})
+    nearest = (PASSAGE,) if near else ()
+    return Unanswered(id=id, dataset_id="ds-1", question=question, lacking="the place", nearest=nearest)
+
+
+def items(*unanswered: Unanswered, share: float = 0.5) -> list[tuple[Unanswerable, ...]]:
+    ctx, _ = make_context(stage="probe", **{"probe.unanswerable": share})
+    pools = tuple(Pool(id=u.id, dataset_id="ds-1", entries=(Pooled(passage=PASSAGE),)) for u in unanswered)
+    accepted = (pair("Is it wet?"), pair("Is it dry?"), pair("Is it cold?"))
+    scope = FakeScope({"filter": accepted, "answer": unanswered, "search": pools})
+    found = list(ProbeStage().items(scope, ctx))
+    for item in found:
+        assert all(texts == ["Ice melts."] for texts in item.parameters["nearest"].values())  # type: ignore[attr-defined]
+    return [item.of(Unanswerable) for item in found]
+
+
+def test_the_probe_takes_its_share_those_that_nearly_have_an_answer_first() -> None:
+    [taken] = items(left("a"), left("b", near=True), left("c"))
+    assert [(q.id, q.lacks, q.differs) for q in taken] == [
+        ("b", "near_miss", "the place"),
+        ("a", "missing", "the place"),
+    ]
+    assert items(left("a"), share=0.0) == []
+
+
+def test_needs_for_data_and_a_users_questions_are_left_alone() -> None:
+    assert items(left("a", question_type="", wants="data"), left("b", asked="user"), left("c", round=1)) == []
