@@ -7,5 +7,5 @@ from scirgen import Plugin, Provided, __version__
 PLUGIN = Plugin(
     "scirgen-pdf",
     __version__,
-    (Provided("parser", "pymupdf", "scirgen_pdf.parser:PyMuPDFParser", "PDF, by PyMuPDF", "pdf"),),
+    (Provided("parser", "pdf", "scirgen_pdf.parser:PdfParser", "PDF, by pdfium or PyMuPDF", "pdf"),),
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from scirgen.core.records import BlockKind
 from scirgen.core.text.doi import find_doi
@@ -26,6 +25,7 @@ from scirgen_pdf.page.linenumbers import without_line_numbers
 from scirgen_pdf.page.lines import Line, Style, page_lines
 from scirgen_pdf.page.order import common_gutter, reading_order
 from scirgen_pdf.paragraphs import Group, groups, split
+from scirgen_pdf.reading.page import TextLine
 from scirgen_pdf.tables import FoundTable, with_tables
 
 _SHORTEST_PROSE = 150  # characters; shorter is a name that the order of reading put into the abstract
@@ -33,9 +33,9 @@ _SHORTEST_PROSE = 150  # characters; shorter is a name that the order of reading
 
 @dataclass(frozen=True)
 class RawPage:
-    """A page as PyMuPDF returns it: the "dict" blocks, the height in points, and tables if they are requested."""
+    """A page's upright text, its height in points, and its tables if they are requested."""
 
-    blocks: Sequence[dict[str, Any]]
+    lines: Sequence[TextLine]
     height: float
     tables: Sequence[FoundTable] = ()
 
@@ -59,8 +59,8 @@ class Layout:
 
 def lay_out(pages: Sequence[RawPage], title: str) -> Layout:
     """From pages to groups: line numbers and furniture removed, columns in order, kinds and front matter marked."""
-    numbered = without_line_numbers([page.blocks for page in pages])
-    raw = [page_lines(blocks, number) for number, blocks in enumerate(numbered, 1)]
+    numbered = without_line_numbers([page.lines for page in pages])
+    raw = [page_lines(lines, number) for number, lines in enumerate(numbered, 1)]
     body = body_style([line for lines in raw for line in lines])
     kept = without_furniture(raw, [page.height for page in pages])
     regions = [reading_order(lines) for lines in kept]
@@ -79,7 +79,7 @@ def lay_out(pages: Sequence[RawPage], title: str) -> Layout:
     return Layout(found, body, front, vocabulary, language, len(pages), authors, _doi(raw, kept))
 
 
-def _authors(found: Sequence[Group], front: Front, pages: Sequence[Sequence[dict[str, Any]]]) -> tuple[str, ...]:
+def _authors(found: Sequence[Group], front: Front, pages: Sequence[Sequence[TextLine]]) -> tuple[str, ...]:
     title = next((g for g in found if g.kind is BlockKind.TITLE), None)
     if title is None:
         return ()

@@ -1,28 +1,24 @@
-"""Finds the tables of a PDF with PyMuPDF, on the pages that have a table's caption, and writes them as Markdown."""
+"""Finds the tables of a PDF with its reader, on the pages that have a table's caption, and writes them as Markdown."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from statistics import median
-from typing import Any, Final
-
-import pymupdf
+from typing import Final
 
 from scirgen.core.records import BlockKind, Box
 from scirgen_pdf.page.characters import composed
 from scirgen_pdf.page.lines import LIGATURES, UNKNOWN, Line, Run
-from scirgen_pdf.page.signs import Signs
 from scirgen_pdf.paragraphs import Group
+from scirgen_pdf.reading.page import Glyph, Page, PdfFile, Signs, words
 
 _CAPTION: Final = re.compile(
     r"\s*(?:tab(?:le|ela|la|elle|leau|\\.)?|quadro|cuadro|表)\s*\.?\s*(?:\d|[IVX]+\b|[A-Z]\.?\d)", re.I
 )
 _LONGEST_CELL: Final = 80
 _LEAST_FILLED: Final = 0.4
-_FLAGS: Final = pymupdf.TEXTFLAGS_WORDS
 
 
 @dataclass(frozen=True)
@@ -33,22 +29,20 @@ class FoundTable:
     markdown: str
 
 
-def found_tables(page: Any, blocks: Sequence[dict[str, Any]], signs: Signs) -> tuple[FoundTable, ...]:
-    """The tables of a PyMuPDF page with at least two rows and columns; none on a page without a table's caption.
+def found_tables(file: PdfFile, number: int, page: Page, signs: Signs) -> tuple[FoundTable, ...]:
+    """The tables of a page (from 0) with at least two rows and columns; none on a page without a table's caption.
 
     ``signs`` replace what fonts give for them; a sign that no one can name is U+FFFD.
     """
-    lines = (line for block in blocks for line in block.get("lines", ()))
-    if not any(_CAPTION.match("".join(span["text"] for span in line["spans"])) for line in lines):
+    if not any(_CAPTION.match("".join(span.text for span in line.spans)) for line in page.lines):
         return ()
     found = []
-    words = _words(page, signs)
-    for table in page.find_tables().tables:
-        # The finder's own text loses blanks and moves decimal points.
-        rows = _without_empty([[_cell(words, cell) for cell in row.cells] for row in table.rows])
+    placed = _placed(file.page(number, glyphs=True), signs)
+    for box, cells in file.grids(number):
+        # A finder's own text loses blanks and moves decimal points.
+        rows = _without_empty([[_cell(placed, cell) for cell in row] for row in cells])
         if _is_table(rows):
-            x0, y0, x1, y1 = (round(float(value), 2) for value in table.bbox)
-            found.append(FoundTable((x0, y0, x1, y1), _markdown(rows)))
+            found.append(FoundTable(box, _markdown(rows)))
     return tuple(found)
 
 
@@ -95,28 +89,19 @@ def _without_empty(rows: Sequence[Sequence[str]]) -> list[list[str]]:
     return [[row[index] for index in columns] for row in rows if any(row)]
 
 
-def _words(page: Any, signs: Signs) -> list[tuple[float, float, str]]:
+def _placed(page: Page, signs: Signs) -> list[tuple[float, float, str]]:
     """The words of a page, each with the middle of its box."""
-    found = []
-    for line in (line for b in page.get_text("rawdict", flags=_FLAGS)["blocks"] for line in b.get("lines", ())):
-        characters = [
-            (UNKNOWN.sub("\ufffd", c["c"].translate(signs.get(span["font"], {}))), c["bbox"])
-            for span in line["spans"]
-            for c in span["chars"]
-        ]
-        for blank, group in groupby(characters, key=lambda c: c[0].isspace()):
-            if not blank:
-                texts, boxes = zip(*group, strict=True)
-                x, y = (min(b[i] for b in boxes) + max(b[i + 2] for b in boxes) for i in (0, 1))
-                found.append((x / 2, y / 2, "".join(texts)))
-    return found
+    for span in page.spans():
+        read = signs.get(span.font, {})
+        span.glyphs = tuple(Glyph(UNKNOWN.sub("\ufffd", g.text.translate(read)), g.box) for g in span.glyphs)
+    return [((w.box[0] + w.box[2]) / 2, (w.box[1] + w.box[3]) / 2, w.text) for w in words(page.lines)]
 
 
-def _cell(words: Sequence[tuple[float, float, str]], box: Box | None) -> str:
+def _cell(placed: Sequence[tuple[float, float, str]], box: Box | None) -> str:
     """The words whose middles are in a cell, in reading order."""
     if box is None:
         return ""
-    inside = (text for x, y, text in words if box[0] <= x < box[2] and box[1] <= y < box[3])
+    inside = (text for x, y, text in placed if box[0] <= x < box[2] and box[1] <= y < box[3])
     return composed(" ".join(inside).translate(LIGATURES)).replace("|", "\\|")
 
 

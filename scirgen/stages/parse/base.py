@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from scirgen.core.records import BlockKind, PlacedLine
 
-LAYOUT_VERSION: Final = 13
+LAYOUT_VERSION: Final = 14
 """The version of the layout analysis. Raise it when a PDF gives another document: stage parse then reads it again."""
 CRASHED: Final = "the parser crashed on it"
 """The beginning of a rejection's reason that the next run does not trust: it tries the file again."""
@@ -22,6 +22,7 @@ class ParserOptions(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    reader: str = "auto"
     password_env: str = ""
     no_extract: Literal["parse", "refuse"] = "refuse"
     ocr: bool = False

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable, Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import get_args
 
@@ -19,6 +18,7 @@ from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, W
 from scirgen.stages.parse.assemble import assemble
 from scirgen.stages.parse.base import LAYOUT_VERSION, FileKind, ParsedBlock, ParsedPaper, ParserOptions
 from scirgen.stages.parse.process.pool import ParserPool
+from scirgen.stages.parse.readers import reader_in_use
 
 _MIN_ABSTRACT = 150
 _SEEN = 40
@@ -67,9 +67,9 @@ def _letters(text: str) -> str:
     return "".join(c for c in text.lower() if c.isalnum())
 
 
-_AUTO: dict[FileKind, str] = dict.fromkeys(get_args(FileKind), "text") | {"pdf": "pymupdf"}
+_AUTO: dict[FileKind, str] = dict.fromkeys(get_args(FileKind), "text") | {"pdf": "pdf"}
 """The kind of a file -> the parser that ``auto`` takes."""
-_FOR_PDF = ("pymupdf", "grobid")
+_FOR_PDF = ("pdf", "grobid")
 _POOLS: weakref.WeakValueDictionary[tuple[int, int], ParserPool] = weakref.WeakValueDictionary()
 _OCR_SLOWNESS = 10
 """The factor by which a scanned page may take longer than one with a text layer."""
@@ -87,7 +87,8 @@ class ParseStage(Stage):
     def uses(self, config: Config) -> Uses:
         beside = ["grobid beside"] if _both(config.parse) else []
         code = provided_code(load_registry(), "parser", config.parse.parser)
-        return Uses(config=("parse",), extra=(f"pymupdf {_version('pymupdf')}+layout.{LAYOUT_VERSION}", *beside, *code))
+        reader = reader_in_use(config.parse.reader)
+        return Uses(config=("parse",), extra=(f"{reader}+layout.{LAYOUT_VERSION}", *beside, *code))
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
         seen: set[str] = set()
@@ -137,6 +138,7 @@ async def read_paper(path: Path, config: ParseConfig, registry: Registry, worker
         ScirgenError: a server that the parser needs does not answer, or an extra is missing.
     """
     options = ParserOptions(
+        reader=config.reader,
         password_env=config.password_env,
         no_extract=config.no_extract,
         tables=config.tables,
@@ -154,7 +156,7 @@ async def read_paper(path: Path, config: ParseConfig, registry: Registry, worker
     except PaperError as error:
         if error.retryable:
             raise
-        return own  # GROBID cannot read it, PyMuPDF could
+        return own  # GROBID cannot read it, the layout could
 
 
 def _both(config: ParseConfig) -> bool:
@@ -188,10 +190,3 @@ def _orders(paper: Paper, sentences: Sequence[str], ctx: StageContext) -> Reject
 
 def _rejection(paper: Paper, code: str, reason: str, ctx: StageContext) -> Rejection:
     return ctx.reject(code, reason, paper, record=paper.model_dump_json(exclude={"file", "provenance"}))
-
-
-def _version(distribution: str) -> str:
-    try:
-        return metadata.version(distribution)
-    except metadata.PackageNotFoundError:
-        return "absent"

@@ -14,9 +14,10 @@ from scirgen.core.text.sentences import document_sentences
 from scirgen.stages.extract.reading import section_sentences
 from scirgen.stages.parse.assemble import assemble
 from scirgen.stages.parse.base import ParserOptions
-from scirgen_pdf.parser import PyMuPDFParser
+from scirgen_pdf.parser import PdfParser
 
 pymupdf = pytest.importorskip("pymupdf")
+needs_a_table_finder = pytest.mark.parametrize("reader", ["pymupdf"], indirect=True)  # pdfium has none of its own
 
 FILL = "The snow that fell in the upper valley in the winter of that year melted late and fed the river into July."
 Text = tuple[float, float, str, str, float]
@@ -37,7 +38,7 @@ def set_lines(path: Path, *texts: Text, rules: bool = False, tables: str = "skip
             page.draw_line((60, 310 + 16 * step), (360, 310 + 16 * step))
             page.draw_line((60 + 100 * step, 310), (60 + 100 * step, 358))
         pdf.save(path)
-    return assemble(Paper(id="p"), PyMuPDFParser().parse(path, ParserOptions(tables=tables)))
+    return assemble(Paper(id="p"), PdfParser().parse(path, ParserOptions(tables=tables)))
 
 
 TABLE: tuple[Text, ...] = (
@@ -134,6 +135,7 @@ def test_sentence_when_an_equation_interrupts_it_then_one_sentence(tmp_path: Pat
     assert any(s.startswith("We then take") and s.endswith("same year.") and "(3)" in s for s in sentences(document))
 
 
+@needs_a_table_finder
 def test_table_when_cited_then_markdown_with_its_numbers_and_box(tmp_path: Path) -> None:
     document = set_lines(tmp_path / "p.pdf", *TABLE, rules=True, tables="cite")
     (table,) = [b for b in document.blocks if b.kind is BlockKind.TABLE]
@@ -149,6 +151,7 @@ def test_table_when_cited_then_markdown_with_its_numbers_and_box(tmp_path: Path)
 
 
 @pytest.mark.parametrize("tables", ["skip", "cite"])
+@needs_a_table_finder
 def test_table_cells_whatever_the_setting_are_not_prose(tmp_path: Path, tables: str) -> None:
     document = set_lines(tmp_path / "p.pdf", *TABLE, rules=True, tables=tables)
     assert not any("2.35" in s or "Lower" in s for s in sentences(document))
@@ -163,6 +166,7 @@ def test_references_when_lines_break_entries_then_whole_entries_with_doi(tmp_pat
     assert [b.doi for b in entries] == ["10.1016/j.snow.2019.04", None, None]
 
 
+@needs_a_table_finder
 def test_statements_may_come_from_captions_and_cited_tables(tmp_path: Path) -> None:
     document = set_lines(tmp_path / "p.pdf", *TABLE, rules=True, tables="cite")
     label = SectionLabel(
@@ -189,7 +193,7 @@ def test_two_columns_of_equations_are_read_one_after_the_other(tmp_path: Path) -
                     for at, text in texts:
                         page.insert_text((at, y), text, fontname="tiro", fontsize=10)
         pdf.save(tmp_path / "p.pdf")
-    parsed = PyMuPDFParser().parse(tmp_path / "p.pdf", ParserOptions())
+    parsed = PdfParser().parse(tmp_path / "p.pdf", ParserOptions())
     assert re.findall(r"P2C[01]", " ".join(b.text for b in parsed.blocks)) == ["P2C0"] * 12 + ["P2C1"] * 12
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from scirgen.core.records import Paper
 from scirgen.stages.parse.assemble import assemble
 from scirgen.stages.parse.base import ParserOptions
+from scirgen_pdf.reading.page import Span, TextLine
 
 pymupdf = pytest.importorskip("pymupdf")
 
@@ -77,7 +77,7 @@ DIGITS = base64.b64decode(
 def parsed_with(path: Path, text: str, *fonts: tuple[str, bytes, str], more: str = "") -> str:
     """The parsed text of a page with a paragraph, below which each of the fonts prints ``text``; ``more`` stands there
     too."""
-    from scirgen_pdf.parser import PyMuPDFParser
+    from scirgen_pdf.parser import PdfParser
 
     with pymupdf.open() as document:
         page = document.new_page()
@@ -99,7 +99,7 @@ def parsed_with(path: Path, text: str, *fonts: tuple[str, bytes, str], more: str
         document.xref_set_key(page.xref, "Contents", f"{contents} 0 R")
         document.xref_set_key(page.xref, "Resources", f"<</Font<<{used}>>>>")
         document.save(path)
-    return assemble(Paper(id="p"), PyMuPDFParser().parse(path, ParserOptions(tables="cite"))).text
+    return assemble(Paper(id="p"), PdfParser().parse(path, ParserOptions(tables="cite"))).text
 
 
 def table(*rows: Sequence[str]) -> str:
@@ -126,6 +126,7 @@ def test_a_digit_of_another_subset_of_that_font_stays_a_digit(tmp_path: Path) ->
     assert parsed_with(tmp_path / "p.pdf", "2", minus, ("BBBBBB+AdvX", BAR, "50/C0")).split()[-2:] == ["−", "−"]
 
 
+@pytest.mark.parametrize("reader", ["pymupdf"], indirect=True)  # pdfium has no table finder of its own
 def test_cells_of_tables_have_the_signs_and_a_mark_for_unnamed_ones(tmp_path: Path) -> None:
     head = ("(Station) Tj", "(Heat) Tj")
     rows = table(head, ("(Upper) Tj", "/X0 8 Tf (2) Tj /H 8 Tf (5) Tj"), ("(Lower) Tj", "(\\0017) Tj"))
@@ -133,24 +134,19 @@ def test_cells_of_tables_have_the_signs_and_a_mark_for_unnamed_ones(tmp_path: Pa
     assert "| Upper | −5 |\n| Lower | \ufffd7 |" in text
 
 
-def span(text: str, size: float = 10.0, up: float = 0.0, x: float = 0.0) -> dict[str, Any]:
-    width = 5.0 * len(text)
-    return {
-        "text": text, "size": size, "flags": 0, "font": "Serif", "color": 0, "origin": (x, 100.0 - up),
-        "bbox": (x, 92.0 - up, x + width, 102.0 - up),
-    }  # fmt: skip
+def span(text: str, size: float = 10.0, up: float = 0.0, x: float = 0.0) -> Span:
+    return Span(text, "Serif", size, (x, 92.0 - up, x + 5.0 * len(text), 102.0 - up), (x, 100.0 - up))
 
 
-def line_text(*spans: dict[str, Any]) -> str:
+def line_text(*spans: Span) -> str:
     from scirgen_pdf.page.lines import page_lines
 
     x = 0.0
     for part in spans:
-        width = part["bbox"][2] - part["bbox"][0]
-        part["bbox"] = (x, part["bbox"][1], x + width, part["bbox"][3])
+        width = part.box[2] - part.box[0]
+        part.box = (x, part.box[1], x + width, part.box[3])
         x += width
-    line = {"spans": list(spans), "dir": (1.0, 0.0), "bbox": (0.0, 92.0, x, 102.0)}
-    return page_lines([{"lines": [line]}], 1)[0].text
+    return page_lines([TextLine(list(spans), (0.0, 92.0, x, 102.0))], 1)[0].text
 
 
 @pytest.mark.parametrize(
@@ -165,7 +161,7 @@ def line_text(*spans: dict[str, Any]) -> str:
         ((span("a list\x02 of items and a bullet \x7f here"),), "a list of items and a bullet here"),
     ],
 )
-def test_powers_are_marked_and_unnamed_signs_before_digits_kept(spans: tuple[dict[str, Any], ...], text: str) -> None:
+def test_powers_are_marked_and_unnamed_signs_before_digits_kept(spans: tuple[Span, ...], text: str) -> None:
     assert line_text(*spans) == text
 
 

@@ -20,7 +20,7 @@ NAMES = ("Introduction", "Methods", "Results", "Discussion")
 
 
 def set_html(path: Path, html: str) -> Document:
-    from scirgen_pdf.parser import PyMuPDFParser
+    from scirgen_pdf.parser import PdfParser
 
     story = pymupdf.Story(html, user_css=CSS)
     writer = pymupdf.DocumentWriter(str(path))
@@ -31,7 +31,7 @@ def set_html(path: Path, html: str) -> Document:
         story.draw(device)
         writer.end_page()
     writer.close()
-    return assemble(Paper(id="p"), PyMuPDFParser().parse(path, ParserOptions()))
+    return assemble(Paper(id="p"), PdfParser().parse(path, ParserOptions()))
 
 
 def headings(document: Document) -> list[tuple[int, str]]:
@@ -124,14 +124,14 @@ def test_structured_abstract_without_a_label_is_taken_whole(tmp_path: Path) -> N
 def outlined(folder: Path, html: str, *outline: tuple[int, str]) -> Document:
     """The document of a PDF with this outline (level, text); each entry points at the last page that prints its
     text."""
-    from scirgen_pdf.parser import PyMuPDFParser
+    from scirgen_pdf.parser import PdfParser
 
     set_html(folder / "p.pdf", html)
     with pymupdf.open(folder / "p.pdf") as pdf:
         pages = {text: max(page.number + 1 for page in pdf if page.search_for(text)) for _, text in outline}
         pdf.set_toc([[level, text, pages[text]] for level, text in outline])
         pdf.save(folder / "outlined.pdf")
-    return assemble(Paper(id="p"), PyMuPDFParser().parse(folder / "outlined.pdf", ParserOptions()))
+    return assemble(Paper(id="p"), PdfParser().parse(folder / "outlined.pdf", ParserOptions()))
 
 
 def test_outline_entries_below_abstract_are_not_the_sections_of_that_name(tmp_path: Path) -> None:
