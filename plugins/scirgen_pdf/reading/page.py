@@ -113,7 +113,7 @@ class PdfFile(Protocol):
 
     @property
     def locked(self) -> bool:
-        """Whether the file needs a password."""
+        """The file needs a password."""
         ...
 
     def unlock(self, password: str) -> bool:
