@@ -36,7 +36,9 @@ _CITATION = re.compile(r"^[\s\d,;–—\-−]*\d[\s\d,;–—\-−]*$")
 _BLACKEST: Final = 0x30  # printers' black in a PDF's colours is #231f20
 _SPACED = re.compile(r"[^\W\d_](?: [^\W\d_]){4,}(?: {2,}[^\W\d_](?: [^\W\d_])+)*")  # "A B S T R A C T"
 _SPACE_WITHIN = re.compile(r"(?<! ) (?! )")
-_CITED = re.compile(r"(?:[a-zà-ÿ]{4}|\b[A-Z]{2,}s|[.,;:)\]”\"’']|\b(?:19\d\d|20[0-3]\d)|\d\.\d+\.\d+)\s*$")
+_CITED = re.compile(
+    r"(?:[a-zà-ÿ]{4}|\b[A-Z]{2,}s|\b(?!RMSE|NRMSE)[A-Z]{4,}|[.,;:)\]”\"’']|\b(?:19\d\d|20[0-3]\d)|\d\.\d+\.\d+)\s*$"
+)
 """Text behind which a raised number cites: a word, the plural of an acronym, a sign, a year, or a program's version."""
 _MARK = re.compile(r"[\s\d,;–—−-]+")
 _SEVERAL_CITED = re.compile(r"\s*\d{1,3}(?:\s*[,;–—−-]\s*\d{1,3})*\s*[,;]?\s*")
@@ -98,15 +100,18 @@ class Line:
         """The line cut after ``length`` characters of its text; the place on the page is estimated from the lengths."""
         at = self.x0 + (self.x1 - self.x0) * length / max(1, len(self.text))
         halves: tuple[list[Run], list[Run]] = ([], [])
-        left = length
+        left, blank = length, True
         for run in self.runs:
-            text = run.text.lstrip() if not halves[0] else run.text
-            first, second = text[: max(0, left)], text[max(0, left) :]
-            if first:
-                halves[0].append(Run(first, run.style, run.raised))
-            if second:
-                halves[1].append(Run(second, run.style, run.raised))
-            left -= len(text)
+            place = 0
+            for character in run.text:
+                if left <= 0:
+                    break
+                left -= 0 if blank and character.isspace() else 1  # the line's text has single blanks
+                blank = character.isspace()
+                place += 1
+            for half, text in zip(halves, (run.text[:place], run.text[place:]), strict=True):
+                if text:
+                    half.append(Run(text, run.style, run.raised))
         boxes = ((self.x0, self.y0, round(at, 2), self.y1), (round(at, 2), self.y0, self.x1, self.y1))
         first_line, second_line = (
             Line(self.page, box, runs, self.block).settle() for box, runs in zip(boxes, halves, strict=True)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ctypes
 import logging
-import mmap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from math import hypot, sqrt
@@ -22,12 +21,10 @@ from scirgen_pdf.reading.page import Facts, Glyph, Grid, Page, Point, Raster, Si
 from scirgen_pdf.reading.pdfium_fonts import Font, Fonts
 from scirgen_pdf.reading.placed import NO_BLANK, ONE_LINE, Piece, Typeface, placed_lines
 from scirgen_pdf.reading.rules import straight
-from scirgen_pdf.reading.type1 import Type1Font, misread_signs, type1_fonts
+from scirgen_pdf.reading.type1 import Type1Font, metadata_packet, misread_signs, type1_fonts
 
 FAULT: Final = pypdfium2.PdfiumError
 _MAY_COPY: Final = 16  # ISO 32000-1, table 22, bit 5
-_XMP: Final = (b"<x:xmpmeta", b"</x:xmpmeta>")
-_LONGEST_PACKET: Final = 200_000
 _ITALIC: Final = 1 << 6
 _BOLD: Final = 1 << 18
 _LIGATED: Final = frozenset("filt")
@@ -86,7 +83,7 @@ class PdfiumFile:
 
     def facts(self) -> Facts:
         stated = self._document.get_metadata_dict()
-        metadata = f"{_packet(self._path)} {stated.get('Subject', '')}"
+        metadata = f"{metadata_packet(self._path, self._password)} {stated.get('Subject', '')}"
         may_copy = bool(pdfium.FPDF_GetDocPermissions(self._document.raw) & _MAY_COPY)
         return Facts(stated.get("Title", ""), metadata, may_copy)
 
@@ -429,11 +426,3 @@ def _strokes(item: Any, place: Place) -> list[Box]:
             found.append((*point, *start))
         last = point
     return found
-
-
-def _packet(path: Path) -> str:
-    """The file's XMP packet, which pdfium does not read; "" where it is compressed or missing."""
-    with path.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        begin = data.find(_XMP[0])
-        end = data.find(_XMP[1], max(0, begin), begin + _LONGEST_PACKET) if begin >= 0 else -1
-        return data[begin:end].decode("utf-8", "replace") if end > begin else ""

@@ -93,12 +93,13 @@ def _takes_blank(before: str, after: str) -> bool:
 
 
 def _blank(last: Piece, new: Piece) -> Piece:
-    """A blank in the typography of the piece behind it, which fills the gap before it."""
+    """A blank that fills the gap between two pieces, in the larger typography: one beside a mark is not raised."""
     box = new.box
     if new.face.direction == (1.0, 0.0):
         box = (min(last.box[2], box[0]), box[1], box[0], box[3])
     glyphs = (Glyph(" ", box),) if new.glyphs else ()
-    return Piece(" ", (last.end[0], new.start[1]), new.start, box, new.face, glyphs)
+    of = last if last.face.size > new.face.size else new
+    return Piece(" ", (last.end[0], of.start[1]), new.start, box, of.face, glyphs)
 
 
 def _line(pieces: Sequence[Piece], block: int) -> TextLine:

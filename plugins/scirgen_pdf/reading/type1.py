@@ -61,6 +61,16 @@ class Type1Font:
         return {code: text for code, name in self.names.items() if (text := agl.toUnicode(name))}
 
 
+def metadata_packet(path: Path, password: str | None) -> str:
+    """Return a file's XMP packet; "" if it has none."""
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)
+    try:
+        packet: Any = PdfReader(path, password=password).root_object["/Metadata"]
+        return str(packet.get_object().get_data().decode("utf-8", "replace"))
+    except Exception:  # pypdf raises what Python raises on broken files
+        return ""
+
+
 def type1_fonts(path: Path, password: str | None) -> list[Type1Font]:
     """Return the Type 1 fonts of a file's pages."""
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)

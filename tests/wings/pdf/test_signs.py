@@ -157,6 +157,8 @@ def line_text(*spans: Span) -> str:
         ((span("in the year 2016"), span("13", 6, 4), span(" it rose")), "in the year 2016 it rose"),
         ((span("a box of 2048"), span("3", 6, 4), span(" particles")), "a box of 2048^3 particles"),
         ((span("an area of 5 km"), span("2", 6, 4), span(" each")), "an area of 5 km2 each"),
+        ((span("records of EMDAT"), span("2", 6, 4), span(" were read")), "records of EMDAT were read"),
+        ((span("low CO"), span("2", 6, 4), span(" and RMSE"), span("2", 6, 4)), "low CO2 and RMSE2"),
         ((span("kept at 10"), span("\x02", 6, 4), span("10", 6, 4), span(" mbar")), "kept at 10^\ufffd10 mbar"),
         ((span("a list\x02 of items and a bullet \x7f here"),), "a list of items and a bullet here"),
     ],

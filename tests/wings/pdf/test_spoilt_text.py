@@ -137,3 +137,10 @@ def test_a_program_set_inside_a_sentence_is_between_its_halves() -> None:
         group.x1 = 300.0
     made = blocks(found, Vocabulary([]))
     assert [b.kind for b in made] == [PARA, BlockKind.EQUATION, PARA]
+
+
+def test_a_line_with_double_blanks_is_cut_where_its_text_says() -> None:
+    runs = [Run("Model  setup", SERIF), Run("  and  simulations.", SERIF), Run("  The model  ran.", SERIF)]
+    line = Line(1, (60.0, 92.0, 300.0, 102.0), runs, 0).settle()
+    head, rest = line.cut(len("Model setup and simulations."))
+    assert (head.text, rest.text) == ("Model setup and simulations.", "The model ran.")
