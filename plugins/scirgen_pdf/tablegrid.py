@@ -13,10 +13,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from statistics import median
-from typing import Final, NamedTuple
+from typing import Final
 
 from scirgen.plugin import Box
 from scirgen.stages.parse.grid import GivenCell
+from scirgen_pdf.reading.page import Word
 
 _NEAR: Final = 45.0
 """Points between a caption and the first rule of its table; a caption of several lines is one box."""
@@ -45,13 +46,6 @@ _MOSTLY: Final = 0.8
 _LEAST_FILLED: Final = 0.3
 _NUMBER: Final = re.compile(r"[<>≤≥~−–+-]?\s?\d|[-–—]$")
 _OPEN_END: Final = re.compile(r"[-,(/&]$|\b(?:and|or|of|the|in|for|with|by|de|e|y|et)$")
-
-
-class Word(NamedTuple):
-    """Characters between blanks, and the box around them."""
-
-    text: str
-    box: Box
 
 
 @dataclass

@@ -12,14 +12,14 @@ from scirgen.core.errors import PaperError
 from scirgen.core.records import BlockKind, Document, Paper
 from scirgen.stages.parse.assemble import assemble
 from scirgen.stages.parse.base import ParserOptions
-from scirgen_pdf.parser import PyMuPDFParser
+from scirgen_pdf.parser import PdfParser
 from tests.support.made_papers import made_pdf
 
 pymupdf = pytest.importorskip("pymupdf")
 
 
 def parse(path: Path) -> Document:
-    return assemble(Paper(id="p"), PyMuPDFParser().parse(path, ParserOptions()))
+    return assemble(Paper(id="p"), PdfParser().parse(path, ParserOptions()))
 
 
 def of_kind(document: Document, *kinds: BlockKind) -> list[str]:

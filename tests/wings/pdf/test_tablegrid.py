@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from scirgen.core.records import Box
-from scirgen_pdf.tablegrid import PageTable, Word, page_table
+from scirgen_pdf.reading.page import Word
+from scirgen_pdf.tablegrid import PageTable, page_table
 
 CAPTION = (50.0, 80.0, 300.0, 90.0)
 RULES: list[Box] = [(50, y, 350, y + 0.5) for y in (95, 135, 200)]
