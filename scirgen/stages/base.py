@@ -226,7 +226,7 @@ class PaperReader(Protocol):
     """Reads papers for a source that makes records of them. The pipeline provides it: stages do not know each other."""
 
     @property
-    def versions(self) -> tuple[int, ...]:
+    def versions(self) -> tuple[int | str, ...]:
         """Change when a paper may be read differently."""
         ...
 

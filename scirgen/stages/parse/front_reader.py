@@ -11,16 +11,16 @@ from scirgen.stages.base import FrontMatter
 from scirgen.stages.parse.base import LAYOUT_VERSION
 from scirgen.stages.parse.frontmatter import FRONT_VERSION, front_matter
 from scirgen.stages.parse.process.pool import ParserPool
+from scirgen.stages.parse.readers import reader_in_use
 from scirgen.stages.parse.stage import read_paper
 
 
 class FrontReader:
     """A `PaperReader` over the run's parsers."""
 
-    versions: Final = (LAYOUT_VERSION, FRONT_VERSION)
-
     def __init__(self, config: ParseConfig, registry: Registry) -> None:
         self._config, self._registry = config, registry
+        self.versions: Final = (LAYOUT_VERSION, FRONT_VERSION, reader_in_use(config.reader))
         self._pool: ParserPool | None = None
 
     async def read(self, path: Path) -> FrontMatter:
