@@ -142,7 +142,7 @@ class PdfFile(Protocol):
         ...
 
     def signs(self) -> Signs:
-        """Return the signs that the file's fonts give as other characters (`page.signs`)."""
+        """Return the signs that the file's fonts give as other characters (`reading.signs`)."""
         ...
 
     def unmapped(self, numbers: Sequence[int]) -> float:

@@ -17,11 +17,11 @@ import pypdfium2
 import pypdfium2.raw as pdfium
 
 from scirgen.plugin import Box
-from scirgen_pdf.page.signs import extent
 from scirgen_pdf.reading.page import Facts, Glyph, Page, Point, Raster, Signs
 from scirgen_pdf.reading.pdfium_fonts import Font, Fonts
 from scirgen_pdf.reading.placed import NO_BLANK, ONE_LINE, Piece, Typeface, placed_lines
 from scirgen_pdf.reading.rules import straight
+from scirgen_pdf.reading.signs import extent
 from scirgen_pdf.reading.type1 import Type1Font, metadata_packet, misread_signs, type1_fonts
 
 FAULT: Final = pypdfium2.PdfiumError
@@ -287,12 +287,12 @@ class _Text:
         yield Piece(text, first, stop, _box(first, stop, face), face.type, glyphs)
 
     def _each(self, start: int, end: int, face: _Face) -> Iterator[Glyph]:
-        """The characters of a piece one by one; several that share a glyph are one."""
+        """The characters of a piece one by one; several of one glyph are one, but not with a blank of pdfium's."""
         dx, dy = face.type.direction
         waiting, base = "", self._origin(start)
         for index in range(start, end):
             at = self._origin(index)
-            if waiting and at != base:
+            if waiting and (at != base or " " in (waiting, self._letters[index])):
                 width = self._width(index - 1, face)
                 yield Glyph(waiting, _box(base, (base[0] + dx * width, base[1] + dy * width), face))
                 waiting = ""

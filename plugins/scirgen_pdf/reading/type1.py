@@ -22,8 +22,8 @@ from fontTools.pens.recordingPen import RecordingPen
 from fontTools.t1Lib import T1Font
 from pypdf import PdfReader
 
-from scirgen_pdf.page.signs import RIGHT, Outline, Point, distinct, extent, sign_of
 from scirgen_pdf.reading.page import Signs
+from scirgen_pdf.reading.signs import RIGHT, Outline, Point, distinct, extent, sign_of
 
 _MOST_GLYPHS: Final = 400
 _LARGEST_FONT: Final = 200_000  # bytes; the fonts in question hold a few glyphs

@@ -58,7 +58,7 @@ GREATER: Corners = ((0.08, 0.61), (0.08, 0.56), (0.69, 0.32), (0.08, 0.08), (0.0
     ],
 )  # fmt: skip
 def test_a_glyphs_outlines_show_its_sign(outlines: list[tuple[Corners, bool]], sign: str) -> None:
-    from scirgen_pdf.page.signs import sign_of
+    from scirgen_pdf.reading.signs import sign_of
 
     assert sign_of(outlines) == sign
 
