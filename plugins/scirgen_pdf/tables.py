@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby, zip_longest
+from itertools import zip_longest
 from typing import Final
 
 from scirgen import BlockKind
@@ -21,6 +21,8 @@ _CAPTION: Final = re.compile(
 )
 _AWAY: Final = 10
 """Type sizes from the left edge of a caption to a line that is not its own."""
+_GAP: Final = 0.5
+"""Parts of a character's height: a wider gap parts words."""
 _LONG: Final = 200
 """Characters of a paragraph in the body's type that ends a table."""
 
@@ -42,11 +44,24 @@ def page_words(lines: Iterable[TextLine], signs: Signs) -> list[Word]:
             for span in line.spans
             for glyph in span.glyphs
         ]
-        for blank, group in groupby(characters, key=lambda c: c[0].isspace()):
-            if not blank:
-                texts, boxes = zip(*group, strict=True)
-                found.append(Word(composed("".join(texts).translate(LIGATURES)), around(boxes)))
+        for word in _words(characters):
+            texts, boxes = zip(*word, strict=True)
+            found.append(Word(composed("".join(texts).translate(LIGATURES)), around(boxes)))
     return found
+
+
+def _words(characters: Iterable[tuple[str, Box]]) -> Iterator[list[tuple[str, Box]]]:
+    """Characters between blanks or gaps; pdfium gives no blank for some gaps between columns."""
+    word: list[tuple[str, Box]] = []
+    for text, box in characters:
+        apart = word and box[0] - word[-1][1][2] > _GAP * (box[3] - box[1])
+        if word and (apart or text.isspace()):
+            yield word
+            word = []
+        if not text.isspace():
+            word.append((text, box))
+    if word:
+        yield word
 
 
 def with_tables(
