@@ -170,6 +170,11 @@ class Place:
         self._turn = page.get_rotation()
         self.width, self.height = page.get_size()
 
+    @property
+    def sideways(self) -> bool:
+        """The page is shown turned by a quarter."""
+        return self._turn in (90, 270)
+
     def point(self, x: float, y: float) -> Point:
         """Return the place of a point."""
         if self._turn == 90:
@@ -314,7 +319,7 @@ class _Text:
         """
         box = pdfium.FS_RECTF()
         pdfium.FPDFText_GetLooseCharBox(self._text, index, ctypes.byref(box))
-        level = abs(face.type.direction[0]) > 0.5
+        level = (abs(face.type.direction[0]) > 0.5) != self._place.sideways
         extent: float = abs(box.right - box.left if level else box.top - box.bottom)
         width = face.font.width(ord(self._letters[index])) * face.across
         letter = self._letters[index]
