@@ -20,7 +20,7 @@ _SNOWBALL = {
 """Language code -> name of its stemmer, and of its list of stop words in bm25s."""
 
 _CACHE = 0
-"""Words that a stemmer remembers. Its clean-up of a full cache costs more than stemming, once a corpus has many words."""
+"""Words that a stemmer remembers: none. With many different words, cleaning a full cache costs more than stemming."""
 
 
 def terms(text: str, language: str) -> list[str]:
