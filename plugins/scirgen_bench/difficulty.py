@@ -187,7 +187,7 @@ class DifficultyContent(PartContent):
             return ()
         said = [_first_five("BM25", [row.bm25_rank or 0 for row in rows])]
         if any(row.dense_rank is not None for row in rows):
-            said.append(_first_five("the encoder", [row.dense_rank or 0 for row in rows]))
+            said.append(_first_five("The encoder", [row.dense_rank or 0 for row in rows]))
         overlap = float(np.mean([row.overlap for row in rows if row.overlap is not None] or [0]))
         hard = sum(bool(row.hard) for row in rows) / len(rows)
         lines = [

@@ -61,12 +61,7 @@ def page_table(
 ) -> PageTable | None:
     """The table that belongs to a caption; None if no rules are near it.
 
-    Args:
-        caption: the box of the caption.
-        others: boxes of other captions and of prose, where the table ends.
-        words: all words of level lines on the page.
-        rules: all level rules of the page, as thin boxes.
-        page: its number, for the cells.
+    ``others``: boxes of other captions and of prose, where it ends; ``words`` and ``rules``: all of the page.
     """
     wide = [r for r in rules if r[2] - r[0] > _SHORTEST_RULE and r[3] - r[1] < 4]
     caption, *others = (_above_rules(box, wide) for box in (caption, *others))

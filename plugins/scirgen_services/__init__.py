@@ -40,6 +40,7 @@ PLUGIN = Plugin(
             ("http_client", _CLIENTS),
             ("parser", _PARSERS),
             ("chat_model", _MODELS),
+            ("command", {"push": ("push_command:push", "Publish a release on the Hugging Face Hub.")}),
             ("codes", {"scirgen-services": ("codes:CODES",)}),
         )
         for name, (target, *more) in listed.items()

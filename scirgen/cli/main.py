@@ -45,7 +45,6 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "models": ("scirgen.cli.adapt.models:models", "Show the models that can be used here, and their prices."),
     "context": ("scirgen.cli.adapt.show:context", "Print commands, settings, plugins and a run's state in one read."),
     "plugins": ("scirgen.cli.adapt.show:plugins", "List the installed plugins."),
-    "push": ("scirgen.cli.run.push:push", "Publish a release on the Hugging Face Hub."),
 }
 
 

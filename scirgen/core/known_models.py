@@ -18,7 +18,7 @@ class KnownModel(Protocol):
     note: str
     """The expectation that a run states when it begins."""
     rows: str
-    """What card and report say of rows that it wrote."""
+    """The sentences of card and report about rows that it wrote."""
 
 
 def known_model(uri: str) -> KnownModel | None:

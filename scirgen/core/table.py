@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from functools import cached_property
+
 from pydantic import BaseModel, ConfigDict, Field
 
 
@@ -24,7 +27,7 @@ class Cell(BaseModel):
 class Table(BaseModel):
     """The cells of a table in reading order. ``caption`` and ``notes`` are places in the document's text."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", ignored_types=(cached_property,))
 
     width: int = Field(description="number of columns")
     header_rows: int
@@ -33,22 +36,37 @@ class Table(BaseModel):
     caption: tuple[int, int] | None = None
     notes: tuple[int, int] | None = None
 
+    @cached_property
+    def _above(self) -> list[Cell]:
+        return [c for c in self.cells if c.row < self.header_rows]
+
+    @cached_property
+    def _groups(self) -> list[Cell]:
+        return [c for c in self.cells if self.is_group(c)]
+
+    @cached_property
+    def _beside(self) -> dict[int, list[Cell]]:
+        """The cells that name each row."""
+        found: dict[int, list[Cell]] = {}
+        for c in self.cells:
+            if c.row >= self.header_rows and c.column < self.header_columns and not self.is_group(c):
+                for row in range(c.row, c.row + c.rows):
+                    found.setdefault(row, []).append(c)
+        return found
+
+    @cached_property
+    def _by_place(self) -> dict[tuple[int, int], Cell]:
+        return {(c.start, c.end): c for c in self.cells}
+
     def headers(self, cell: Cell) -> tuple[Cell, ...]:
         """The cells that say what a cell is: the row that heads its group, its row's headers, its column's headers."""
+        if cell.row < self.header_rows or self.is_group(cell):
+            return ()
         last = cell.column + cell.columns
-        above = [
-            c for c in self.cells if c.row < self.header_rows and c.column < last and cell.column < c.column + c.columns
-        ]
-        groups = [c for c in self.cells if self.is_group(c) and c.row < cell.row]
-        beside = [
-            c
-            for c in self.cells
-            if self.header_rows <= c.row <= cell.row < c.row + c.rows
-            and c.column < min(self.header_columns, cell.column)
-            and not self.is_group(c)
-        ]
-        body = cell.row >= self.header_rows and not self.is_group(cell)
-        return tuple(c for c in (*groups[-1:], *beside, *above) if body and c != cell)
+        before = bisect_left(self._groups, cell.row, key=lambda c: c.row)
+        beside = (c for c in self._beside.get(cell.row, ()) if c.column < cell.column)
+        above = (c for c in self._above if c.column < last and cell.column < c.column + c.columns)
+        return (*self._groups[max(0, before - 1) : before], *beside, *above)
 
     def is_group(self, cell: Cell) -> bool:
         """Check whether a cell fills its row below the header, and so heads the rows that follow."""
@@ -60,9 +78,18 @@ class Table(BaseModel):
 
     def at(self, start: int, end: int) -> Cell | None:
         """The cell with exactly this place."""
-        return next((cell for cell in self.cells if (cell.start, cell.end) == (start, end)), None)
+        return self._by_place.get((start, end))
+
+    def with_cells(
+        self, cells: tuple[Cell, ...], caption: tuple[int, int] | None = None, notes: tuple[int, int] | None = None
+    ) -> Table:
+        """The same table of other cells: a copy of a model would keep what was derived from the old ones."""
+        return Table(
+            width=self.width, header_rows=self.header_rows, header_columns=self.header_columns, cells=cells,
+            caption=caption, notes=notes,
+        )  # fmt: skip
 
     def shifted(self, by: int, caption: tuple[int, int] | None = None, notes: tuple[int, int] | None = None) -> Table:
         """The table with its cells' places moved by ``by``."""
-        cells = tuple(c.model_copy(update={"start": c.start + by, "end": c.end + by}) for c in self.cells)
-        return self.model_copy(update={"cells": cells, "caption": caption, "notes": notes})
+        moved = (c.model_copy(update={"start": c.start + by, "end": c.end + by}) for c in self.cells)
+        return self.with_cells(tuple(moved), caption, notes)

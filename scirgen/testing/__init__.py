@@ -6,11 +6,10 @@ No other scirgen package imports this one.
 
 from __future__ import annotations
 
-from scirgen.testing.judges import JudgeContractError, check_gate, check_scorer
+from scirgen.testing.judges import check_gate, check_scorer
 from scirgen.testing.serving import serving
-from scirgen.testing.sources import SourceContractError, SourceReport, check_source, check_source_async
+from scirgen.testing.sources import ContractError, SourceReport, check_source, check_source_async
 
 __all__ = [
-    "JudgeContractError", "SourceContractError", "SourceReport", "check_gate", "check_scorer", "check_source",
-    "check_source_async", "serving",
+    "ContractError", "SourceReport", "check_gate", "check_scorer", "check_source", "check_source_async", "serving",
 ]  # fmt: skip

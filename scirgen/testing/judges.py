@@ -15,6 +15,7 @@ from scirgen.pipeline.run import opened_context
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Faithfulness, Gate, Material, Verdict
 from scirgen.testing.serving import serving
+from scirgen.testing.sources import ContractError
 
 _CODE = re.compile(r"[a-z][a-z0-9_]*")
 _TEXT = (
@@ -26,10 +27,6 @@ _ASKED = (
     ("causal_antecedent", "Why were the holes drilled?", "Because satellites cannot see thin ice."),
     ("verification", "Was ice thickness drilled every day?", "No"),
 )
-
-
-class JudgeContractError(AssertionError):
-    """A gate or scorer breaks its contract; the message lists every breach that was found."""
 
 
 def sample_pairs() -> tuple[list[QAPair], Material]:
@@ -55,7 +52,7 @@ def check_gate(gate: type[Gate], pairs: Sequence[QAPair] = (), material: Materia
         The verdicts, so a test can also assert what it rejects.
 
     Raises:
-        JudgeContractError: the contract is broken; every breach is listed.
+        ContractError: the contract is broken; every breach is listed.
     """
     return blocking(_gate(gate, pairs, material))
 
@@ -75,7 +72,7 @@ def check_scorer(
         The scores.
 
     Raises:
-        JudgeContractError: the contract is broken, or a score could not be measured; every breach is listed.
+        ContractError: the contract is broken, or a score could not be measured; every breach is listed.
     """
     return blocking(_scorer(scorer, pairs, material))
 
@@ -144,4 +141,4 @@ def _lacks(kind: str, name: str, found: type) -> list[str]:
 
 def _refuse(kind: type, problems: Sequence[str]) -> None:
     if problems:
-        raise JudgeContractError(f"{kind.__name__}:\n- " + "\n- ".join(dict.fromkeys(problems)))
+        raise ContractError(f"{kind.__name__}:\n- " + "\n- ".join(dict.fromkeys(problems)))

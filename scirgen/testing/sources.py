@@ -17,8 +17,8 @@ MOST_BETWEEN_CURSORS = 500
 _METHODS = ("revision", "datasets", "papers", "fetch")
 
 
-class SourceContractError(AssertionError):
-    """A source breaks its contract; the message lists every breach that was found."""
+class ContractError(AssertionError):
+    """A source, gate or scorer breaks its contract; the message lists every breach that was found."""
 
 
 @dataclass
@@ -47,7 +47,7 @@ def check_source(source: object, *, datasets: int = 1000, papers_of: int = 20, r
         What the check saw, so a test can also assert that it was not empty.
 
     Raises:
-        SourceContractError: the contract is broken; every breach is listed.
+        ContractError: the contract is broken; every breach is listed.
     """
     return blocking(check_source_async(source, datasets=datasets, papers_of=papers_of, resume_at=resume_at))
 
@@ -60,7 +60,7 @@ async def check_source_async(
     missing = [m for m in _METHODS if not callable(getattr(source, m, None))]
     if missing or not isinstance(source, Source):
         lacks = ", ".join(missing) or "name"
-        raise SourceContractError(f"{type(source).__name__} is not a source: it lacks {lacks}")
+        raise ContractError(f"{type(source).__name__} is not a source: it lacks {lacks}")
     if not isinstance(source.name, str) or not source.name:
         report.problems.append("name must be a non-empty string")
     if source.revision(None) != source.revision(None):
@@ -75,7 +75,7 @@ async def check_source_async(
     for dataset in found[:papers_of]:
         await _check_papers(source, dataset, report)
     if report.problems:
-        raise SourceContractError(f"source {source.name!r}:\n- " + "\n- ".join(dict.fromkeys(report.problems)))
+        raise ContractError(f"source {source.name!r}:\n- " + "\n- ".join(dict.fromkeys(report.problems)))
     return report
 
 

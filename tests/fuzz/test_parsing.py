@@ -33,7 +33,7 @@ CODES = {
     "unsupported",
     "too_large",
 }
-(PLUGIN,) = PDF.provides
+PLUGIN = PDF.provides[0]
 OPTIONS = ParserOptions(timeout_s=20, no_extract="parse")
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from scirgen import ACCEPT, Faithfulness, PairGate, Score, Verdict
 from scirgen.core.registry import load_registry
-from scirgen.testing import JudgeContractError, check_gate, check_scorer
+from scirgen.testing import ContractError, check_gate, check_scorer
 
 
 class NoDaily(PairGate):
@@ -69,7 +69,7 @@ class TooFew(NoDaily):
     [(Without, "needs a reason"), (Moody, "the second time"), (TooFew, "one verdict a pair: 1 for 3, 1 for none")],
 )
 def test_a_gate_that_breaks_its_contract_is_told_how(gate: type[NoDaily], says: str) -> None:
-    with pytest.raises(JudgeContractError, match=says):
+    with pytest.raises(ContractError, match=says):
         check_gate(gate)
 
 
@@ -85,5 +85,5 @@ class Failing(Length):
 
 @pytest.mark.parametrize(("scorer", "says"), [(Nameless, "it must be finite"), (Failing, "ValueError: no model")])
 def test_a_scorer_that_breaks_its_contract_is_told_how(scorer: type[Length], says: str) -> None:
-    with pytest.raises(JudgeContractError, match=says):
+    with pytest.raises(ContractError, match=says):
         check_scorer(scorer)

@@ -19,6 +19,9 @@ _SNOWBALL = {
 }  # fmt: skip
 """Language code -> name of its stemmer, and of its list of stop words in bm25s."""
 
+_CACHE = 0
+"""Words that a stemmer remembers: none. With many different words, cleaning a full cache costs more than stemming."""
+
 
 def terms(text: str, language: str) -> list[str]:
     """The terms of a text in order. A language without a stemmer keeps its words whole."""
@@ -35,4 +38,4 @@ def _tools(language: str) -> tuple[Any, frozenset[str]]:
     name = _SNOWBALL.get(language, "")
     listed = "EN" if language == "en" else name.upper()
     stop = frozenset(getattr(stopwords, f"STOPWORDS_{listed}", ()))
-    return (Stemmer.Stemmer(name) if name in Stemmer.algorithms() else None), stop
+    return (Stemmer.Stemmer(name, _CACHE) if name in Stemmer.algorithms() else None), stop

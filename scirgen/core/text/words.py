@@ -56,7 +56,7 @@ def pairs_of(tokens: Iterable[str]) -> list[str]:
     """The tokens, those of scripts without spaces as pairs of characters."""
     found: list[str] = []
     for token in tokens:
-        if len(token) > 2 and _UNSPACED.match(token):
+        if len(token) > 2 and not token.isascii() and _UNSPACED.match(token):
             found += [token[i : i + 2] for i in range(len(token) - 1)]
         else:
             found.append(token)

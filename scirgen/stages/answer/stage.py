@@ -70,7 +70,7 @@ class _Line:
 
 @dataclass(frozen=True)
 class _Shown:
-    """What one call shows: the passages in the order of the prompt, and their numbered lines."""
+    """The contents of one call: the passages in the order of the prompt, and their numbered lines."""
 
     passages: tuple[Passage, ...]
     lines: tuple[_Line, ...]
@@ -195,7 +195,7 @@ class AnswerStage(Stage):
 
 
 def _subject(question: Question) -> tuple[str, str, str]:
-    """What questions of one call have in common."""
+    """The things that questions of one call have in common."""
     return question.wants, question.document_id or question.id, question.asked
 
 

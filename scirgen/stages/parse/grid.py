@@ -172,9 +172,7 @@ def _written(placed: Sequence[_Placed], top: int) -> ParsedBlock:
             text += "\n|" + " --- |" * width
     table = Table(width=width, header_rows=top, header_columns=side, cells=tuple(cells))
     read = tuple(_read(cell, table, text) for cell in cells)
-    return ParsedBlock(
-        kind=BlockKind.TABLE, text=text, lines=tuple(places), table=table.model_copy(update={"cells": read})
-    )
+    return ParsedBlock(kind=BlockKind.TABLE, text=text, lines=tuple(places), table=table.with_cells(read))
 
 
 def _read(cell: Cell, table: Table, text: str) -> Cell:

@@ -15,7 +15,7 @@ from scirgen.stages.parse.process.pool import ParserPool
 from scirgen.stages.parse.process.worker import presentable
 from scirgen_pdf import PLUGIN as PDF
 
-(PLUGIN,) = PDF.provides
+PLUGIN = PDF.provides[0]
 OPTIONS = ParserOptions(timeout_s=30, no_extract="parse")
 CODES = {"no_text", "encrypted", "no_extract", "damaged", "not_a_pdf", "timeout", "memory", "unsupported", "too_large"}
 
@@ -173,7 +173,7 @@ async def test_a_paper_of_odd_headings_costs_a_bounded_number_of_calls(monkeypat
 
 @pytest.mark.parametrize("path", ["../secret.txt", "/etc/hostname", "corpus/../../secret.txt"])
 def test_a_release_that_lists_files_outside_of_it_is_not_pushed(path: str, tmp_path: Path) -> None:
-    from scirgen.commands.push import plan_upload
+    from scirgen_services.push import plan_upload
 
     class Info:
         files = (type("File", (), {"path": path, "sha256": ""})(),)

@@ -76,7 +76,7 @@ def test_an_encoder_gives_a_second_rank_and_the_share_of_near_questions(tmp_path
     ranks = [r.added()["dense_rank"] for r in release.rows()]
     assert all(rank is not None and 0 <= rank <= 100 for rank in ranks) and any(ranks)
     card = (release.folder / "README.md").read_text()
-    assert "the encoder has a gold passage first" in card
+    assert "The encoder has a gold passage first" in card
     assert "of the questions have a neighbour with a cosine above 0.8" in card
 
 

@@ -18,7 +18,7 @@ from scirgen.core.errors import InputError, PluginError
 from scirgen.pipeline.observer import Observer
 from scirgen.stages.collect.validated_source import CheckedSource, checked
 from scirgen.testing.server import FakeServer
-from scirgen.testing.sources import SourceContractError, check_source_async
+from scirgen.testing.sources import ContractError, check_source_async
 from tests.support.small_runs import SETTINGS
 
 PAPER = Paper(id="p")
@@ -244,7 +244,7 @@ async def test_a_dataset_whose_id_would_break_a_table_is_set_aside() -> None:
     entries = await walk(with_member("datasets", lambda self, cursor=None: iter(given)))
     # Control characters are percent-encoded where the record is made; a space is not.
     assert [getattr(e, "code", "kept") for e in entries] == ["bad_id", "kept", "kept", "kept"]
-    with pytest.raises(SourceContractError, match="white space"):
+    with pytest.raises(ContractError, match="white space"):
         await check_source_async(type("Mine", (Plain,), {"datasets": lambda self, cursor=None: iter(given)})())
 
 

@@ -9,7 +9,7 @@ import pytest
 from scirgen import Candidate, Cursor, Dataset, Fetched, Paper, Rejection, SourceError
 from scirgen.core.config import CollectConfig
 from scirgen.stages.collect.pages import CollectedPage, pages
-from scirgen.testing import SourceContractError, check_source
+from scirgen.testing import ContractError, check_source
 
 
 class Plain:
@@ -182,5 +182,5 @@ class Wanders(Plain):
     ],
 )  # fmt: skip
 def test_the_conformance_suite_names_each_breach(kind: type[Plain], complaint: str, file: Path) -> None:
-    with pytest.raises(SourceContractError, match=complaint):
+    with pytest.raises(ContractError, match=complaint):
         check_source(kind(file))

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from scirgen.core.errors import InputError, SourceError, require
-from scirgen.core.fingerprint import file_sha256
+from scirgen import InputError, Release, SourceError
 from scirgen.core.safety.files import is_below
 from scirgen.core.text.shown import shown
+from scirgen.plugin import file_sha256, require
 from scirgen.release_files.publishing import FILE, Publishing, lines_of
-from scirgen.release_files.release import Release
 
 _REPO = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from scirgen.cli.options import PATH, echo_json
+from scirgen.cli.options import PATH
+from scirgen.plugin import echo_json
 
 
 @click.command()
@@ -22,10 +23,10 @@ def push(
     release: Path, repo: str, public: bool, without: tuple[str, ...], message: str, dry_run: bool, as_json: bool
 ) -> None:
     """Send RELEASE (a release, or a run's folder) to the dataset repository REPO (OWNER/NAME)."""
-    from scirgen.commands.push import check_repo, plan_upload, terms
-    from scirgen.commands.push import push as send
+    from scirgen import Release
     from scirgen.release_files.publishing import Publishing, lines_of
-    from scirgen.release_files.release import Release
+    from scirgen_services.push import check_repo, plan_upload, terms
+    from scirgen_services.push import push as send
 
     check_repo(repo)
     opened = Release(release)

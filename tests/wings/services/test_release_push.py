@@ -8,10 +8,10 @@ import pytest
 from click.testing import CliRunner
 
 from scirgen.cli.main import cli
-from scirgen.commands.push import plan_upload, push
 from scirgen.core.errors import InputError, SourceError
 from scirgen.core.registry import load_registry
 from scirgen.release_files.publishing import Publishing, lines_of
+from scirgen_services.push import plan_upload, push
 from tests.support.content_factory import small_run
 from tests.support.release_writing import write
 
