@@ -30,6 +30,7 @@ class Material:
         sources: document id (or dataset id) -> its text.
         accepted: pairs of this dataset that earlier rounds accepted.
         documents: document id -> the parsed paper, which knows pages and boxes.
+        titles: titles of the sources of which only the passages are known that a search found.
     """
 
     dataset: Dataset | None
@@ -38,6 +39,7 @@ class Material:
     sources: dict[str, str] = field(default_factory=dict)
     accepted: tuple[QAPair, ...] = ()
     documents: dict[str, Document] = field(default_factory=dict)
+    titles: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

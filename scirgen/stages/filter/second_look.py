@@ -198,5 +198,7 @@ def _printed(numbers: dict[_Line, int], material: Material, pairs: Sequence[QAPa
 
 def _title(document_id: str, material: Material) -> str:
     document = material.documents.get(document_id)
-    title = document.title if document else material.dataset.title if material.dataset else ""
+    title = document.title if document else material.titles.get(document_id, "")
+    if not title and material.dataset and document_id == material.dataset.id:
+        title = material.dataset.title
     return " ".join(title.split())[:200] or "a source"

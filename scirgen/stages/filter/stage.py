@@ -9,9 +9,11 @@ from collections.abc import Iterable, Sequence
 from typing import ClassVar, cast
 
 from scirgen.core.config import Config
+from scirgen.core.corpus import Passage
 from scirgen.core.errors import ModelError, ScirgenError
 from scirgen.core.fingerprint import digest
 from scirgen.core.plugincode import plugin_code
+from scirgen.core.questions import Pool
 from scirgen.core.records import Aspect, Dataset, Document, Doubt, Failure, QAPair, Rejection, Score, context_text
 from scirgen.core.registry import Registry, known_needs, load_registry, returned_list
 from scirgen.core.taxonomy import Taxonomies
@@ -39,7 +41,7 @@ class FilterStage(Stage):
     verdict."""
 
     name: ClassVar[str] = "filter"
-    version: ClassVar[int] = 7
+    version: ClassVar[int] = 8
     refuse_empty: ClassVar[bool] = True
     more_gates: ClassVar[tuple[str, ...]] = ()
     """Gates beside those that are on by default; a variant for a prompt pack names them."""
@@ -112,11 +114,13 @@ class FilterStage(Stage):
         accepted = [p for p in scope.outputs("filter", QAPair) if p.round < scope.round]
         cited = {s.document_id for p in candidates for s in p.evidence}
         documents = [d for d in scope.outputs("parse", Document) if d.id in cited]
+        foreign = cited - {scope.dataset.id, *(d.id for d in documents)}
+        pools = [p for p in scope.outputs("search", Pool) if any(e.passage.document_id in foreign for e in p.entries)]
         aspects = scope.outputs("verify", Aspect)
         key = scope.dataset.id + (f"#{scope.round}" if scope.round else "")
         yield WorkItem(
             key=key,
-            inputs=(scope.dataset, *documents, *aspects, *accepted, *candidates),
+            inputs=(scope.dataset, *documents, *aspects, *pools, *accepted, *candidates),
             parameters={"round": scope.round},
             salt=self.definitions(ctx),
         )
@@ -265,7 +269,21 @@ def material_of(item: WorkItem, accepted: tuple[QAPair, ...] = ()) -> Material:
     dataset, aspects = item.one(Dataset), item.of(Aspect)
     documents = {d.id: d for d in item.of(Document)}
     sources = {dataset.id: dataset.text} | {d.id: d.text for d in documents.values()}
-    return Material(dataset, aspects, context_text(dataset, aspects), sources, accepted, documents)
+    found = {e.passage.id: e.passage for pool in item.of(Pool) for e in pool.entries}
+    others = [p for p in found.values() if p.document_id not in sources]
+    titles = {p.document_id: p.title for p in others}
+    sources |= _found_text(others)
+    return Material(dataset, aspects, context_text(dataset, aspects), sources, accepted, documents, titles)
+
+
+def _found_text(passages: Iterable[Passage]) -> dict[str, str]:
+    """The text of other documents as far as a search found it: each passage at its place, empty lines elsewhere."""
+    found: dict[str, str] = {}
+    for passage in sorted(passages, key=lambda p: (p.document_id, p.start)):
+        text = found.get(passage.document_id, "")
+        if passage.start >= len(text):
+            found[passage.document_id] = text + "\n" * (passage.start - len(text)) + passage.text
+    return found
 
 
 class _Outcome:

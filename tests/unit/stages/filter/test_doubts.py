@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from scirgen.core.corpus import Passage
 from scirgen.core.errors import ModelError
+from scirgen.core.questions import Pool, Pooled
 from scirgen.core.records import QAPair, Span
 from scirgen.llm.base import Capabilities, ModelIdentity, ScoreReply, ScoreRequest
 from scirgen.llm.session import Answer
@@ -176,3 +178,18 @@ async def test_gates_that_find_nothing_beside_a_judge_leave_its_default_only(mak
     left = {g.code for g in gates_of(alone)} - codes
     named = make_ctx(helps(0.5), gate_options={code: {"enabled": True} for code in left})
     assert left <= {g.code for g in gates_of(replace(named, judge_session=Judge()))}
+
+
+async def test_the_second_look_shows_what_a_search_found_of_other_records(make_ctx: Make) -> None:
+    text = "Snow was measured daily. It has forty stations."
+    other = Passage(id="psg", document_id="other", start=10, end=10 + len(text), text=text, title="Snow of Lapland")
+    asked = pair(
+        question="daily snow depth", answer="Snow of Lapland has daily values of forty stations.", asked="seeking",
+        evidence=(Span(document_id="other", start=10, end=34, text="Snow was measured daily."),),
+    )  # fmt: skip
+    pool = Pool(id="q", dataset_id="ds-1", entries=(Pooled(passage=other),))
+    judge = Judge("not_stated", lambda shown: {"v1": "mend", "add1": [number_of(shown, "It has forty stations.")]})
+    ctx = replace(make_ctx(helps(0.5)), judge_session=judge)
+    one = kept(await FilterStage().process(WorkItem("ds-1", (DATASET, pool, asked), {"round": 0}), ctx))
+    assert "From: Snow of Lapland" in judge.looked[0]
+    assert [(s.text, s.start, s.role) for s in one.evidence][-1] == ("It has forty stations.", 35, "context")
