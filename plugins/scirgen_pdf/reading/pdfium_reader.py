@@ -17,7 +17,6 @@ import pypdfium2
 import pypdfium2.raw as pdfium
 
 from scirgen.plugin import Box
-from scirgen_pdf.page.signs import extent
 from scirgen_pdf.reading.page import Facts, Glyph, Page, Point, Raster, Signs
 from scirgen_pdf.reading.pdfium_fonts import Font, Fonts
 from scirgen_pdf.reading.placed import NO_BLANK, ONE_LINE, Piece, Typeface, placed_lines
