@@ -20,6 +20,9 @@ MATERIAL: Final = frozenset({"answer", "type", "dataset", "context", "sources", 
 """Names of the material that a gate may need, besides models."""
 
 
+_TITLE: Final = 200
+
+
 @dataclass(frozen=True)
 class Material:
     """The material against which the pairs of one dataset are judged.
@@ -40,6 +43,14 @@ class Material:
     accepted: tuple[QAPair, ...] = ()
     documents: dict[str, Document] = field(default_factory=dict)
     titles: dict[str, str] = field(default_factory=dict)
+
+    def title(self, document_id: str) -> str:
+        """Return the title of a source, shortened; "a source" if none is known."""
+        document = self.documents.get(document_id)
+        title = document.title if document else self.titles.get(document_id, "")
+        if not title and self.dataset and document_id == self.dataset.id:
+            title = self.dataset.title
+        return " ".join(title.split())[:_TITLE] or "a source"
 
 
 @dataclass(frozen=True)

@@ -188,17 +188,9 @@ def _printed(numbers: dict[_Line, int], material: Material, pairs: Sequence[QAPa
     for line, n in numbers.items():
         if line.document_id != last:
             last = line.document_id
-            yield f"From: {_title(last, material)}"
+            yield f"From: {material.title(last)}"
         text = " ".join(material.sources[last][line.start : line.end].split())
         yield f"[{n}] {text if len(text) <= _LONGEST else text[:_LONGEST] + ' ...'}"
     quotes = (s for pair in pairs for s in pair.evidence if s.document_id not in material.sources)
     for text in dict.fromkeys(" ".join(s.text.split()) for s in quotes):
         yield f"[-] {text}"
-
-
-def _title(document_id: str, material: Material) -> str:
-    document = material.documents.get(document_id)
-    title = document.title if document else material.titles.get(document_id, "")
-    if not title and material.dataset and document_id == material.dataset.id:
-        title = material.dataset.title
-    return " ".join(title.split())[:200] or "a source"

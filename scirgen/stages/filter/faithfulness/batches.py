@@ -33,7 +33,8 @@ class Batch:
 def batches(pairs: Sequence[QAPair], material: Material, size: int, characters: int = 24_000) -> list[Batch]:
     """Batches of up to ``size`` pairs whose evidence has up to ``characters`` characters, in order.
 
-    A statement of a paper comes after its context, as the writer read it.
+    A statement of a paper comes after its context, as the writer read it, and a sentence that answers what somebody
+    asked after the title of its source.
     """
     abouts = {" ".join(a.span.text.split()): a.context for a in material.aspects if a.context}
     found: list[Batch] = []
@@ -52,6 +53,8 @@ def batches(pairs: Sequence[QAPair], material: Material, size: int, characters: 
         read = span_texts(pair, material) or chosen_window("evidence", pair, material).split("\n")
         said = [" ".join(t.split()) for t in read if t.strip() or pair.evidence]
         texts = [f"{abouts[t]}: {t}" if t in abouts else t for t in said]
+        if pair.sought:  # it may cite several records, whose sentences do not name them
+            texts = [f"{material.title(s.document_id)}: {t}" for s, t in zip(pair.evidence, texts, strict=True)]
         length = sum(len(t) for t in numbers) + sum(len(t) for t in texts if t not in numbers)
         if len(chosen) >= size or (chosen and length > characters):
             close()
