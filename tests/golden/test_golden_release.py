@@ -14,7 +14,7 @@ from pathlib import Path
 from scirgen.api import resolve_config, run_pipeline
 from scirgen.pipeline.observer import Observer
 from scirgen.testing.server import FakeServer
-from tests.support.small_runs import release_bytes
+from tests.support.small_runs import KNOWN_ITEMS, release_bytes
 
 MATERIAL = Path(__file__).parents[1] / "material" / "invented"
 GOLDEN = Path(__file__).with_name("release.sha256")
@@ -26,6 +26,7 @@ async def test_fake_run_releases_the_pinned_files(tmp_path: Path) -> None:
         flags = {
             "input": str(MATERIAL),
             "models.generator": f"openai:fake@{server.url}",
+            **KNOWN_ITEMS,
             "query.recipes": ["recommend", "facets", "aspects"],
             "seed": 0,
         }
