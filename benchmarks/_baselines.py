@@ -1,5 +1,5 @@
-"""The parsers that `benchmarks.parsing` compares with: pymupdf4llm's Markdown and PyMuPDF's raw text, each read with
-the plainest rules."""
+"""The parsers that `benchmarks.parsing` compares with: pymupdf4llm's Markdown and the readers' plain text, each read
+with the plainest rules."""
 
 from __future__ import annotations
 
@@ -56,13 +56,25 @@ def pymupdf4llm_markdown(path: Path) -> Extract:
     return Extract(headings, _abstract(prose), "\n".join(prose), pages)
 
 
-def raw_text(path: Path) -> Extract:
-    """``page.get_text()``; its headings are the lines that are a usual section name or are numbered like one."""
+def pymupdf_text(path: Path) -> Extract:
+    """``page.get_text()`` of PyMuPDF."""
     import pymupdf
 
     with pymupdf.open(path) as document:
-        pages = document.page_count
-        lines = [line.strip() for page in document for line in page.get_text().splitlines()]
+        return _plain([page.get_text() for page in document])
+
+
+def pdfium_text(path: Path) -> Extract:
+    """``get_text_bounded()`` of pypdfium2."""
+    import pypdfium2
+
+    return _plain([page.get_textpage().get_text_bounded() for page in pypdfium2.PdfDocument(path)])
+
+
+def _plain(texts: list[str]) -> Extract:
+    """A paper's plain text; its headings are the lines that are a usual section name or are numbered like one."""
+    pages = len(texts)
+    lines = [line.strip() for text in texts for line in text.splitlines()]
     headings = [(line.split(" ")[0].count(".") + 1, line) for line in lines if _NUMBERED.match(line)]
     headings = [(1, line) if _NAMES.match(line) else (lvl, line) for lvl, line in headings]
     named = [(1, line) for line in lines if _NAMES.match(line)]
@@ -86,4 +98,6 @@ def _abstract(lines: list[str]) -> str:
     return ""
 
 
-BASELINES: dict[str, Callable[[Path], Extract]] = {"pymupdf4llm": pymupdf4llm_markdown, "raw_text": raw_text}
+BASELINES: dict[str, Callable[[Path], Extract]] = {
+    "pymupdf4llm": pymupdf4llm_markdown, "pymupdf_text": pymupdf_text, "pdfium_text": pdfium_text,
+}  # fmt: skip

@@ -39,7 +39,7 @@ from scirgen.stages.parse.base import ParserOptions
 from scirgen.stages.section.rules import HeadingRules, heading_runs
 from scirgen.stages.section.stage import fallback, label_by_rules
 from scirgen_pdf.headings.trees import Classifier
-from scirgen_pdf.parser import PyMuPDFParser
+from scirgen_pdf.parser import PdfParser
 
 Scores = dict[str, float | int | None]
 
@@ -65,20 +65,21 @@ def main() -> None:
     arguments.add_argument("--no-baselines", action="store_true")
     arguments.add_argument("--no-left-out", action="store_true", help="skip the table of papers left out of training")
     arguments.add_argument("--rules", action="store_true", help="also the table of rules beside the classifier")
+    arguments.add_argument("--reader", default="auto", help="auto, pdfium or pymupdf")
     arguments.add_argument("--only", default="", help="papers whose name contains this")
     given = arguments.parse_args()
     truths = [(folder, t) for folder in given.data for t in load_truths(folder) if given.only in t.name]
     result: dict[str, object] = {"baselines": {}, "left_out": {}}
-    result["overall"], result["papers"] = measure(truths, scirgen_extract())
+    result["overall"], result["papers"] = measure(truths, scirgen_extract(given.reader))
     if not given.no_left_out:
         from benchmarks.headings import collected, leave_one_out
 
-        overall, papers = measure(truths, scirgen_extract(leave_one_out(collected(given.data))))
+        overall, papers = measure(truths, scirgen_extract(given.reader, leave_one_out(collected(given.data))))
         result["left_out"] = {"overall": overall, "papers": papers}
     if given.rules:
         from benchmarks._heading_rules import RULES
 
-        overall, papers = measure(truths, scirgen_extract(lambda _: RULES))
+        overall, papers = measure(truths, scirgen_extract(given.reader, lambda _: RULES))
         result["rules"] = {"overall": overall, "papers": papers}
     if not given.no_baselines:
         result["baselines"] = {n: measure(truths, extract)[0] for n, extract in BASELINES.items()}
@@ -87,16 +88,16 @@ def main() -> None:
         given.json.write_text(json.dumps(result, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def scirgen_extract(model: Callable[[str], Classifier] | None = None) -> Callable[[Path], Extract]:
+def scirgen_extract(reader: str, model: Callable[[str], Classifier] | None = None) -> Callable[[Path], Extract]:
     """scirgen's PDF parser and section rules, in this process, as the worker runs them; ``model``: the classifier by
     paper."""
     rules = HeadingRules(Taxonomies(Resources()).sections.sections)
-    shipped = PyMuPDFParser()
+    shipped = PdfParser()
 
     def extract(path: Path) -> Extract:
-        parser = PyMuPDFParser(model(path.stem)) if model else shipped
+        parser = PdfParser(model(path.stem)) if model else shipped
         began = time.process_time()
-        document = assemble(Paper(id=path.stem), parser.parse(path, ParserOptions(no_extract="parse")))
+        document = assemble(Paper(id=path.stem), parser.parse(path, ParserOptions(no_extract="parse", reader=reader)))
         seconds = time.process_time() - began
         heads = [(b.level or 1, document.text[b.start : b.end]) for b in document.blocks if b.kind is BlockKind.HEADING]
         prose = [b for b in document.blocks if b.kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM)]

@@ -30,7 +30,8 @@ from scirgen.core.table import Table
 from scirgen.stages.parse.assemble import assemble
 from scirgen.stages.parse.base import ParserOptions
 from scirgen.stages.parse.text import TextParser
-from scirgen_pdf.parser import PyMuPDFParser
+from scirgen_pdf.parser import PdfParser
+from scirgen_pdf.reading.readers import opened
 from scirgen_pdf.tables import has_caption
 
 _SAME_TABLE = 0.2
@@ -58,6 +59,7 @@ def main() -> None:
     arguments.add_argument("--data", type=Path, nargs="+", required=True)
     arguments.add_argument("--only", default="", help="papers whose name contains this")
     arguments.add_argument("--tex", action="store_true", help="also papers whose truth is LaTeX")
+    arguments.add_argument("--reader", default="auto", help="auto, pdfium or pymupdf")
     arguments.add_argument("--json", type=Path)
     arguments.add_argument("--show", action="store_true", help="print the cells that differ")
     given = arguments.parse_args()
@@ -68,7 +70,7 @@ def main() -> None:
     for pdf, source in _papers(given.data, given.only, given.tex):
         truth = _document(source)
         tables = [_read(truth, block.table) for block in truth.blocks if block.table]
-        scores = _compare(tables, _parsed(pdf, seconds), given.show)
+        scores = _compare(tables, _parsed(pdf, given.reader, seconds), given.show)
         papers[pdf.stem] = dict(scores)
         counts.update(scores)
         print(_line(pdf.stem, scores))
@@ -102,24 +104,23 @@ def _document(path: Path) -> Document:
     return assemble(Paper(id=path.stem), TextParser().parse(path, ParserOptions()))
 
 
-def _parsed(pdf: Path, seconds: Counter[str]) -> Document:
+def _parsed(pdf: Path, reader: str, seconds: Counter[str]) -> Document:
     """The PDF's document; adds its pages and CPU time, and those of its pages with a table's caption alone."""
-    options = ParserOptions(no_extract="parse")
+    options = ParserOptions(no_extract="parse", reader=reader)
     began = time.process_time()
-    document = assemble(Paper(id=pdf.stem), PyMuPDFParser().parse(pdf, options))
+    document = assemble(Paper(id=pdf.stem), PdfParser().parse(pdf, options))
     seconds["all"] += time.process_time() - began  # type: ignore[assignment]
     seconds["pages"] += document.pages
+    with opened(pdf, reader) as read:
+        pages = [n for n in range(read.count) if has_caption(read.page(n).lines)]
     with pymupdf.open(pdf) as file:
-        pages = [n for n in range(file.page_count) if has_caption(file[n].get_text("dict")["blocks"])]
         if pages:
             file.select(pages)
-            some = file.tobytes()
-            part = pdf.parent / f"{pdf.stem}.tables.pdf"
-            part = Path(os.environ.get("TMPDIR", "/tmp")) / part.name
-            part.write_bytes(some)
+            part = Path(os.environ.get("TMPDIR", "/tmp")) / f"{pdf.stem}.{os.getpid()}.pdf"
+            part.write_bytes(file.tobytes())
             began = time.process_time()
             try:
-                PyMuPDFParser().parse(part, options)
+                PdfParser().parse(part, options)
                 seconds["on"] += time.process_time() - began  # type: ignore[assignment]
                 seconds["tabled"] += len(pages)
             finally:

@@ -2,7 +2,7 @@
 
     python scripts/make_sample_pdf.py
 
-Needs scirgen[pdf]. The same source gives the same bytes, so that the file changes only when the text does.
+Needs scirgen[pymupdf]. The same source gives the same bytes, so that the file changes only when the text does.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ PLUGIN = Plugin(
     "scirgen-pdf",
     __version__,
     (
-        Provided("parser", "pymupdf", "scirgen_pdf.parser:PyMuPDFParser", "PDF, by PyMuPDF", "pdf"),
+        Provided("parser", "pdf", "scirgen_pdf.parser:PdfParser", "PDF, by pdfium or PyMuPDF", "pdf"),
         Provided("codes", "scirgen-pdf", "scirgen_pdf.codes:CODES"),
     ),
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from scirgen import BlockKind, ParsedPaper
 from scirgen.core.text.doi import find_doi
@@ -26,7 +25,7 @@ from scirgen_pdf.page.linenumbers import without_line_numbers
 from scirgen_pdf.page.lines import Line, Style, page_lines
 from scirgen_pdf.page.order import common_gutter, reading_order
 from scirgen_pdf.paragraphs import Group, groups, split
-from scirgen_pdf.tablegrid import Word
+from scirgen_pdf.reading.page import TextLine, Word
 from scirgen_pdf.tables import with_tables
 
 _SHORTEST_PROSE = 150  # characters; shorter is a name that the order of reading put into the abstract
@@ -34,10 +33,10 @@ _SHORTEST_PROSE = 150  # characters; shorter is a name that the order of reading
 
 @dataclass(frozen=True)
 class RawPage:
-    """A page as PyMuPDF returns it: the "dict" blocks and the height in points; words and rules if it may have a table
-    and tables are requested."""
+    """A page's upright text and its height in points; its words and rules if it may have a table and tables are
+    requested."""
 
-    blocks: Sequence[dict[str, Any]]
+    lines: Sequence[TextLine]
     height: float
     words: Sequence[Word] = ()
     rules: Sequence[Box] = ()
@@ -62,8 +61,8 @@ class Layout:
 
 def lay_out(pages: Sequence[RawPage], title: str) -> Layout:
     """From pages to groups: line numbers and furniture removed, columns in order, kinds and front matter marked."""
-    numbered = without_line_numbers([page.blocks for page in pages])
-    raw = [page_lines(blocks, number) for number, blocks in enumerate(numbered, 1)]
+    numbered = without_line_numbers([page.lines for page in pages])
+    raw = [page_lines(lines, number) for number, lines in enumerate(numbered, 1)]
     body = body_style([line for lines in raw for line in lines])
     kept = without_furniture(raw, [page.height for page in pages])
     regions = [reading_order(lines) for lines in kept]
@@ -82,7 +81,7 @@ def lay_out(pages: Sequence[RawPage], title: str) -> Layout:
     return Layout(found, body, front, vocabulary, language, len(pages), authors, _doi(raw, kept))
 
 
-def _authors(found: Sequence[Group], front: Front, pages: Sequence[Sequence[dict[str, Any]]]) -> tuple[str, ...]:
+def _authors(found: Sequence[Group], front: Front, pages: Sequence[Sequence[TextLine]]) -> tuple[str, ...]:
     title = next((g for g in found if g.kind is BlockKind.TITLE), None)
     if title is None:
         return ()

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, islice, pairwise, takewhile
-from typing import Any
 
 from scirgen_pdf.page.characters import composed
+from scirgen_pdf.reading.page import Span, TextLine
 
 _PARTICLE = r"(?:van|von|der|den|de|da|do|dos|das|del|della|di|du|la|le|ten|ter|zu|bin|ibn|al|el|y|e)"
 _WORD = r"(?:(?:d|l|al|el|O)['’-])?[^\W\d_a-z][^\W\d_]*(?:[.'’-]+[^\W\d_]+)*[.'’-]*"
@@ -49,17 +49,17 @@ class _Cell:
     box: tuple[float, float, float, float]
 
 
-def printed_authors(blocks: Sequence[dict[str, Any]], top: float, size: float, bottom: float | None) -> tuple[str, ...]:
+def printed_authors(lines: Sequence[TextLine], top: float, size: float, bottom: float | None) -> tuple[str, ...]:
     """The names below a title.
 
     Args:
-        blocks: the "dict" blocks of the title's page.
+        lines: the lines of the title's page.
         top: where the title ends, in points from the top of the page.
         size: the title's type size, in points.
         bottom: where the abstract begins; None if it is not below the title.
     """
     lowest = top + _LOWEST if bottom is None else bottom
-    inside = (s for s in _spans(blocks) if top - 0.3 * size < s["bbox"][1] and s["bbox"][3] < lowest + s["size"])
+    inside = (s for s in _spans(lines) if top - 0.3 * size < s.box[1] and s.box[3] < lowest + s.size)
     below = [c for c in _cells(islice(inside, _MOST)) if c.box[3] < lowest]
     for style in dict.fromkeys(c.style for c in below if c.style[1] < 0.97 * size):
         texts = _joined([c for c in below if c.style == style])
@@ -114,37 +114,36 @@ def _follows(last: _Cell, cell: _Cell) -> bool:
     return (same_row and cell.box[0] - last.box[2] < 3.5 * height) or (below and overlap > 0)
 
 
-def _cells(spans: Iterable[dict[str, Any]]) -> list[_Cell]:
+def _cells(spans: Iterable[Span]) -> list[_Cell]:
     """The cells of the spans' rows, from the top."""
-    rows: list[list[dict[str, Any]]] = []
-    for span in sorted(spans, key=lambda s: -s["size"]):
+    rows: list[list[Span]] = []
+    for span in sorted(spans, key=lambda s: -s.size):
         row = next((r for r in rows if _in_row(r[0], span)), None)
         rows.append([span]) if row is None else row.append(span)
-    found = [cell for row in rows for cell in _cut(sorted(row, key=lambda s: s["bbox"][0]))]
+    found = [cell for row in rows for cell in _cut(sorted(row, key=lambda s: s.box[0]))]
     found.sort(key=lambda c: c.box[3])
     steps = (b.box[3] - a.box[3] > 0.5 * min(a.style[1], b.style[1]) for a, b in pairwise(found))
     numbers = accumulate(steps, initial=0)
     return [c for _, c in sorted(zip(numbers, found, strict=False), key=lambda pair: (pair[0], pair[1].box[0]))]
 
 
-def _spans(blocks: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    for block in blocks:
-        for line in block.get("lines", ()):
-            if abs(line["dir"][1]) < 0.1:
-                yield from (s for s in line["spans"] if s["size"] > 0 and _PRINTED.search(s["text"]))
+def _spans(lines: Sequence[TextLine]) -> Iterator[Span]:
+    for line in lines:
+        if abs(line.direction[1]) < 0.1:
+            yield from (s for s in line.spans if s.size > 0 and _PRINTED.search(s.text))
 
 
-def _in_row(base: dict[str, Any], span: dict[str, Any]) -> bool:
+def _in_row(base: Span, span: Span) -> bool:
     """Tells whether a span stands on the base line of a row, or is a mark raised above it."""
-    rise: float = (base["origin"][1] - span["origin"][1]) / base["size"]
-    return -0.25 < rise < (0.65 if span["size"] < 0.85 * base["size"] else 0.25)
+    rise = (base.base[1] - span.base[1]) / base.size
+    return -0.25 < rise < (0.65 if span.size < 0.85 * base.size else 0.25)
 
 
-def _cut(row: Sequence[dict[str, Any]]) -> Iterator[_Cell]:
+def _cut(row: Sequence[Span]) -> Iterator[_Cell]:
     """Cut a row at wide gaps."""
-    piece: list[dict[str, Any]] = []
+    piece: list[Span] = []
     for span in row:
-        if piece and span["bbox"][0] - piece[-1]["bbox"][2] > 2 * max(s["size"] for s in piece[-3:]):
+        if piece and span.box[0] - piece[-1].box[2] > 2 * max(s.size for s in piece[-3:]):
             yield _cell(piece)
             piece = []
         piece.append(span)
@@ -152,17 +151,20 @@ def _cut(row: Sequence[dict[str, Any]]) -> Iterator[_Cell]:
         yield _cell(piece)
 
 
-def _cell(spans: Sequence[dict[str, Any]]) -> _Cell:
-    base = max(spans, key=lambda s: (round(s["size"]), len(s["text"])))
-    text, end = "", spans[0]["bbox"][0]
+def _cell(spans: Sequence[Span]) -> _Cell:
+    base = max(spans, key=lambda s: (round(s.size), len(s.text)))
+    text, end = "", spans[0].box[0]
     for span in spans:
-        small = span["size"] < 0.88 * base["size"]
-        raised = small and span["origin"][1] < base["origin"][1] - 0.1 * base["size"]
-        gap = (span["bbox"][0] - end) / base["size"]
+        small = span.size < 0.88 * base.size
+        raised = small and span.base[1] < base.base[1] - 0.1 * base.size
+        gap = (span.box[0] - end) / base.size
         text += "" if gap <= _BLANK else " " if gap <= _WIDE_BLANK else "\0"
-        text += "\0" if raised or (small and _MARK.fullmatch(span["text"].strip())) else span["text"]
-        end = span["bbox"][2]
-    boxes = [s["bbox"] for s in spans]
-    box = (boxes[0][0], min(b[1] for b in boxes), max(b[2] for b in boxes), base["origin"][1])
-    font = base["font"].split("+")[-1]
-    return _Cell(composed(" ".join(text.replace("\u202f", " ").split())), (font, round(base["size"] * 2) / 2), box)
+        text += "\0" if raised or (small and _MARK.fullmatch(span.text.strip())) else span.text
+        end = span.box[2]
+    boxes = [s.box for s in spans]
+    box = (boxes[0][0], min(b[1] for b in boxes), max(b[2] for b in boxes), base.base[1])
+    return _Cell(
+        composed(" ".join(text.replace("\u202f", " ").split())),
+        (base.font.split("+")[-1], round(base.size * 2) / 2),
+        box,
+    )

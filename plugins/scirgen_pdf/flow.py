@@ -14,6 +14,7 @@ from scirgen_pdf.paragraphs import Group
 
 _FLOATS = frozenset({BlockKind.CAPTION, BlockKind.TABLE, BlockKind.FOOTNOTE, BlockKind.OTHER})
 _RUNS = frozenset({BlockKind.EQUATION, BlockKind.TABLE, BlockKind.OTHER})
+_INITIAL = re.compile(r"\b[A-Z]\.$")  # of a person or a genus, before a small letter
 _ENDED = re.compile(r"[.!?:。！？：][\"'”’)\]\d,–]*$")
 _ABBREVIATED = re.compile(r"\b(?:et al|e\.g|i\.e|cf|vs|[Ff]igs?|[Ee]qs?|[Rr]efs?|[Tt]ab|[Ss]ect?|ca|approx|resp)\.$")
 _GOES_ON = re.compile(r"^[a-zà-ÿß-ÿ(\[,;&=+%°]|^\d")
@@ -179,7 +180,7 @@ def _continues(before: tuple[Group, list[Line]], group: Group) -> bool:
     lower = bool(_GOES_ON.match(group.text))
     if text.endswith("-"):
         return lower or moved or first.kind is BlockKind.LIST_ITEM
-    if _ENDED.search(text) and not _ABBREVIATED.search(text):
+    if _ENDED.search(text) and not _ABBREVIATED.search(text) and not (lower and _INITIAL.search(text)):
         return False
     if lower:
         return True

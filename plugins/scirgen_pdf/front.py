@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 
 from rapidfuzz import fuzz
 
@@ -23,6 +24,8 @@ _OTHER_RUN_IN = re.compile(
     r"^(?:plain[- ]language summary|key points|highlights|significance statement|graphical abstract)\b", re.I
 )
 _MIN_ABSTRACT = 300
+_DOUBLE_SPACED = 1.9  # the widest gap between lines of one title, in parts of its size
+_CHINESE = re.compile(r"[\u4e00-\u9fff]{6}")
 _LABELLED_KEYWORDS = re.compile(r"[A-ZÀ-Þ\u4e00-\u9fff][^.]{1,40}?[:：—–]")
 _DOI_LINE = re.compile(r"\bdoi:\s*10\.\d|https?://doi\.org/10\.", re.I)
 _PARTS = re.compile(
@@ -47,6 +50,7 @@ _TITLE_LABEL = re.compile(
     r"^(?:(?i:(?:article )?title|t[íi]tulo|titre|titel)\s*[:：]\s*|OPEN(?: ACCESS)?\s+(?=[A-ZÀ-Þ][a-zà-ÿ]))"
 )
 _VERSION_NOTE = re.compile(r"\s*\[v(?:ersion)?\s?\d+\s?[;:,][^\]]*\]$", re.I)
+_FOOTNOTE_MARK = re.compile(r"(?<=[\w)?!.’”\"])\s*[∗*⁎†‡§¶]+$")
 _OWN_TITLE = re.compile(r"^\((?:[^()]|\([^()]*\)){30,400}\)[.:]?\s+(?=[A-ZÀ-Þ])")
 
 
@@ -138,21 +142,44 @@ def _title(groups: list[Group], head: Sequence[int], body: Style, known: str) ->
         i
         for i in first
         if groups[i].style.size >= body.size + 1.5
-        and len(groups[i].text.split()) >= 2
+        and (len(groups[i].text.split()) >= 2 or _CHINESE.search(groups[i].text))
         and not kind_of_heading(groups[i].text)
     ]
-    return max(usable, key=lambda i: (groups[i].style.size, len(groups[i].text)), default=None)
+    return max(
+        usable, key=lambda i: (groups[i].style.size, len(groups[i].text)), default=_bold_title(groups, head, body)
+    )
+
+
+def _bold_title(groups: Sequence[Group], head: Sequence[int], body: Style) -> int | None:
+    """The first of the largest bold lines above all headings, in a paper whose title is hardly larger than its text."""
+    above = takewhile(lambda i: not kind_of_heading(groups[i].text) and not DEPTH.match(groups[i].text), head)
+    bold = [i for i in above if groups[i].style.bold and 3 <= len(groups[i].text.split()) <= 60]
+    large = [i for i in bold if groups[i].style.size >= body.size and not body.bold]
+    return max(large, key=lambda i: groups[i].style.size, default=None)
 
 
 def _with_its_other_lines(groups: list[Group], title: int) -> int:
     """Take into the title the lines above and below that are as large: a title's lines may stand apart, or be scanned
     unevenly."""
     whole = groups[title]
+    _cut_below_title(groups, title)
     while (part := next((g for g in groups if _continues(whole, g)), None)) is not None:
         whole.lines = sorted([*whole.lines, *part.lines], key=lambda line: line.y0)
         whole.settle()
         groups[:] = [g for g in groups if g is not part]
     return groups.index(whole)
+
+
+def _cut_below_title(groups: list[Group], title: int) -> None:
+    """Make the title's last lines a group of their own where the authors' names follow them without a gap."""
+    if title + 1 == len(groups):
+        return
+    below, style = groups[title + 1], groups[title].style
+    lines = list(takewhile(lambda line: line.style == style, below.lines))
+    if lines and len(lines) < len(below.lines):
+        rest = replace(below, lines=below.lines[len(lines) :]).settle()
+        below.lines = lines
+        groups[title + 1 : title + 2] = [below.settle(), rest]
 
 
 def _continues(title: Group, group: Group) -> bool:
@@ -168,7 +195,7 @@ def _continues(title: Group, group: Group) -> bool:
     return (
         abs(group.style.size - size) <= 0.12 * size
         and group.style.bold == title.style.bold
-        and -0.3 * size < gap < 0.9 * size
+        and -0.3 * size < gap < (_DOUBLE_SPACED if same else 0.9) * size
         and overlap > 0.5 * min(_x1(title) - _x0(title), _x1(group) - _x0(group))
         and (same or len(group.text.split()) >= 2)
     )
@@ -224,6 +251,9 @@ def _extent(groups: list[Group], start: int, body: Style) -> list[Group]:
     label = groups[start]
     for index in range(start + 1, len(groups)):
         group = groups[index]
+        if _is_doi_line(group.lines[0].text):
+            group.kind = BlockKind.OTHER
+            break
         if group.page > label.page + 1 or _ends_abstract(groups, index):
             break
         if group.kind not in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM) or (
@@ -262,12 +292,17 @@ def _cut_at_keywords(groups: list[Group], index: int) -> None:
             and line.text[0] != line.text[0].lower()
             and re.search(r"^.{4,40}?[:：.—–]", line.text)
         )
-        if number and (keywords or (_DOI_LINE.search(line.text) and len(line.text) < 120)):
+        if number and (keywords or _is_doi_line(line.text)):
             rest = replace(groups[index], lines=groups[index].lines[number:], kind=BlockKind.OTHER).settle()
             groups[index].lines = groups[index].lines[:number]
             groups[index].settle()
             groups.insert(index + 1, rest)
             return
+
+
+def _is_doi_line(text: str) -> bool:
+    """Return whether a line is the paper's own entry with its DOI, as some journals print below the abstract."""
+    return bool(_DOI_LINE.search(text)) and len(text) < 120
 
 
 def _opens_body(group: Group) -> bool:
@@ -402,8 +437,9 @@ def _is_running_title(group: Group, title: str) -> bool:
 
 
 def strip_title_label(text: str) -> str:
-    """Remove what is not the title: the word "Title" or "OPEN" before it, a note on version and reviews behind it."""
-    return _VERSION_NOTE.sub("", _TITLE_LABEL.sub("", text))
+    """Remove what is not the title: the word "Title" or "OPEN" before it; a note on version and reviews, and the mark
+    of a footnote behind it."""
+    return _FOOTNOTE_MARK.sub("", _VERSION_NOTE.sub("", _TITLE_LABEL.sub("", text)))
 
 
 def strip_label(text: str) -> str:

@@ -7,68 +7,43 @@ is not clear is refused with a code of `scirgen.stages.parse.grid.REFUSED`.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
-from typing import Final, NamedTuple
+from typing import Final
 
 from scirgen.plugin import Box
 from scirgen.stages.parse.grid import GivenCell
+from scirgen_pdf.reading.page import Word
+from scirgen_pdf.tablerows import (
+    COLUMN_GAP,
+    NUMBER,
+    Area,
+    Row,
+    body_rows,
+    chunks_of,
+    columns_under,
+    made_cell,
+    printed_rows,
+)
 
 _NEAR: Final = 45.0
 """Points between a caption and the first rule of its table; a caption of several lines is one box."""
 _CLOSE: Final = 15.0
 """Points between the first rule of a table and a caption below it."""
-_RULED: Final = 0.3
-"""The least share of a body's lines that rules part if they part its rows."""
 _LOWEST: Final = 20.0
 _WIDE_STEP: Final = 2.2
 """A table without a last rule ends where the step to the next line is so many times the usual one."""
 _SHORTEST_RULE: Final = 60.0
 _SAME: Final = 6.0
 """Points by which the ends of the rules of one table may differ."""
-_COLUMN_GAP: Final = 0.5
-"""Parts of the type's size: the least blank between columns; a blank between words has 0.25."""
 _CHUNK_GAP: Final = 0.7
 """Parts of the type's size: a wider blank in a header's line parts the headers of two columns."""
-_SAME_LINE, _INDEX, _SMALL = 0.3, 0.5, 0.85
-"""Parts of a line's size: by which a word of its size, and an index, may be above or below its middle; and what is
-smaller is an index."""
-_OVERLAP: Final = 0.8
-"""Parts of the type's size: lines that are closer are not two lines of one cell, but cells set at middle height."""
 _MOST_HEAD: Final = 3
 """Lines of a header that no rule ends."""
 _MOSTLY: Final = 0.8
 _LEAST_FILLED: Final = 0.3
-_NUMBER: Final = re.compile(r"[<>≤≥~−–+-]?\s?\d|[-–—]$")
-_OPEN_END: Final = re.compile(r"[-,(/&]$|\b(?:and|or|of|the|in|for|with|by|de|e|y|et)$")
-
-
-class Word(NamedTuple):
-    """Characters between blanks, and the box around them."""
-
-    text: str
-    box: Box
-
-
-@dataclass
-class Row:
-    """The words of one printed line, from left to right."""
-
-    words: list[Word]
-
-    @cached_property
-    def middle(self) -> float:
-        """Its height on the page."""
-        return median((w.box[1] + w.box[3]) / 2 for w in self.words)
-
-    @cached_property
-    def size(self) -> float:
-        """The height of its type."""
-        return median(w.box[3] - w.box[1] for w in self.words)
 
 
 @dataclass(frozen=True)
@@ -79,15 +54,6 @@ class PageTable:
     rows: tuple[tuple[GivenCell, ...], ...] = ()
     header_rows: int = 0
     refused: str = ""
-
-
-@dataclass
-class _Area:
-    """A table's place: the level rules over its whole width, and shorter ones inside."""
-
-    box: Box
-    rules: list[float]
-    parts: list[Box] = field(default_factory=list)
 
 
 def page_table(
@@ -119,24 +85,10 @@ def page_table(
     if len(columns) < 2:
         return PageTable(area.box, refused="table_columns")
     top = _head_rows(head, columns, area, page)
-    below = _body_rows(body, columns, area, page)
+    below = body_rows(body, columns, area, page)
     if below is None or not _is_sure(below, top):
         return PageTable(area.box, refused="table_columns")
     return PageTable(area.box, (*top, *below), len(top))
-
-
-def printed_rows(words: Iterable[Word]) -> list[Row]:
-    """Words by printed line; a raised or lowered sign belongs to the line that it overlaps."""
-    rows: list[tuple[float, float, list[Word]]] = []
-    for word in sorted(words, key=lambda w: w.box[1] - w.box[3]):  # large type first, so that indices find their line
-        middle = (word.box[1] + word.box[3]) / 2
-        near = min(rows, key=lambda r: abs(r[0] - middle), default=None)
-        within = _SAME_LINE if word.box[3] - word.box[1] > _SMALL * (near[1] if near else 0) else _INDEX
-        if near and abs(near[0] - middle) < within * near[1]:
-            near[2].append(word)
-        else:
-            rows.append((middle, word.box[3] - word.box[1], [word]))
-    return sorted((Row(sorted(r[2], key=lambda w: w.box[0])) for r in rows), key=lambda r: r.middle)
 
 
 def _above_rules(box: Box, wide: Iterable[Box]) -> Box:
@@ -145,13 +97,13 @@ def _above_rules(box: Box, wide: Iterable[Box]) -> Box:
     return (box[0], box[1], box[2], min([*ys, box[3]]))
 
 
-def _without_notes(lines: list[Row], area: _Area) -> list[Row]:
+def _without_notes(lines: list[Row], area: Area) -> list[Row]:
     """The lines without those between the last two rules, if none of these has a blank as between columns."""
     notes = [r for r in lines if r.middle > area.rules[-2]] if len(area.rules) > 2 else []
-    return lines[: len(lines) - len(notes)] if all(len(_chunks(r, _CHUNK_GAP)) == 1 for r in notes) else lines
+    return lines[: len(lines) - len(notes)] if all(len(chunks_of(r, _CHUNK_GAP)) == 1 for r in notes) else lines
 
 
-def _area(caption: Box, others: Sequence[Box], rules: Sequence[Box]) -> _Area | None:
+def _area(caption: Box, others: Sequence[Box], rules: Sequence[Box]) -> Area | None:
     """The rules of a caption's table: those of one width below it, or else above it, up to other text."""
     level = _joined(r for r in rules if _is_level(r))
     tops = [
@@ -177,11 +129,11 @@ def _area(caption: Box, others: Sequence[Box], rules: Sequence[Box]) -> _Area | 
         x0, x1 = min(r[0] for r in chain), max(r[2] for r in chain)
         inside = [r for r in rules if x0 - _SAME <= r[0] and r[2] <= x1 + _SAME and r[1] < ys[-1] - 4 and r[3] > ys[0]]
         parts = [r for r in _joined(r for r in inside if _is_level(r)) if not any(abs(r[1] - y) < 2 for y in ys)]
-        return _Area((x0, ys[0], x1, ys[-1]), ys, parts)
+        return Area((x0, ys[0], x1, ys[-1]), ys, parts)
     return None
 
 
-def _open_area(caption: Box, others: Sequence[Box], rules: Sequence[Box], words: Sequence[Word]) -> _Area | None:
+def _open_area(caption: Box, others: Sequence[Box], rules: Sequence[Box], words: Sequence[Word]) -> Area | None:
     """The place of a table that only its first rule marks: the lines below it up to other text or a wide step."""
     level = _joined(r for r in rules if _is_level(r))
     first = _first([r for r in level if -2 < r[1] - caption[3] < _CLOSE], caption, down=True)
@@ -192,12 +144,12 @@ def _open_area(caption: Box, others: Sequence[Box], rules: Sequence[Box], words:
     lines = printed_rows(w for w in words if x0 - _SAME < w.box[0] and w.box[2] < x1 + _SAME and y0 < w.box[1] < end)
     wide = _WIDE_STEP * median([b.middle - a.middle for a, b in pairwise(lines)] or [0.0])
     last = next((n for n, (a, b) in enumerate(pairwise(lines)) if b.middle - a.middle > wide), len(lines) - 1)
-    while last >= 0 and len(_chunks(lines[last], _CHUNK_GAP)) == 1:
+    while last >= 0 and len(chunks_of(lines[last], _CHUNK_GAP)) == 1:
         last -= 1
     if last < 2:
         return None
     bottom = max(w.box[3] for w in lines[last].words)
-    return _Area((x0, y0, x1, bottom), [y0, bottom])
+    return Area((x0, y0, x1, bottom), [y0, bottom])
 
 
 def _is_level(rule: Box) -> bool:
@@ -230,7 +182,7 @@ def _overlap(a: Box, b: Box) -> bool:
     return min(a[2], b[2]) - max(a[0], b[0]) > 10 and a[1] < (b[1] + b[3]) / 2 < a[3]
 
 
-def _parted(lines: Sequence[Row], area: _Area) -> tuple[list[Row], list[Row]]:
+def _parted(lines: Sequence[Row], area: Area) -> tuple[list[Row], list[Row]]:
     """The lines of the header, above the first rule that has lines above and below it, and those of the body."""
     for y in area.rules:
         head = [r for r in lines if r.middle < y]
@@ -242,57 +194,26 @@ def _parted(lines: Sequence[Row], area: _Area) -> tuple[list[Row], list[Row]]:
 def _parted_by_numbers(lines: Sequence[Row]) -> tuple[list[Row], list[Row]]:
     """The lines of a header that no rule ends: those before the first with a number behind its first text, if nearly
     all lines from there on have one."""
-    rest = [[chunk[0].text for chunk in _chunks(r, _CHUNK_GAP)[1:]] for r in lines]
-    valued = [any(_NUMBER.match(text) for text in texts) for texts in rest]
+    rest = [[chunk[0].text for chunk in chunks_of(r, _CHUNK_GAP)[1:]] for r in lines]
+    valued = [any(NUMBER.match(text) for text in texts) for texts in rest]
     first = valued.index(True) if any(valued) else 0
     clear = 0 < first <= _MOST_HEAD and any(rest[:first]) and sum(valued[first:]) >= _MOSTLY * (len(lines) - first)
     return (list(lines[:first]), list(lines[first:])) if clear else ([], list(lines))
 
 
-def _chunks(row: Row, gap: float) -> list[list[Word]]:
-    """The words of a line, parted at wide blanks."""
-    chunks = [[row.words[0]]]
-    for before, word in pairwise(row.words):
-        if word.box[0] - before.box[2] > gap * row.size:
-            chunks.append([])
-        chunks[-1].append(word)
-    return chunks
-
-
 def _columns(body: Sequence[Row]) -> list[tuple[float, float]]:
     """The left and right ends of the columns: of what is printed in the body, between blanks through all its lines."""
     size = median(r.size for r in body)
-    several = [r for r in body if len(_chunks(r, _CHUNK_GAP)) > 1]
+    several = [r for r in body if len(chunks_of(r, _CHUNK_GAP)) > 1]
     counted = several if len(several) >= 2 else body
     spans = sorted((w.box[0], w.box[2]) for r in counted for w in r.words)
     columns: list[tuple[float, float]] = []
     for left, right in spans:
-        if columns and left - columns[-1][1] < _COLUMN_GAP * size:
+        if columns and left - columns[-1][1] < COLUMN_GAP * size:
             columns[-1] = (columns[-1][0], max(columns[-1][1], right))
         else:
             columns.append((left, right))
     return columns
-
-
-def _covered(chunk: Sequence[Word], columns: Sequence[tuple[float, float]]) -> list[int]:
-    """The columns that a chunk is over; the nearest one if it is over none."""
-    left, right = chunk[0].box[0], chunk[-1].box[2]
-    over = [n for n, (a, b) in enumerate(columns) if min(right, b) - max(left, a) > 0.5]
-    if over:
-        return over
-    middle = (left + right) / 2
-    return [min(range(len(columns)), key=lambda n: min(abs(columns[n][0] - middle), abs(columns[n][1] - middle)))]
-
-
-def _made(words: Sequence[Word], page: int, columns: int = 1) -> GivenCell:
-    """The cell of some words, line by line."""
-    boxes = [w.box for w in words]
-    box = (min(b[0] for b in boxes), min(b[1] for b in boxes), max(b[2] for b in boxes), max(b[3] for b in boxes))
-    text = ""
-    for word in words:
-        broken = text.endswith("\u00ad") or (text.endswith("-") and word.text[:1].islower())
-        text = text[:-1] + word.text if broken else f"{text} {word.text}".strip()
-    return GivenCell(text, columns=columns, page=page, box=tuple(round(v, 2) for v in box))  # type: ignore[arg-type]
 
 
 @dataclass
@@ -309,7 +230,7 @@ class _Name:
 
 
 def _head_rows(
-    head: Sequence[Row], columns: Sequence[tuple[float, float]], area: _Area, page: int
+    head: Sequence[Row], columns: Sequence[tuple[float, float]], area: Area, page: int
 ) -> list[tuple[GivenCell, ...]]:
     """The rows of the header; nothing if it is not clear which columns a text over several ones names.
 
@@ -335,14 +256,14 @@ def _head_rows(
         cells: list[GivenCell] = []
         for name in spans:
             cells += [GivenCell("")] * (name.first - sum(c.columns for c in cells))
-            cells.append(_made(name.words, page, name.last - name.first + 1))
+            cells.append(made_cell(name.words, page, name.last - name.first + 1))
         made.append(tuple(cells))
     return made
 
 
-def _names(row: Row, rest: Sequence[Row], columns: Sequence[tuple[float, float]], area: _Area) -> list[_Name]:
+def _names(row: Row, rest: Sequence[Row], columns: Sequence[tuple[float, float]], area: Area) -> list[_Name]:
     """The texts of a header's line with the columns that they are over, or that the short rule below them is over."""
-    chunks = _chunks(row, _CHUNK_GAP)
+    chunks = chunks_of(row, _CHUNK_GAP)
     low = rest[0].middle if rest else row.middle
     names = []
     for chunk in chunks:
@@ -350,7 +271,7 @@ def _names(row: Row, rest: Sequence[Row], columns: Sequence[tuple[float, float]]
         rules = [r for r in area.parts if row.middle < r[1] < low and r[0] - 2 < middle < r[2] + 2]
         own = rules and sum(rules[0][0] < c[0].box[2] and c[-1].box[0] < rules[0][2] for c in chunks) == 1
         over = [n for n, (a, b) in enumerate(columns) if own and rules[0][0] - 2 < (a + b) / 2 < rules[0][2] + 2]
-        sure, over = bool(over), over or _covered(chunk, columns)
+        sure, over = bool(over), over or columns_under(chunk, columns)
         names.append(_Name(chunk, over[0], over[-1], sure))
     return names
 
@@ -395,93 +316,6 @@ def _spans(level: Sequence[_Name], below: set[int], columns: Sequence[tuple[floa
             return None
         span.first, span.last = fits[0] if fits else (span.first, span.last)
     return spans
-
-
-def _body_rows(
-    body: Sequence[Row], columns: Sequence[tuple[float, float]], area: _Area, page: int
-) -> list[tuple[GivenCell, ...]] | None:
-    """The rows of the body, with the further lines of a cell joined to its first; None if they are not clear."""
-    parts: list[_Part] = []
-    for row in body:
-        cells: dict[int, list[Word]] = {}
-        chunks = _chunks(row, _COLUMN_GAP)
-        alone = len(chunks) == 1 and len(_covered(chunks[0], columns)) > 1
-        for word in row.words:
-            cells.setdefault(0 if alone else _covered([word], columns)[0], []).append(word)
-        parts.append((row, cells))
-    merged = _at_middle_height(parts)
-    if merged is None:
-        return None
-    rows: list[dict[int, list[Word]]] = []
-    heights: list[int] = []
-    for at, (row, cells, height) in enumerate(merged):
-        if at and _goes_on(merged[at - 1][:2], (row, cells), [m[:2] for m in merged], len(columns), area):
-            for n, words in cells.items():
-                rows[-1].setdefault(n, []).extend(words)
-        else:
-            rows.append({n: list(words) for n, words in cells.items()})
-            heights.append(height)
-    made: list[tuple[GivenCell, ...]] = []
-    covered = 0
-    for cells, height in zip(rows, heights, strict=True):
-        given = [_made(cells[n], page) if n in cells else GivenCell("") for n in range(len(columns))]
-        if height > 1:
-            given[0] = replace(given[0], rows=height)
-        made.append(tuple(given[1:] if covered else given))
-        covered = height - 1 if height > 1 else max(0, covered - 1)
-    return made
-
-
-_Part = tuple[Row, dict[int, list[Word]]]
-
-
-def _at_middle_height(parts: Sequence[_Part]) -> list[tuple[Row, dict[int, list[Word]], int]] | None:
-    """The lines, with those of overlapping heights put together: a label of two lines beside a line of values, and a
-    label beside the middle of two such lines, which then covers both (the third item). None for other overlaps."""
-    groups: list[list[_Part]] = []
-    for part in parts:
-        close = groups and part[0].middle - groups[-1][-1][0].middle < _OVERLAP * max(
-            part[0].size, groups[-1][-1][0].size
-        )
-        if close:
-            groups[-1].append(part)
-        else:
-            groups.append([part])
-    result: list[tuple[Row, dict[int, list[Word]], int]] = []
-    for group in groups:
-        if len(group) == 1:
-            result.append((*group[0], 1))
-            continue
-        values = [p for p in group if set(p[1]) - {0}]
-        labels = [p for p in group if set(p[1]) == {0}]
-        if len(values) == 2 and len(labels) == 1 and not any(0 in p[1] for p in values):
-            first, second = values
-            result += [(first[0], {**first[1], 0: labels[0][1][0]}, 2), (*second, 1)]
-        elif len(values) == 1 and (0 not in values[0][1] or not labels):
-            cells = dict(values[0][1])
-            if labels:
-                cells[0] = [w for p in labels for w in p[1][0]]
-            result.append((values[0][0], cells, 1))
-        else:
-            return None
-    return result
-
-
-def _goes_on(above: _Part, here: _Part, parts: Sequence[_Part], columns: int, area: _Area) -> bool:
-    """Check whether a line continues the cells of the line above it: where rules part lines, those that no rule parts;
-    else a line that only goes on with broken texts."""
-    numbers = sum(_NUMBER.match(words[0].text) is not None for n, words in here[1].items() if n)
-    if numbers > 1:
-        return False
-    ruled = [any(a[0].middle < y < b[0].middle for y in area.rules) for a, b in pairwise(parts)]
-    between = any(above[0].middle < y < here[0].middle for y in area.rules)
-    if between or sum(ruled) >= _RULED * len(ruled):
-        return not between
-    broken = all(
-        n in above[1] and (_OPEN_END.search(above[1][n][-1].text) or words[0].text[:1].islower())
-        for n, words in here[1].items()
-    )
-    return broken and len(here[1]) < columns
 
 
 def _is_sure(body: Sequence[Sequence[GivenCell]], head: Sequence[Sequence[GivenCell]]) -> bool:

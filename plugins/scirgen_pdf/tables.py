@@ -4,68 +4,64 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby, zip_longest
-from typing import Any, Final
-
-import pymupdf
+from itertools import zip_longest
+from typing import Final
 
 from scirgen import BlockKind
 from scirgen.plugin import Box
 from scirgen.stages.parse.grid import table_block
 from scirgen_pdf.page.characters import composed
 from scirgen_pdf.page.lines import LIGATURES, UNKNOWN, Line, Run, Style
-from scirgen_pdf.page.signs import Signs
 from scirgen_pdf.paragraphs import Group
-from scirgen_pdf.tablegrid import PageTable, Word, page_table
+from scirgen_pdf.reading.page import Signs, TextLine, Word, around
+from scirgen_pdf.tablegrid import PageTable, page_table
 
 _CAPTION: Final = re.compile(
     r"\s*(?:tab(?:le|ela|la|elle|leau|\\.)?|quadro|cuadro|表)\s*\.?\s*(?:\d|[IVX]+\b|[A-Z]\.?\d)", re.I
 )
 _AWAY: Final = 10
 """Type sizes from the left edge of a caption to a line that is not its own."""
+_GAP: Final = 0.5
+"""Parts of a character's height: a wider gap parts words."""
 _LONG: Final = 200
 """Characters of a paragraph in the body's type that ends a table."""
-_FLAGS: Final = pymupdf.TEXTFLAGS_WORDS
 
 
-def has_caption(blocks: Sequence[dict[str, Any]]) -> bool:
+def has_caption(lines: Iterable[TextLine]) -> bool:
     """Check whether a line of a page may begin the caption of a table."""
-    lines = (line for block in blocks for line in block.get("lines", ()))
-    return any(_CAPTION.match("".join(span["text"] for span in line["spans"])) for line in lines)
+    return any(_CAPTION.match("".join(span.text for span in line.spans)) for line in lines)
 
 
-def page_words(page: Any, signs: Signs) -> list[Word]:
-    """The words of a page's level lines. ``signs`` replace what fonts give for them; an unnamed sign is U+FFFD."""
+def page_words(lines: Iterable[TextLine], signs: Signs) -> list[Word]:
+    """The words of level lines whose glyphs were read. ``signs`` replace what fonts give for them; an unnamed sign is
+    U+FFFD."""
     found = []
-    for line in (line for b in page.get_text("rawdict", flags=_FLAGS)["blocks"] for line in b.get("lines", ())):
-        if abs(line["dir"][1]) > 0.1:
+    for line in lines:
+        if line.direction[0] < 0 or abs(line.direction[1]) > 0.1:
             continue
         characters = [
-            (UNKNOWN.sub("\ufffd", c["c"].translate(signs.get(span["font"], {}))), c["bbox"])
-            for span in line["spans"]
-            for c in span["chars"]
+            (UNKNOWN.sub("\ufffd", glyph.text.translate(signs.get(span.font, {}))), glyph.box)
+            for span in line.spans
+            for glyph in span.glyphs
         ]
-        for blank, group in groupby(characters, key=lambda c: c[0].isspace()):
-            if not blank:
-                texts, boxes = zip(*group, strict=True)
-                found.append(Word(composed("".join(texts).translate(LIGATURES)), _around(boxes)))
+        for word in _words(characters):
+            texts, boxes = zip(*word, strict=True)
+            found.append(Word(composed("".join(texts).translate(LIGATURES)), around(boxes)))
     return found
 
 
-def page_rules(page: Any) -> list[Box]:
-    """The level and upright lines that a page draws, as thin boxes."""
-    found: list[Box] = []
-    for drawing in page.get_cdrawings():
-        for item in drawing["items"]:
-            if item[0] == "l":
-                (ax, ay), (bx, by) = item[1], item[2]
-                found.append((min(ax, bx), min(ay, by), max(ax, bx), max(ay, by)))
-            elif item[0] == "re":
-                x0, y0, x1, y1 = item[1]
-                thin = min(x1 - x0, y1 - y0) < 3
-                sides = [(x0, y0, x1, y0), (x0, y1, x1, y1), (x0, y0, x0, y1), (x1, y0, x1, y1)]
-                found += [(x0, y0, x1, y1)] if thin else sides if drawing["type"] != "f" else []
-    return [box for box in found if min(box[2] - box[0], box[3] - box[1]) < 3]
+def _words(characters: Iterable[tuple[str, Box]]) -> Iterator[list[tuple[str, Box]]]:
+    """Characters between blanks or gaps; pdfium gives no blank for some gaps between columns."""
+    word: list[tuple[str, Box]] = []
+    for text, box in characters:
+        apart = word and box[0] - word[-1][1][2] > _GAP * (box[3] - box[1])
+        if word and (apart or text.isspace()):
+            yield word
+            word = []
+        if not text.isspace():
+            word.append((text, box))
+    if word:
+        yield word
 
 
 def with_tables(
@@ -132,9 +128,4 @@ def _holds_header(caption: Group) -> bool:
 
 
 def _box(group: Group, page: int) -> Box:
-    return _around([line.box for line in group.lines if line.page == page])
-
-
-def _around(boxes: Iterable[Box]) -> Box:
-    x0, y0, x1, y1 = zip(*boxes, strict=True)
-    return min(x0), min(y0), max(x1), max(y1)
+    return around([line.box for line in group.lines if line.page == page])

@@ -30,6 +30,7 @@ from scirgen.plugin import (
     require,
 )
 from scirgen.stages.base import made_stage, roles_in, suited
+from scirgen.stages.parse.readers import reader_in_use
 from scirgen_scale.settings import RayConfig
 
 ON_DRIVER = frozenset({"release"})
@@ -73,7 +74,8 @@ class FerryCache(ReplyCache):
 class Worker:
     """Runs inside an actor, with its own sessions; executes any stage by name."""
 
-    def __init__(self, config: Config, registry: Registry, resources: Resources, folder: Path) -> None:
+    def __init__(self, config: Config, registry: Registry, resources: Resources, folder: Path, reader: str) -> None:
+        self._reader = reader
         self._config, self._registry, self._resources, self._folder = config, registry, resources, folder
         self._by = {step.stage: step.by for step in plan(registry, config) if step.by}
         self._cache = FerryCache(folder / "run.db")
@@ -88,10 +90,18 @@ class Worker:
         ctx = await self._context()
         result: StageResult | ScirgenError
         try:
+            self._check_reader()
             result = await self._stage(stage, ctx).process(item, ctx.at(stage, item.key, fingerprint))
         except ScirgenError as error:
             result = error
         return result, self._cache.hand_over()
+
+    def _check_reader(self) -> None:
+        if (here := reader_in_use(self._config.parse.reader)) != self._reader:
+            raise ConfigError(
+                f"this node reads PDFs with {here}, the run with {self._reader}",
+                hint="Install the same version of the reader on each node of the cluster.",
+            )
 
     async def _context(self) -> StageContext:
         """The context of all items of this actor: sessions are opened, and prompts and taxonomies read, only once."""
@@ -154,7 +164,7 @@ class RayEngine:
         limits = _share(self._config.limits, count)
         config = self._config.model_copy(update={"limits": limits})
         remote = self._ray.remote(num_cpus=wanted.cpus, num_gpus=wanted.gpus, max_restarts=-1)(Worker)
-        arguments = (config, ctx.registry, ctx.resources, ctx.folder.resolve())
+        arguments = (config, ctx.registry, ctx.resources, ctx.folder.resolve(), reader_in_use(config.parse.reader))
         self._actors = [
             remote.options(max_concurrency=256, scheduling_strategy="SPREAD").remote(*arguments) for _ in range(count)
         ]

@@ -18,6 +18,7 @@ from scirgen.pipeline.store import Store
 from scirgen.pipeline.views.view import StoreView
 from scirgen.stages.base import Stage, StageContext
 from scirgen.stages.filter.idle import filter_in_force, judged_nothing
+from scirgen.stages.parse.readers import reader_in_use
 
 
 def build_manifest(
@@ -39,6 +40,7 @@ def build_manifest(
         "domain": config.domain,
         "seed": config.seed,
         "language": config.language,
+        "reader": reader_in_use(config.parse.reader),
         "models": {role: str(s.identity) for role, s in sessions.items() if s is not None},
         "prompt_pack": ctx.chat_session.pack if ctx.chat_session else None,
         "prompts": {i: ctx.prompts.get(i).hash[:12] for i in ctx.prompts.ids()},

@@ -40,6 +40,7 @@ from scirgen.stages.base import Stage, StageContext, made_stage, roles_in, suite
 from scirgen.stages.collect.pages import NO_ID, absent, no_record
 from scirgen.stages.collect.source import Source
 from scirgen.stages.collect.validated_source import checked
+from scirgen.stages.parse.readers import with_reader
 from scirgen.stages.release.write import refuse_foreign
 
 
@@ -64,6 +65,7 @@ async def execute(
         closing.enter_context(rare_collections())
         registry = load_registry()
         check_settings(config, registry)
+        config = with_reader(config)
         resources = Resources(domain, Path(config.overrides) if config.overrides else None)
         steps = plan(registry, config)
         stages = build_stages(registry, steps)

@@ -17,16 +17,18 @@ from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.stages.base import StageContext, WorkItem
+from scirgen.stages.parse.readers import READERS
 from scirgen.stages.parse.stage import ParseStage
 from scirgen.stages.section.stage import SectionStage
 
 PAPERS = sorted((Path(__file__).parents[1] / "material" / "invented" / "papers").iterdir())
 
 
+@pytest.mark.parametrize("reader", list(READERS))
 @pytest.mark.parametrize("path", PAPERS, ids=lambda p: p.name)
-async def test_sample_paper_parses_and_sections_as_reviewed(path: Path, tmp_path: Path) -> None:
+async def test_sample_paper_parses_and_sections_as_reviewed(path: Path, reader: str, tmp_path: Path) -> None:
     resources = Resources(find_domain("geo"))
-    config = load_config(flags={"section.use_model": False}).config
+    config = load_config(flags={"section.use_model": False, "parse.reader": reader}).config
     ctx = StageContext(config, resources, PromptLibrary(resources), Taxonomies(resources), load_registry(), tmp_path)
     paper = Paper(id=path.stem, file=str(path), sha256=file_sha256(path))
     parsed = await ParseStage().process(WorkItem(paper.id, (paper,)), ctx.at("parse", paper.id, "f"))

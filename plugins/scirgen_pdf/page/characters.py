@@ -1,4 +1,4 @@
-"""Repairs characters of a page: accents drawn beside their letters, ligatures without names, blanks that MuPDF leaves
+"""Repairs characters of a page: accents drawn beside their letters, ligatures without names, blanks that readers leave
 out."""
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from statistics import median
-from typing import Any, Final
+from typing import Final
 
-import pymupdf
+from scirgen_pdf.reading.page import Glyph, PdfFile, Span, TextLine
 
 _MARKS: Final = {
     "´": "\u0301", "`": "\u0300", "¨": "\u0308", "ˆ": "\u0302", "˜": "\u0303", "ˇ": "\u030c", "˚": "\u030a",
@@ -83,25 +83,25 @@ _BESIDE_LETTERS: Final = {
 }
 
 
-def name_ligatures(spans: Iterable[dict[str, Any]]) -> None:
+def name_ligatures(spans: Iterable[Span]) -> None:
     """Replace the codes of ligatures in the text of spans whose fonts are ones of words and have them beside letters.
 
     TeX's old encoding has them at 11 to 15, the Cork encoding at 27 to 31; a document's fonts mostly share one
     encoding.
     """
-    known = [span for span in spans if span["text"]]
+    known = [span for span in spans if span.text]
     beside: dict[str, Counter[str]] = {name: Counter() for name in _BESIDE_LETTERS}
     words: Counter[str] = Counter()
     for span in known:
-        words[span["font"]] += len(_WORD.findall(span["text"]))
+        words[span.font] += len(_WORD.findall(span.text))
         for name, pattern in _BESIDE_LETTERS.items():
-            beside[name][span["font"]] += len(pattern.findall(span["text"]))
+            beside[name][span.font] += len(pattern.findall(span.text))
     for name, table in (("old", _OLD), ("cork", _CORK)):
         fonts = {font for font, count in beside[name].items() if count and words[font] >= _LEAST_WORDS}
         if sum(beside[name][font] for font in fonts) >= _LEAST:
             for span in known:
-                if span["font"] in fonts:
-                    span["text"] = span["text"].translate(table)
+                if span.font in fonts:
+                    span.text = span.text.translate(table)
             return
 
 
@@ -116,34 +116,33 @@ def has_glued_words(text: str) -> bool:
     return _GLUED.search(text) is not None
 
 
-def with_blanks(blocks: Sequence[dict[str, Any]]) -> None:
-    """Give each span of ``page.get_text("rawdict")["blocks"]`` its text, with a blank at each gap that is as wide as
-    one."""
-    for line in (line for block in blocks for line in block.get("lines", ())):
-        level = abs(line["dir"][1]) < 0.1
-        last: dict[str, Any] | None = None
-        for span in line["spans"]:
-            characters = span["chars"]
-            text = _text(characters, span["size"] if level else 0.0)
-            if last and characters and level and _apart(last, characters[0], span["size"]):
+def with_blanks(lines: Iterable[TextLine]) -> None:
+    """Put a blank into each span's text at each gap of its glyphs that is as wide as one."""
+    for line in lines:
+        level = abs(line.direction[1]) < 0.1
+        last: Glyph | None = None
+        for span in line.spans:
+            characters = span.glyphs
+            text = _text(characters, span.size if level else 0.0)
+            if last and characters and level and _apart(last, characters[0], span.size):
                 text = f" {text}"
             last = characters[-1] if characters else last
-            span["text"] = text
+            span.text = text
 
 
-def _text(characters: Sequence[dict[str, Any]], size: float) -> str:
+def _text(characters: Sequence[Glyph], size: float) -> str:
     pairs = list(pairwise(characters))
     if size <= 0 or len(pairs) < _LEAST_GAPS or median(_gap(a, b) for a, b in pairs) > _MOST_WITHIN * size:
-        return "".join(c["c"] for c in characters)
-    return "".join([characters[0]["c"], *(f" {b['c']}" if _apart(a, b, size) else b["c"] for a, b in pairs)])
+        return "".join(c.text for c in characters)
+    return "".join([characters[0].text, *(f" {b.text}" if _apart(a, b, size) else b.text for a, b in pairs)])
 
 
-def _gap(a: dict[str, Any], b: dict[str, Any]) -> float:
-    return float(b["origin"][0] - a["bbox"][2])
+def _gap(a: Glyph, b: Glyph) -> float:
+    return b.box[0] - a.box[2]
 
 
-def _apart(a: dict[str, Any], b: dict[str, Any], size: float) -> bool:
-    return _gap(a, b) >= _LEAST_BLANK * size and " " not in (a["c"], b["c"])
+def _apart(a: Glyph, b: Glyph, size: float) -> bool:
+    return _gap(a, b) >= _LEAST_BLANK * size and " " not in (a.text, b.text)
 
 
 _SAMPLED: Final = 4
@@ -153,21 +152,20 @@ _LATIN_WORD: Final = re.compile(r"[A-Za-zÀ-ÿ]{3,}")
 _VOWEL: Final = re.compile(r"[aeiouyà-åè-ïò-öù-üý]", re.I)
 _RIGHT_TO_LEFT: Final = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _MAX_RIGHT_TO_LEFT: Final = 0.3
-_FLAGS: Final = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP
 
 
-def is_unreadable(document: Any, texts: Iterable[str]) -> bool:
+def is_unreadable(file: PdfFile, texts: Iterable[str]) -> bool:
     """Tells whether a PDF's text is garbage.
 
     Args:
-        document: the open PDF; a few pages are read again to count glyphs without a Unicode value.
+        file: the open PDF; a few pages are read again to count glyphs without a Unicode value.
         texts: its pages' text as the parser reads it, with character codes where there is no Unicode value. These codes
             may still be right; then the words look like words.
     """
     joined = " ".join(texts)
     if _like_words(joined):
         return False
-    if _unmapped(document) > _MAX_UNMAPPED:
+    if _unmapped(file) > _MAX_UNMAPPED:
         return True
     words = _LATIN_WORD.findall(joined)
     return len(words) >= _MIN_WORDS and _with_vowel(words) < _MIN_WITH_VOWEL
@@ -191,9 +189,7 @@ def _with_vowel(words: Sequence[str]) -> float:
     return sum(bool(_VOWEL.search(word)) for word in words) / max(1, len(words))
 
 
-def _unmapped(document: Any) -> float:
+def _unmapped(file: PdfFile) -> float:
     """The share of glyphs without a Unicode value on a few pages."""
-    count = document.page_count
-    places = sorted({round(i * (count - 1) / max(1, _SAMPLED - 1)) for i in range(min(count, _SAMPLED))})
-    text = "".join("".join(document[place].get_text("text", flags=_FLAGS).split()) for place in places)
-    return sum(c == "\ufffd" or "\ue000" <= c <= "\uf8ff" for c in text) / max(1, len(text))
+    places = {round(i * (file.count - 1) / max(1, _SAMPLED - 1)) for i in range(min(file.count, _SAMPLED))}
+    return file.unmapped(sorted(places))

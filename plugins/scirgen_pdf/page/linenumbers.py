@@ -10,9 +10,11 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Final
+from typing import Final
+
+from scirgen_pdf.reading.page import Span, TextLine
 
 _INTEGER: Final = re.compile(r"^\s*\d{1,4}\s*$")
 _GLUED: Final = (re.compile(r"^\s*(\d{1,4})\s+(?=\S)"), re.compile(r"(?<=\S)\s+(\d{1,4})\s*$"))
@@ -22,7 +24,7 @@ _MIN_ON_PAGE: Final = 5
 _MIN_IN_PAPER: Final = 8
 _MANY: Final = 30
 
-Blocks = Sequence[dict[str, Any]]
+Lines = Sequence[TextLine]
 
 
 @dataclass(frozen=True)
@@ -46,33 +48,33 @@ class _Strip:
         return x0 >= self.x0 - _TOLERANCE and x1 <= self.x1 + _TOLERANCE
 
 
-def without_line_numbers(pages: Sequence[Blocks]) -> list[Blocks]:
-    """The pages' "dict" blocks without the spans that are line numbers; pages without any are returned as they are."""
-    numbers = [list(_numbers(blocks, page)) for page, blocks in enumerate(pages)]
+def without_line_numbers(pages: Sequence[Lines]) -> list[Lines]:
+    """The pages' lines without the spans that are line numbers; pages without any are returned as they are."""
+    numbers = [list(_numbers(lines, page)) for page, lines in enumerate(pages)]
     strips = _strips(numbers, pages)
     if not strips:
         return list(pages)
-    return [_cleaned(blocks, strips) for blocks in pages]
+    return [[made for line in lines if (made := _line(line, strips))] for lines in pages]
 
 
-def _numbers(blocks: Blocks, page: int) -> Iterator[_Number]:
+def _numbers(lines: Lines, page: int) -> Iterator[_Number]:
     """Integers that are a whole printed line, or its beginning or end."""
-    for _, spans in _raw_lines(blocks):
+    for spans in _level(lines):
         for span in {id(s): s for s in (spans[0], spans[-1])}.values():
-            if _INTEGER.match(span["text"]):
-                x0, y0, x1, y1 = span["bbox"]
-                yield _Number(page, x0, x1, (y0 + y1) / 2, y1 - y0, int(span["text"]))
+            if _INTEGER.match(span.text):
+                x0, y0, x1, y1 = span.box
+                yield _Number(page, x0, x1, (y0 + y1) / 2, y1 - y0, int(span.text))
 
 
-def _raw_lines(blocks: Blocks) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
-    for block in blocks:
-        for line in block.get("lines", ()):
-            spans = [s for s in line["spans"] if s["text"].strip()]
-            if spans and abs(line["dir"][1]) <= 0.1:
-                yield line, spans
+def _level(lines: Lines) -> Iterator[list[Span]]:
+    """The printed spans of each level line."""
+    for line in lines:
+        spans = [s for s in line.spans if s.text.strip()]
+        if spans and abs(line.direction[1]) <= 0.1:
+            yield spans
 
 
-def _strips(numbers: Sequence[list[_Number]], pages: Sequence[Blocks]) -> list[_Strip]:
+def _strips(numbers: Sequence[list[_Number]], pages: Sequence[Lines]) -> list[_Strip]:
     """The strips of the paper's columns of line numbers; the numbers of a strip must rise on a page, and the strip must
     be free of text on all pages."""
     rising: dict[int, list[_Number]] = defaultdict(list)
@@ -92,14 +94,14 @@ def _strips(numbers: Sequence[list[_Number]], pages: Sequence[Blocks]) -> list[_
     return found
 
 
-def _level_with(column: Sequence[_Number], pages: Sequence[Blocks]) -> Iterator[list[dict[str, Any]]]:
+def _level_with(column: Sequence[_Number], pages: Sequence[Lines]) -> Iterator[list[Span]]:
     """The numbered pages' lines, as spans; without headers and footers, which have no numbers if most lines have."""
     extents: dict[int, list[float]] = defaultdict(list)
     for number in column:
         extents[number.page] += [number.y - number.height, number.y + number.height]
     for page, ys in extents.items():
-        lines = [line for _, line in _raw_lines(pages[page]) if not all(_INTEGER.match(s["text"]) for s in line)]
-        level = [line for line in lines if min(ys) <= (line[0]["bbox"][1] + line[0]["bbox"][3]) / 2 <= max(ys)]
+        lines = [line for line in _level(pages[page]) if not all(_INTEGER.match(s.text) for s in line)]
+        level = [line for line in lines if min(ys) <= (line[0].box[1] + line[0].box[3]) / 2 <= max(ys)]
         yield from level if len(level) > 0.6 * len(lines) else lines
 
 
@@ -126,18 +128,18 @@ def _overlap(a: _Strip, b: _Strip) -> bool:
     return min(a.x1, b.x1) > max(a.x0, b.x0)
 
 
-def _beside_text(strip: _Strip, lines: Sequence[Sequence[dict[str, Any]]], many: bool) -> bool:
+def _beside_text(strip: _Strip, lines: Sequence[Sequence[Span]], many: bool) -> bool:
     """Tells whether almost no text enters the strip, and all text is on one side of it or in columns on both sides.
 
     With more than ``many`` numbers, the other side may hold anything, such as notes in a margin.
     """
     inside = total = left = right = 0
     for spans in lines:
-        words = [s for s in spans if not _INTEGER.match(s["text"])]
+        words = [s for s in spans if not _INTEGER.match(s.text)]
         if not words:
             continue
-        x0, x1 = words[0]["bbox"][0], words[-1]["bbox"][2]
-        size = sum(len(s["text"]) for s in words)
+        x0, x1 = words[0].box[0], words[-1].box[2]
+        size = sum(len(s.text) for s in words)
         total += size
         if x1 <= strip.x0 + _TOLERANCE:
             left += size
@@ -152,43 +154,31 @@ def _beside_text(strip: _Strip, lines: Sequence[Sequence[dict[str, Any]]], many:
     return outside or gutter or (many and inside < 0.02 * total)
 
 
-def _cleaned(blocks: Blocks, strips: Sequence[_Strip]) -> Blocks:
-    kept: list[dict[str, Any]] = []
-    for block in blocks:
-        if "lines" not in block:
-            kept.append(block)
-            continue
-        lines = [made for line in block["lines"] if (made := _line(line, strips))]
-        if lines:
-            kept.append({**block, "lines": lines})
-    return kept
-
-
-def _line(line: dict[str, Any], strips: Sequence[_Strip]) -> dict[str, Any] | None:
+def _line(line: TextLine, strips: Sequence[_Strip]) -> TextLine | None:
     """The raw line without its line number; None if it holds nothing else."""
-    spans = line["spans"]
-    solid = [s for s in spans if s["text"].strip()]
+    spans = line.spans
+    solid = [s for s in spans if s.text.strip()]
     drop = {
         id(s)
         for s in (solid[:1] + solid[-1:] if solid else [])
-        if _INTEGER.match(s["text"]) and any(strip.holds(s["bbox"][0], s["bbox"][2]) for strip in strips)
+        if _INTEGER.match(s.text) and any(strip.holds(s.box[0], s.box[2]) for strip in strips)
     }
     rest = [s for s in spans if id(s) not in drop]
     rest = [_unglued(s, strips) for s in rest]
-    if not any(s["text"].strip() for s in rest):
+    if not any(s.text.strip() for s in rest):
         return None if drop else line
     if not drop and rest == list(spans):
         return line
-    boxes = [s["bbox"] for s in rest if s["text"].strip()]
+    boxes = [s.box for s in rest if s.text.strip()]
     x0, x1 = min(b[0] for b in boxes), max(b[2] for b in boxes)
-    return {**line, "spans": rest, "bbox": (x0, line["bbox"][1], x1, line["bbox"][3])}
+    return replace(line, spans=rest, box=(x0, line.box[1], x1, line.box[3]))
 
 
-def _unglued(span: dict[str, Any], strips: Sequence[_Strip]) -> dict[str, Any]:
+def _unglued(span: Span, strips: Sequence[_Strip]) -> Span:
     """A span that begins or ends with a number in a strip, without the number; its box is estimated from the text's
     length."""
-    x0, y0, x1, y1 = span["bbox"]
-    text = span["text"]
+    x0, y0, x1, y1 = span.box
+    text = span.text
     for pattern, at_start in zip(_GLUED, (True, False), strict=True):
         match = pattern.search(text)
         if not match:
@@ -199,6 +189,6 @@ def _unglued(span: dict[str, Any], strips: Sequence[_Strip]) -> dict[str, Any]:
         if strip is None or x1 - x0 < 2 * reach:
             continue
         if at_start:
-            return {**span, "text": text[match.end() :], "bbox": (strip.x1 + 2 * _TOLERANCE, y0, x1, y1)}
-        return {**span, "text": text[: match.start()], "bbox": (x0, y0, strip.x0 - 2 * _TOLERANCE, y1)}
+            return replace(span, text=text[match.end() :], box=(strip.x1 + 2 * _TOLERANCE, y0, x1, y1))
+        return replace(span, text=text[: match.start()], box=(x0, y0, strip.x0 - 2 * _TOLERANCE, y1))
     return span

@@ -1,4 +1,4 @@
-"""Lines of a PDF page with their typography, made from PyMuPDF's spans. See the other modules for what the lines
+"""Lines of a PDF page with their typography, made from a reader's spans. See the other modules for what the lines
 mean."""
 
 from __future__ import annotations
@@ -8,10 +8,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from itertools import groupby
+from typing import Final, NamedTuple
 
 from scirgen.plugin import Box
 from scirgen_pdf.page.characters import begins_with_accent, composed, ends_in_accent
+from scirgen_pdf.reading.page import Span, TextLine
 
 LIGATURES: Final = str.maketrans({
     "ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "ft", "ﬆ": "st", "\u00a0": " ", "\u2010": "-",
@@ -34,7 +36,9 @@ _CITATION = re.compile(r"^[\s\d,;–—\-−]*\d[\s\d,;–—\-−]*$")
 _BLACKEST: Final = 0x30  # printers' black in a PDF's colours is #231f20
 _SPACED = re.compile(r"[^\W\d_](?: [^\W\d_]){4,}(?: {2,}[^\W\d_](?: [^\W\d_])+)*")  # "A B S T R A C T"
 _SPACE_WITHIN = re.compile(r"(?<! ) (?! )")
-_CITED = re.compile(r"(?:[a-zà-ÿ]{4}|\b[A-Z]{2,}s|[.,;:)\]”\"’']|\b(?:19\d\d|20[0-3]\d)|\d\.\d+\.\d+)\s*$")
+_CITED = re.compile(
+    r"(?:[a-zà-ÿ]{4}|\b[A-Z]{2,}s|\b(?!RMSE|NRMSE)[A-Z]{4,}|[.,;:)\]”\"’']|\b(?:19\d\d|20[0-3]\d)|\d\.\d+\.\d+)\s*$"
+)
 """Text behind which a raised number cites: a word, the plural of an acronym, a sign, a year, or a program's version."""
 _MARK = re.compile(r"[\s\d,;–—−-]+")
 _SEVERAL_CITED = re.compile(r"\s*\d{1,3}(?:\s*[,;–—−-]\s*\d{1,3})*\s*[,;]?\s*")
@@ -96,15 +100,18 @@ class Line:
         """The line cut after ``length`` characters of its text; the place on the page is estimated from the lengths."""
         at = self.x0 + (self.x1 - self.x0) * length / max(1, len(self.text))
         halves: tuple[list[Run], list[Run]] = ([], [])
-        left = length
+        left, blank = length, True
         for run in self.runs:
-            text = run.text.lstrip() if not halves[0] else run.text
-            first, second = text[: max(0, left)], text[max(0, left) :]
-            if first:
-                halves[0].append(Run(first, run.style, run.raised))
-            if second:
-                halves[1].append(Run(second, run.style, run.raised))
-            left -= len(text)
+            place = 0
+            for character in run.text:
+                if left <= 0:
+                    break
+                left -= 0 if blank and character.isspace() else 1  # the line's text has single blanks
+                blank = character.isspace()
+                place += 1
+            for half, text in zip(halves, (run.text[:place], run.text[place:]), strict=True):
+                if text:
+                    half.append(Run(text, run.style, run.raised))
         boxes = ((self.x0, self.y0, round(at, 2), self.y1), (round(at, 2), self.y0, self.x1, self.y1))
         first_line, second_line = (
             Line(self.page, box, runs, self.block).settle() for box, runs in zip(boxes, halves, strict=True)
@@ -145,12 +152,11 @@ class Line:
                 run.style = largest if run.style in same else run.style
 
 
-def page_lines(blocks: Iterable[dict[str, Any]], page: int) -> list[Line]:
-    """Lines of one page (1-based number) from ``page.get_text("dict")["blocks"]``; only upright text."""
+def page_lines(raw: Iterable[TextLine], page: int) -> list[Line]:
+    """Lines of one page (1-based number) from a reader's; only upright text."""
     found: list[Line] = []
-    for number, block in enumerate(blocks):
-        lines = [line for raw in block.get("lines", ()) if (line := _line(raw, page, number)) is not None]
-        found += _stitched(lines)
+    for number, block in groupby(raw, key=lambda line: line.block):
+        found += _stitched([line for one in block if (line := _line(one, page, number)) is not None])
     return with_drop_capitals(
         with_scripts_inside([line.settle() for line in found if any(r.text.strip() for r in line.runs)])
     )
@@ -214,17 +220,17 @@ def _holds(line: Line, piece: Line) -> bool:
     return line.x0 < piece.x0 and piece.x1 < line.x1 + 0.8 * line.size and overlap > 0.25 * (piece.y1 - piece.y0)
 
 
-def _line(raw: dict[str, Any], page: int, block: int) -> Line | None:
-    if abs(raw["dir"][1]) > 0.1 or raw["dir"][0] < 0:
+def _line(raw: TextLine, page: int, block: int) -> Line | None:
+    if abs(raw.direction[1]) > 0.1 or raw.direction[0] < 0:
         return None
-    spans = [s for s in raw["spans"] if s["text"]]
-    if not any(s["text"].strip() for s in spans):
+    spans = [s for s in raw.spans if s.text]
+    if not any(s.text.strip() for s in spans):
         return None
-    full = max((s["size"] for s in spans if s["text"].strip()), default=0.0)
-    base = max((s for s in spans if s["text"].strip()), key=lambda s: len(s["text"].strip()))
+    full = max((s.size for s in spans if s.text.strip()), default=0.0)
+    base = max((s for s in spans if s.text.strip()), key=lambda s: len(s.text.strip()))
     runs: list[Run] = []
     for span in _whole_marks(spans, base, full):
-        text = _INVISIBLE.sub("", UNKNOWN.sub("\ufffd", _SOFT_HYPHEN.sub("", span["text"].translate(LIGATURES))))
+        text = _INVISIBLE.sub("", UNKNOWN.sub("\ufffd", _SOFT_HYPHEN.sub("", span.text.translate(LIGATURES))))
         if not text:
             continue
         raised = _raised(span, base, full)
@@ -236,39 +242,39 @@ def _line(raw: dict[str, Any], page: int, block: int) -> Line | None:
         before = runs[-1].text if runs else ""
         if raised and _is_citation(text, before):
             continue
-        if raised and runs and _is_exponent(text, span["size"], runs[-1]):
+        if raised and runs and _is_exponent(text, span.size, runs[-1]):
             text = f"^{text}"
-        runs.append(Run(text, _run_style(span, text, runs), raised, span["bbox"][0]))
+        runs.append(Run(text, _run_style(span, text, runs), raised, span.box[0]))
     if runs and ends_in_accent(runs[-1].text):
         runs[-1].text = composed(runs[-1].text)
     _drop_unknown(runs)
     if _SPACED.fullmatch("".join(run.text for run in runs).strip()):
         for run in runs:
             run.text = _SPACE_WITHIN.sub("", run.text)
-    _, y0, _, y1 = raw["bbox"]
-    solid = [s["bbox"] for s in spans if s["text"].strip()]
+    _, y0, _, y1 = raw.box
+    solid = [s.box for s in spans if s.text.strip()]
     left, right = min(b[0] for b in solid), max(b[2] for b in solid)
     box = (round(left, 2), round(y0, 2), round(right, 2), round(y1, 2))
     return Line(page, box, runs, block) if runs else None
 
 
-def _whole_marks(spans: Sequence[dict[str, Any]], base: dict[str, Any], full: float) -> list[dict[str, Any]]:
+def _whole_marks(spans: Sequence[Span], base: Span, full: float) -> list[Span]:
     """The spans, with the pieces of one raised mark joined: publishers set "18", "–" and "21" of a citation apart."""
-    joined: list[dict[str, Any]] = []
+    joined: list[Span] = []
     for span in spans:
         last = joined[-1] if joined else None
         if last is not None and _is_one_mark(last, span) and _raised(last, base, full) and _raised(span, base, full):
-            box = (*last["bbox"][:2], *span["bbox"][2:])
-            joined[-1] = {**last, "text": last["text"] + span["text"], "bbox": box}
+            box = (*last.box[:2], *span.box[2:])
+            joined[-1] = replace(last, text=last.text + span.text, box=box)
         else:
             joined.append(span)
     return joined
 
 
-def _is_one_mark(left: dict[str, Any], right: dict[str, Any]) -> bool:
+def _is_one_mark(left: Span, right: Span) -> bool:
     """Tells that two spans of numbers, commas and dashes touch on one base line, so that they are one mark."""
-    near = abs(right["bbox"][0] - left["bbox"][2]) < 0.5 * left["size"] and left["origin"][1] == right["origin"][1]
-    return near and all(_MARK.fullmatch(span["text"]) for span in (left, right))
+    near = abs(right.box[0] - left.box[2]) < 0.5 * left.size and left.base[1] == right.base[1]
+    return near and all(_MARK.fullmatch(span.text) for span in (left, right))
 
 
 def _is_citation(text: str, before: str) -> bool:
@@ -304,7 +310,7 @@ def _drop_unknown(runs: Sequence[Run]) -> None:
         )
 
 
-def _run_style(span: dict[str, Any], text: str, runs: Sequence[Run]) -> Style:
+def _run_style(span: Span, text: str, runs: Sequence[Run]) -> Style:
     """The span's typography; a ligature or a dash that a font subset of its own provides takes that of the text before
     it."""
     style = _style(span)
@@ -316,20 +322,19 @@ def _run_style(span: dict[str, Any], text: str, runs: Sequence[Run]) -> Style:
     return style
 
 
-def _raised(span: dict[str, Any], base: dict[str, Any], full: float) -> bool:
-    if span is base or not span["text"].strip():
+def _raised(span: Span, base: Span, full: float) -> bool:
+    if span is base or not span.text.strip():
         return False
-    small = span["size"] < 0.85 * full
-    if span["flags"] & 1 and small:
+    small = span.size < 0.85 * full
+    if span.raised and small:
         return True
-    return bool(small and span["origin"][1] < base["origin"][1] - 0.15 * full)
+    return bool(small and span.base[1] < base.base[1] - 0.15 * full)
 
 
-def _style(span: dict[str, Any]) -> Style:
-    bold, italic = bool(span["flags"] & 16), bool(span["flags"] & 2)
-    parts = (span["color"] >> shift & 0xFF for shift in (16, 8, 0))
-    colour = span["color"] if max(parts) > _BLACKEST else 0
-    return _made_style(span["font"].split("+")[-1], round(span["size"] * 2) / 2, bold, italic, colour)
+def _style(span: Span) -> Style:
+    parts = (span.colour >> shift & 0xFF for shift in (16, 8, 0))
+    colour = span.colour if max(parts) > _BLACKEST else 0
+    return _made_style(span.font.split("+")[-1], round(span.size * 2) / 2, span.bold, span.italic, colour)
 
 
 @lru_cache(maxsize=1024)
@@ -349,7 +354,7 @@ def printed(text: str) -> int:
 
 
 def _stitched(lines: Sequence[Line]) -> list[Line]:
-    """Join pieces of a justified line that MuPDF cut at wide word gaps. Column gutters are wider than that."""
+    """Join pieces of a justified line that the reader cut at wide word gaps. Column gutters are wider than that."""
     joined: list[Line] = []
     for line in lines:
         last = joined[-1] if joined else None
@@ -359,7 +364,7 @@ def _stitched(lines: Sequence[Line]) -> list[Line]:
             if _is_line_number(last, line) or _is_line_number(line, last):
                 joined.append(line)
                 continue
-            # An index below an exponent: MuPDF goes back and begins a line.
+            # An index below an exponent: the file goes back and begins a line.
             script = line.runs[0].style.size < 0.8 * size
             if (-2.5 if script else -0.3) * size < gap < 1.15 * size:
                 joined[-1] = join(last, line, " " if gap > 0.12 * size else "")

@@ -177,7 +177,7 @@ def _said(value: object) -> str:
 
 def _facts(manifest: Mapping[str, object], stages: Sequence[str]) -> dict[str, object]:
     """Facts that explain differences, named like the settings."""
-    facts = {name: manifest.get(name) for name in ("scirgen", "seed", "prompt_pack")}
+    facts = {name: manifest.get(name) for name in ("scirgen", "seed", "prompt_pack", "reader")}
     facts |= {f"models.{role}": model for role, model in mapped(manifest, "models").items()}
     facts |= {f"taxonomies/{name}": h for name, h in mapped(manifest, "taxonomies").items()}
     facts |= {f"prompts/{name}": h for name, h in mapped(manifest, "prompts").items() if name.split("/")[0] in stages}

@@ -109,6 +109,12 @@ class ParseConfig(Section):
     parser: str = Field(
         default="auto", description="auto (chosen by the file's content), or a registered parser for all files"
     )
+    # Not fingerprinted: stage parse adds the reader that is in use, with its version.
+    reader: Literal["auto", "pdfium", "pymupdf"] = Field(
+        default="auto",
+        description="library that opens PDFs; auto: PyMuPDF where it is installed, otherwise pdfium",
+        json_schema_extra={"fingerprint": False},
+    )
     timeout_s: float = Field(default=120.0, gt=0, description="time limit for one file; ten times as long with ocr")
     memory_mb: int = Field(
         default=2048, ge=64, description="memory that one file may use in addition to the parser itself"

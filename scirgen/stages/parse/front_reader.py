@@ -10,6 +10,7 @@ from scirgen.stages.base import FrontMatter
 from scirgen.stages.parse.base import LAYOUT_VERSION
 from scirgen.stages.parse.frontmatter import FRONT_VERSION, front_matter
 from scirgen.stages.parse.process.pool import ParserPool
+from scirgen.stages.parse.readers import reader_in_use
 from scirgen.stages.parse.stage import code_of_parsers, read_paper
 
 
@@ -18,7 +19,8 @@ class FrontReader:
 
     def __init__(self, config: ParseConfig, registry: Registry) -> None:
         self._config, self._registry = config, registry
-        self.versions: tuple[int | str, ...] = (LAYOUT_VERSION, FRONT_VERSION, *code_of_parsers(config, registry))
+        reader, code = reader_in_use(config.reader), code_of_parsers(config, registry)
+        self.versions: tuple[int | str, ...] = (LAYOUT_VERSION, FRONT_VERSION, reader, *code)
         self._pool: ParserPool | None = None
 
     async def read(self, path: Path) -> FrontMatter:

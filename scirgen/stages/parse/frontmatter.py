@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import takewhile
 from typing import Final
 
 from scirgen.core.licences import normalise_licence
@@ -15,16 +16,25 @@ from scirgen.core.text.doi import find_doi
 from scirgen.core.text.sentences import sentence_spans
 from scirgen.stages.base import FrontMatter
 from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
+from scirgen.stages.parse.terms import kind_of_heading
 
-FRONT_VERSION: Final = 3
+FRONT_VERSION: Final = 4
 """Raise it when a paper gives another front matter: records made from papers are then made again."""
 _HEAD = 14  # blocks before which a paper's own DOI, date and licence are printed
 _TAIL = 12
+_ASIDE = (BlockKind.OTHER, BlockKind.FOOTNOTE)
 _YEAR = r"((?:19|20)\d\d)"
 _DATED = re.compile(rf"(?i)(?:published|accepted|©|\(c\)|copyright)[^\d]{{0,40}}(?:\d{{1,2}}\s+)?(?:\w+\s+)?{_YEAR}\b")
 _BRACKETED = re.compile(rf"\({_YEAR}\)")
+_CITED = re.compile(
+    r"(?is)(?:(?:cit(?:e|ation|ar|er)\b(?: (?:as|this|como|este|cet)\b)?|zitier\w+)[^\n]{0,400}?"
+    rf"(?<![\w/.-]){_YEAR}\b(?![\w/-])|\b{_YEAR}; ?\d+[(:])"
+)
+"""The year in the paper's own entry, as in "Cite as: Doe, J. 2021", or before a volume, as in "2021;28:e7"."""
 _ANY_YEAR = re.compile(rf"(?<![\w/.-]){_YEAR}\b")
-_DATE_LINE = 80  # longest block that is a date, or a volume and year
+_SHORT = 120  # characters; a longer paragraph is prose
+_NUMBERED = re.compile(r"\W*(?:\d{1,2}|[IVX]{1,4})(?:[.\s]|$)")
+_DATE_LINE = 100  # longest block that is a date, or a volume and year
 _LICENSED = re.compile(
     r"creative ?commons|\bcc[- ]?(?:by|0|zero)\b|(?:licen[sc]|distribut|publish)ed under(?! licen[sc]e to\b)", re.I
 )
@@ -42,8 +52,7 @@ _KEYWORDS = re.compile(r"(?is)^\s*(?:key\s?words?|palavras-chave|palabras clave)
 def front_matter(parsed: ParsedPaper) -> FrontMatter:
     """The front matter of a parsed paper."""
     head = parsed.blocks[:_HEAD]
-    own = [b.text for b in head if b.kind in (BlockKind.OTHER, BlockKind.FOOTNOTE)]
-    printed = "\n".join(own)
+    printed = "\n".join(b.text for b in head if b.kind in _ASIDE)
     ends = (
         *head,
         *filter(_on_first_page, parsed.blocks[_HEAD:]),
@@ -55,7 +64,7 @@ def front_matter(parsed: ParsedPaper) -> FrontMatter:
         authors=parsed.authors,
         keywords=_keywords(head),
         doi=parsed.doi or _printed_doi(printed),
-        year=parsed.year or _year(own),
+        year=parsed.year or _year([b.text for b in head if b.kind in _ASIDE or _CITED.match(b.text)]),
         licence=_licence(parsed.licence.split("\n") if parsed.licence else [b.text for b in ends if _is_prose(b)]),
         language=parsed.language,
         language_guessed=not (parsed.language and parsed.kind in ("jats", "tei", "html")),
@@ -64,7 +73,7 @@ def front_matter(parsed: ParsedPaper) -> FrontMatter:
 
 
 def _on_first_page(block: ParsedBlock) -> bool:
-    return block.kind in (BlockKind.OTHER, BlockKind.FOOTNOTE) and bool(block.lines) and block.lines[0].page == 1
+    return block.kind in _ASIDE and bool(block.lines) and block.lines[0].page == 1
 
 
 def _is_prose(block: ParsedBlock) -> bool:
@@ -90,14 +99,17 @@ def _printed_doi(text: str) -> str | None:
 
 
 def _first_heading(head: tuple[ParsedBlock, ...]) -> str:
-    return next((b.text for b in head if b.kind in (BlockKind.TITLE, BlockKind.HEADING)), "")
+    """The first heading above the text that is not the name or the number of a section."""
+    above = takewhile(lambda b: b.kind is not BlockKind.PARAGRAPH or len(b.text) <= _SHORT, head)
+    texts = (b.text for b in above if b.kind in (BlockKind.TITLE, BlockKind.HEADING))
+    return next((text for text in texts if not kind_of_heading(text) and not _NUMBERED.match(text)), "")
 
 
 def _first_paragraphs(blocks: tuple[ParsedBlock, ...], most: int = 1500) -> str:
     """The beginning of a paper without an abstract."""
     found = ""
     for block in blocks:
-        if block.kind is BlockKind.PARAGRAPH and len(block.text) > 120:
+        if block.kind is BlockKind.PARAGRAPH and len(block.text) > _SHORT:
             found = f"{found} {block.text}".strip()
             if len(found) > most // 2:
                 break
@@ -114,8 +126,8 @@ def _keywords(head: tuple[ParsedBlock, ...]) -> tuple[str, ...]:
 
 def _year(printed: list[str]) -> int | None:
     """The year of publication: the latest one in a statement of it, else in brackets, else in a short line."""
-    short = [text for text in printed if len(text) <= _DATE_LINE]
-    for pattern, texts in ((_DATED, printed), (_BRACKETED, printed), (_ANY_YEAR, short)):
+    short = [text for text in printed if len(text) <= _DATE_LINE and "et al" not in text]
+    for pattern, texts in ((_DATED, printed), (_CITED, printed), (_BRACKETED, printed), (_ANY_YEAR, short)):
         if found := pattern.findall("\n".join(texts)):
-            return int(max(found))
+            return int(max("".join(years) for years in found))
     return None

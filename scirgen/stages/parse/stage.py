@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable, Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import get_args
 
@@ -20,6 +19,7 @@ from scirgen.stages.parse.assemble import assemble
 from scirgen.stages.parse.base import LAYOUT_VERSION, FileKind, ParsedBlock, ParsedPaper, ParserOptions
 from scirgen.stages.parse.grid import REFUSED
 from scirgen.stages.parse.process.pool import ParserPool
+from scirgen.stages.parse.readers import reader_in_use
 
 _MIN_ABSTRACT = 150
 _SEEN = 40
@@ -68,9 +68,9 @@ def _letters(text: str) -> str:
     return "".join(c for c in text.lower() if c.isalnum())
 
 
-_AUTO: dict[FileKind, str] = dict.fromkeys(get_args(FileKind), "text") | {"pdf": "pymupdf"}
+_AUTO: dict[FileKind, str] = dict.fromkeys(get_args(FileKind), "text") | {"pdf": "pdf"}
 """The kind of a file -> the parser that ``auto`` takes."""
-_FOR_PDF = ("pymupdf", "grobid")
+_FOR_PDF = ("pdf", "grobid")
 _POOLS: weakref.WeakValueDictionary[tuple[int, int], ParserPool] = weakref.WeakValueDictionary()
 _MOST_KEPT = 20_000
 """Characters of text that a rejection keeps."""
@@ -90,7 +90,8 @@ class ParseStage(Stage):
     def uses(self, config: Config) -> Uses:
         beside = ["grobid beside"] if _both(config.parse) else []
         code = code_of_parsers(config.parse, load_registry())
-        return Uses(config=("parse",), extra=(f"pymupdf {_version('pymupdf')}+layout.{LAYOUT_VERSION}", *beside, *code))
+        reader = reader_in_use(config.parse.reader)
+        return Uses(config=("parse",), extra=(f"{reader}+layout.{LAYOUT_VERSION}", *beside, *code))
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
         seen: set[str] = set()
@@ -143,6 +144,7 @@ async def read_paper(path: Path, config: ParseConfig, registry: Registry, worker
         ScirgenError: a server that the parser needs does not answer, or an extra is missing.
     """
     options = ParserOptions(
+        reader=config.reader,
         password_env=config.password_env,
         no_extract=config.no_extract,
         tables=config.tables,
@@ -163,7 +165,7 @@ async def read_paper(path: Path, config: ParseConfig, registry: Registry, worker
     except PaperError as error:
         if error.retryable:
             raise
-        return own  # GROBID cannot read it, PyMuPDF could
+        return own  # GROBID cannot read it, the layout could
 
 
 def code_of_parsers(config: ParseConfig, registry: Registry) -> tuple[str, ...]:
@@ -203,10 +205,3 @@ def _orders(paper: Paper, sentences: Sequence[str], ctx: StageContext) -> Reject
 
 def _rejection(paper: Paper, code: str, reason: str, ctx: StageContext) -> Rejection:
     return ctx.reject(code, reason, paper, record=paper.model_dump_json(exclude={"file", "provenance"}))
-
-
-def _version(distribution: str) -> str:
-    try:
-        return metadata.version(distribution)
-    except metadata.PackageNotFoundError:
-        return "absent"

@@ -36,11 +36,11 @@ def test_a_parser_reads_what_it_declares_and_others_read_the_rest(
     (tmp_path / "own_parser_module.py").write_text(PARSER)
     monkeypatch.syspath_prepend(str(tmp_path))
     own = Plugin("own", "1", (Provided("parser", "notes", "own_parser_module:Notes", "notes"),))
-    builtin = [Provided("parser", name, f"x:{name}", name) for name in ("text", "pymupdf", "grobid")]
+    builtin = [Provided("parser", name, f"x:{name}", name) for name in ("text", "pdf", "grobid")]
     registry = Registry()
     registry.add(Plugin("scirgen", "1", tuple(builtin)))
     registry.add(own)
     assert choose_parser(registry, "notes", "text").name == "notes"
-    assert choose_parser(registry, "notes", "pdf").name == "pymupdf"
+    assert choose_parser(registry, "notes", "pdf").name == "pdf"
     assert choose_parser(registry, "notes", "html").name == "text"
     assert len(provided_code(registry, "parser", "notes")) == 1

@@ -4,35 +4,35 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
 
 import pymupdf
 
 from scirgen.stages.parse.base import ParserOptions
 from scirgen_pdf.authors import printed_authors
-from scirgen_pdf.parser import PyMuPDFParser
+from scirgen_pdf.parser import PdfParser
+from scirgen_pdf.reading.page import Span, TextLine
 
 
-def span(text: str, x: float, y: float, size: float = 9.0, font: str = "Times", rise: float = 0.0) -> dict[str, Any]:
+def span(text: str, x: float, y: float, size: float = 9.0, font: str = "Times", rise: float = 0.0) -> Span:
     width = 0.5 * size * len(text)
     box = (x, y - size - rise, x + width, y - rise)
-    return {"text": text, "size": size, "font": font, "flags": 0, "bbox": box, "origin": (x, y - rise)}
+    return Span(text, font, size, box, (x, y - rise))
 
 
-def row(*pieces: str, y: float = 100.0, x: float = 50.0, font: str = "Times") -> list[dict[str, Any]]:
+def row(*pieces: str, y: float = 100.0, x: float = 50.0, font: str = "Times") -> list[Span]:
     """The spans of a row; a piece that begins with "^" is raised and small."""
     spans = []
     for piece in pieces:
         raised = piece.startswith("^")
         made = span(piece.lstrip("^"), x, y, 5.0 if raised else 9.0, font, 3.0 if raised else 0.0)
         spans.append(made)
-        x = made["bbox"][2]
+        x = made.box[2]
     return spans
 
 
-def authors(*rows: list[dict[str, Any]], bottom: float | None = None) -> tuple[str, ...]:
-    blocks = [{"lines": [{"dir": (1.0, 0.0), "spans": spans} for spans in rows]}]
-    return printed_authors(blocks, 60.0, 16.0, bottom)
+def authors(*rows: list[Span], bottom: float | None = None) -> tuple[str, ...]:
+    lines = [TextLine(spans, (0.0, 0.0, 0.0, 0.0)) for spans in rows]
+    return printed_authors(lines, 60.0, 16.0, bottom)
 
 
 def test_raised_marks_separate_names() -> None:
@@ -86,13 +86,13 @@ def pdf(path: Path, pages: int, foot: str = "", metadata: str = "") -> Path:
 
 def test_the_doi_of_the_files_metadata_is_the_papers(tmp_path: Path) -> None:
     stated = "<x:xmpmeta><prism:doi>10.1234/ICE.5</prism:doi></x:xmpmeta>"
-    parsed = PyMuPDFParser().parse(pdf(tmp_path / "ice.pdf", 1, metadata=stated), ParserOptions())
+    parsed = PdfParser().parse(pdf(tmp_path / "ice.pdf", 1, metadata=stated), ParserOptions())
     assert (parsed.doi, parsed.authors) == ("10.1234/ice.5", ("Jane Doe", "John Roe"))
 
 
 def test_a_doi_in_the_running_feet_is_the_papers(tmp_path: Path) -> None:
     foot = "Ice Letters | https://doi.org/10.1234/ice.6"
-    parsed = PyMuPDFParser().parse(pdf(tmp_path / "ice.pdf", 4, foot), ParserOptions())
+    parsed = PdfParser().parse(pdf(tmp_path / "ice.pdf", 4, foot), ParserOptions())
     assert parsed.doi == "10.1234/ice.6" and not any("Ice Letters" in b.text for b in parsed.blocks)
 
 

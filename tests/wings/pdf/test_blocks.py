@@ -14,7 +14,7 @@ from scirgen.core.text.sentences import document_sentences
 from scirgen.stages.extract.reading import section_sentences
 from scirgen.stages.parse.assemble import assemble
 from scirgen.stages.parse.base import ParserOptions
-from scirgen_pdf.parser import PyMuPDFParser
+from scirgen_pdf.parser import PdfParser
 
 pymupdf = pytest.importorskip("pymupdf")
 
@@ -37,7 +37,7 @@ def set_lines(path: Path, *texts: Text, rules: bool = False, tables: str = "skip
             page.draw_line((60, 310 + 16 * step), (360, 310 + 16 * step))
             page.draw_line((60 + 100 * step, 310), (60 + 100 * step, 358))
         pdf.save(path)
-    return assemble(Paper(id="p"), PyMuPDFParser().parse(path, ParserOptions(tables=tables)))
+    return assemble(Paper(id="p"), PdfParser().parse(path, ParserOptions(tables=tables)))
 
 
 TABLE: tuple[Text, ...] = (
@@ -187,7 +187,7 @@ def test_two_columns_of_equations_are_read_one_after_the_other(tmp_path: Path) -
                     for at, text in texts:
                         page.insert_text((at, y), text, fontname="tiro", fontsize=10)
         pdf.save(tmp_path / "p.pdf")
-    parsed = PyMuPDFParser().parse(tmp_path / "p.pdf", ParserOptions())
+    parsed = PdfParser().parse(tmp_path / "p.pdf", ParserOptions())
     assert re.findall(r"P2C[01]", " ".join(b.text for b in parsed.blocks)) == ["P2C0"] * 12 + ["P2C1"] * 12
 
 

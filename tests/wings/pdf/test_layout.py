@@ -32,9 +32,9 @@ HEADINGS = {
 
 
 def parse(path: Path) -> Document:
-    from scirgen_pdf.parser import PyMuPDFParser
+    from scirgen_pdf.parser import PdfParser
 
-    return assemble(Paper(id=path.stem), PyMuPDFParser().parse(path, ParserOptions()))
+    return assemble(Paper(id=path.stem), PdfParser().parse(path, ParserOptions()))
 
 
 @pytest.mark.parametrize("columns", [1, 2])

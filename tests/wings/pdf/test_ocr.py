@@ -10,7 +10,7 @@ import pytest
 
 from scirgen.core.errors import PaperError
 from scirgen.stages.parse.base import ParserOptions
-from scirgen_pdf.parser import PyMuPDFParser
+from scirgen_pdf.parser import PdfParser
 
 SENTENCE = "The record covers forty stations and ends in the year 2020."
 
@@ -36,14 +36,14 @@ def scan(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_without_ocr_a_scan_is_refused_and_the_hint_names_the_setting(scan: Path) -> None:
     with pytest.raises(PaperError) as caught:
-        PyMuPDFParser().parse(scan, ParserOptions())
+        PdfParser().parse(scan, ParserOptions())
     assert caught.value.error_code == "no_text" and "parse.ocr" in caught.value.hint
 
 
 def test_without_tesseract_the_hint_says_so(scan: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: None)
     with pytest.raises(PaperError) as caught:
-        PyMuPDFParser().parse(scan, ParserOptions(ocr=True))
+        PdfParser().parse(scan, ParserOptions(ocr=True))
     assert "Tesseract is not installed" in caught.value.hint
 
 
@@ -51,7 +51,7 @@ def test_without_tesseract_the_hint_says_so(scan: Path, monkeypatch: pytest.Monk
     shutil.which("tesseract") is None, reason="TESSERACT IS NOT INSTALLED (apt-get install tesseract-ocr)"
 )
 def test_a_scan_is_read_and_its_title_is_whole(scan: Path) -> None:
-    parsed = PyMuPDFParser().parse(scan, ParserOptions(ocr=True))
+    parsed = PdfParser().parse(scan, ParserOptions(ocr=True))
     assert parsed.title == "Depth of snow on the northern slopes of an invented range"
     text = " ".join(block.text for block in parsed.blocks)
     assert SENTENCE in text

@@ -12,14 +12,15 @@ from scirgen.core.errors import PaperError
 from scirgen.core.records import BlockKind, Document, Paper
 from scirgen.stages.parse.assemble import assemble
 from scirgen.stages.parse.base import ParserOptions
-from scirgen_pdf.parser import PyMuPDFParser
+from scirgen_pdf.parser import PdfParser
+from scirgen_pdf.reading.readers import opened
 from tests.support.made_papers import made_pdf
 
 pymupdf = pytest.importorskip("pymupdf")
 
 
 def parse(path: Path) -> Document:
-    return assemble(Paper(id="p"), PyMuPDFParser().parse(path, ParserOptions()))
+    return assemble(Paper(id="p"), PdfParser().parse(path, ParserOptions()))
 
 
 def of_kind(document: Document, *kinds: BlockKind) -> list[str]:
@@ -45,6 +46,20 @@ def two_up(source: Any, made: Any) -> None:
         for side in range(min(2, source.page_count - number)):
             place = pymupdf.Rect(side * width, 0, (side + 1) * width, height)
             sheet.show_pdf_page(place, source, number + side)
+
+
+@pytest.mark.parametrize("rotation", [0, 90, 180, 270])
+def test_letters_of_a_turned_page_are_as_wide_as_printed(tmp_path: Path, rotation: int) -> None:
+    with pymupdf.open() as made:
+        page = made.new_page()
+        page.insert_text((300, 400), "illicit", fontname="helv", fontsize=20, rotate=rotation)
+        page.set_rotation(rotation)
+        made.save(tmp_path / "p.pdf")
+    with opened(tmp_path / "p.pdf", "auto") as file:
+        (line,) = file.page(0, glyphs=True).lines
+    along = 0 if abs(line.direction[0]) > 0.5 else 1
+    widths = [glyph.box[along + 2] - glyph.box[along] for span in line.spans for glyph in span.glyphs]
+    assert sum(widths) == pytest.approx(pymupdf.get_text_length("illicit", "helv", 20), rel=0.02)
 
 
 @pytest.mark.parametrize("change", [turned, sideways, two_up])

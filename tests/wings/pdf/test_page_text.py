@@ -10,17 +10,19 @@ import pytest
 from scirgen.core.records import BlockKind, Document, Paper
 from scirgen.stages.parse.assemble import assemble
 from scirgen.stages.parse.base import ParserOptions
+from scirgen_pdf.reading.page import Span, TextLine
 
 pymupdf = pytest.importorskip("pymupdf")
 
+BOX = (0.0, 92.0, 50.0, 102.0)
 FILL = "The snow of the upper valley melted late in the winter of that year and fed the river into July."
 
 
 def parsed(pdf: Any, path: Path) -> Document:
-    from scirgen_pdf.parser import PyMuPDFParser
+    from scirgen_pdf.parser import PdfParser
 
     pdf.save(path)
-    return assemble(Paper(id="p"), PyMuPDFParser().parse(path, ParserOptions()))
+    return assemble(Paper(id="p"), PdfParser().parse(path, ParserOptions()))
 
 
 def test_words_set_with_narrow_blanks_are_not_glued_together(tmp_path: Path) -> None:
@@ -43,22 +45,22 @@ def test_codes_of_ligatures_beside_letters_are_read_as_their_letters(codes: tupl
     from scirgen_pdf.page.characters import name_ligatures
 
     fi, fl, ffi = codes
-    text = {"font": "F29", "text": f"the {fi}rst {fl}ow was e{ffi}cient and {fi}lled the speci{fi}c {fl}at basin " * 20}
-    maths = {"font": "F30", "text": f"x{fi} y {fl}z"}
+    said = f"the {fi}rst {fl}ow was e{ffi}cient and {fi}lled the speci{fi}c {fl}at basin " * 20
+    text, maths = (Span(t, font, 10.0, BOX, (0.0, 0.0)) for t, font in ((said, "F29"), (f"x{fi} y {fl}z", "F30")))
     name_ligatures([text, maths])
-    assert text["text"].startswith("the first flow was efficient and filled the specific flat basin")
-    assert maths["text"] == f"x{fi} y {fl}z"
+    assert text.text.startswith("the first flow was efficient and filled the specific flat basin")
+    assert maths.text == f"x{fi} y {fl}z"
 
 
 def test_run_ins_of_one_type_in_two_blacks_are_all_headings(tmp_path: Path) -> None:
     from scirgen_pdf.page.lines import page_lines
 
-    parts = {"size": 10.0, "flags": 2, "font": "Serif", "origin": (0.0, 100.0), "bbox": (0.0, 92.0, 50.0, 102.0)}
     lines = [
-        page_lines([{"lines": [{"spans": [parts | {"text": "Mutation", "color": colour}], "dir": (1.0, 0.0),
-                                "bbox": (0.0, 92.0, 50.0, 102.0)}]}], 1)[0]
+        page_lines(
+            [TextLine([Span("Mutation", "Serif", 10.0, BOX, (0.0, 100.0), italic=True, colour=colour)], BOX)], 1
+        )[0]
         for colour in (0, 0x231F20, 0xA02020)
-    ]  # fmt: skip
+    ]
     assert lines[0].style == lines[1].style != lines[2].style
 
 

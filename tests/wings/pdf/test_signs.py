@@ -5,13 +5,13 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from scirgen.core.records import Paper
 from scirgen.stages.parse.assemble import assemble
 from scirgen.stages.parse.base import ParserOptions
+from scirgen_pdf.reading.page import Span, TextLine
 
 pymupdf = pytest.importorskip("pymupdf")
 
@@ -58,7 +58,7 @@ GREATER: Corners = ((0.08, 0.61), (0.08, 0.56), (0.69, 0.32), (0.08, 0.08), (0.0
     ],
 )  # fmt: skip
 def test_a_glyphs_outlines_show_its_sign(outlines: list[tuple[Corners, bool]], sign: str) -> None:
-    from scirgen_pdf.page.signs import sign_of
+    from scirgen_pdf.reading.signs import sign_of
 
     assert sign_of(outlines) == sign
 
@@ -77,7 +77,7 @@ DIGITS = base64.b64decode(
 def parsed_with(path: Path, text: str, *fonts: tuple[str, bytes, str], more: str = "") -> str:
     """The parsed text of a page with a paragraph, below which each of the fonts prints ``text``; ``more`` stands there
     too."""
-    from scirgen_pdf.parser import PyMuPDFParser
+    from scirgen_pdf.parser import PdfParser
 
     with pymupdf.open() as document:
         page = document.new_page()
@@ -99,7 +99,7 @@ def parsed_with(path: Path, text: str, *fonts: tuple[str, bytes, str], more: str
         document.xref_set_key(page.xref, "Contents", f"{contents} 0 R")
         document.xref_set_key(page.xref, "Resources", f"<</Font<<{used}>>>>")
         document.save(path)
-    return assemble(Paper(id="p"), PyMuPDFParser().parse(path, ParserOptions(tables="cells"))).text
+    return assemble(Paper(id="p"), PdfParser().parse(path, ParserOptions(tables="cells"))).text
 
 
 def table(*rows: Sequence[str]) -> str:
@@ -136,24 +136,19 @@ def test_cells_have_the_signs_and_a_table_with_unnamed_ones_is_refused(tmp_path:
     assert "| Upper" not in refused
 
 
-def span(text: str, size: float = 10.0, up: float = 0.0, x: float = 0.0) -> dict[str, Any]:
-    width = 5.0 * len(text)
-    return {
-        "text": text, "size": size, "flags": 0, "font": "Serif", "color": 0, "origin": (x, 100.0 - up),
-        "bbox": (x, 92.0 - up, x + width, 102.0 - up),
-    }  # fmt: skip
+def span(text: str, size: float = 10.0, up: float = 0.0, x: float = 0.0) -> Span:
+    return Span(text, "Serif", size, (x, 92.0 - up, x + 5.0 * len(text), 102.0 - up), (x, 100.0 - up))
 
 
-def line_text(*spans: dict[str, Any]) -> str:
+def line_text(*spans: Span) -> str:
     from scirgen_pdf.page.lines import page_lines
 
     x = 0.0
     for part in spans:
-        width = part["bbox"][2] - part["bbox"][0]
-        part["bbox"] = (x, part["bbox"][1], x + width, part["bbox"][3])
+        width = part.box[2] - part.box[0]
+        part.box = (x, part.box[1], x + width, part.box[3])
         x += width
-    line = {"spans": list(spans), "dir": (1.0, 0.0), "bbox": (0.0, 92.0, x, 102.0)}
-    return page_lines([{"lines": [line]}], 1)[0].text
+    return page_lines([TextLine(list(spans), (0.0, 92.0, x, 102.0))], 1)[0].text
 
 
 @pytest.mark.parametrize(
@@ -164,11 +159,13 @@ def line_text(*spans: dict[str, Any]) -> str:
         ((span("in the year 2016"), span("13", 6, 4), span(" it rose")), "in the year 2016 it rose"),
         ((span("a box of 2048"), span("3", 6, 4), span(" particles")), "a box of 2048^3 particles"),
         ((span("an area of 5 km"), span("2", 6, 4), span(" each")), "an area of 5 km2 each"),
+        ((span("records of EMDAT"), span("2", 6, 4), span(" were read")), "records of EMDAT were read"),
+        ((span("low CO"), span("2", 6, 4), span(" and RMSE"), span("2", 6, 4)), "low CO2 and RMSE2"),
         ((span("kept at 10"), span("\x02", 6, 4), span("10", 6, 4), span(" mbar")), "kept at 10^\ufffd10 mbar"),
         ((span("a list\x02 of items and a bullet \x7f here"),), "a list of items and a bullet here"),
     ],
 )
-def test_powers_are_marked_and_unnamed_signs_before_digits_kept(spans: tuple[dict[str, Any], ...], text: str) -> None:
+def test_powers_are_marked_and_unnamed_signs_before_digits_kept(spans: tuple[Span, ...], text: str) -> None:
     assert line_text(*spans) == text
 
 

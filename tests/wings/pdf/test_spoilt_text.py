@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import count
-from typing import Any
 
 import pytest
 
@@ -15,11 +14,12 @@ from scirgen_pdf.front import strip_title_label
 from scirgen_pdf.page.lines import Line, Run, Style, page_lines
 from scirgen_pdf.page.order import reading_order
 from scirgen_pdf.paragraphs import Group
+from scirgen_pdf.reading.page import Span, TextLine
 
 SERIF = Style("Serif", 10.0, False, False)
 
 
-def spans(*texts: str) -> list[dict[str, Any]]:
+def spans(*texts: str) -> list[Span]:
     """Spans of one line; those that begin with ^ are raised."""
     made, x = [], 60.0
     for text in texts:
@@ -27,10 +27,8 @@ def spans(*texts: str) -> list[dict[str, Any]]:
         size = 6.0 if raised else 10.0
         text = text.removeprefix("^")
         width = 0.5 * size * len(text)
-        made.append({
-            "text": text, "size": size, "flags": int(raised), "font": "Serif", "color": 0,
-            "origin": (x, 97.0 if raised else 100.0), "bbox": (x, 92.0, x + width, 102.0),
-        })  # fmt: skip
+        box, base = (x, 92.0, x + width, 102.0), (x, 97.0 if raised else 100.0)
+        made.append(Span(text, "Serif", size, box, base, raised=raised))
         x += width
     return made
 
@@ -56,8 +54,8 @@ def line(text: str, y: float, x0: float = 60.0, x1: float = 300.0, size: float =
 )
 def test_raised_citations_and_soft_hyphens_leave_no_rest(texts: tuple[str, ...], printed: str) -> None:
     parts = spans(*texts)
-    raw = {"spans": parts, "dir": (1.0, 0.0), "bbox": (60.0, 92.0, parts[-1]["bbox"][2], 102.0)}
-    assert [found.text for found in page_lines([{"lines": [raw]}], 1)] == [printed]
+    raw = TextLine(parts, (60.0, 92.0, parts[-1].box[2], 102.0))
+    assert [found.text for found in page_lines([raw], 1)] == [printed]
 
 
 @pytest.mark.parametrize(
@@ -139,3 +137,10 @@ def test_a_program_set_inside_a_sentence_is_between_its_halves() -> None:
         group.x1 = 300.0
     made = blocks(found, Vocabulary([]))
     assert [b.kind for b in made] == [PARA, BlockKind.EQUATION, PARA]
+
+
+def test_a_line_with_double_blanks_is_cut_where_its_text_says() -> None:
+    runs = [Run("Model  setup", SERIF), Run("  and  simulations.", SERIF), Run("  The model  ran.", SERIF)]
+    line = Line(1, (60.0, 92.0, 300.0, 102.0), runs, 0).settle()
+    head, rest = line.cut(len("Model setup and simulations."))
+    assert (head.text, rest.text) == ("Model setup and simulations.", "The model ran.")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from scirgen.core.records import Box
-from scirgen_pdf.tablegrid import PageTable, Word, page_table
+from scirgen_pdf.reading.page import Word
+from scirgen_pdf.tablegrid import PageTable, page_table
 
 CAPTION = (50.0, 80.0, 300.0, 90.0)
 RULES: list[Box] = [(50, y, 350, y + 0.5) for y in (95, 135, 200)]
@@ -62,3 +63,20 @@ def test_table_ends_at_other_text_and_needs_two_rules() -> None:
     assert page_table(CAPTION, [prose], words(*HEAD), RULES[:1], 1) is None
     table = page_table(CAPTION, [prose], words(*HEAD, (50, 140, "It snows")), RULES, 1)
     assert table and table.refused
+
+
+def test_lines_closer_than_rows_belong_to_one_row_also_if_they_begin_with_a_number() -> None:
+    body = [(50, 138, "1. wood"), (150, 138, "4"), (200, 138, "he shall be fined"), (200, 147, "3 forints for"),
+            (200, 156, "each tree"), (50, 170, "2. hay"), (150, 170, "7"), (200, 170, "when one"),
+            (200, 179, "grazes hay"), (50, 188, "3. water"), (150, 188, "2")]  # fmt: skip
+    head = [(50, 115, "Demand"), (150, 115, "Laws"), (200, 115, "Quotation")]
+    apart = [(x, y + (7 if text in ("3. water", "2") else 0), text) for x, y, text in body]
+    rules = [*RULES[:2], (50, 210, 350, 210.5)]
+    found = rows(page_table(CAPTION, [], words(*head, *apart), rules, 1))
+    assert [row[2][0] for row in found[1:]] == ["he shall be fined 3 forints for each tree", "when one grazes hay", ""]
+
+
+def test_close_lines_with_values_of_their_own_are_rows_of_a_group() -> None:
+    head = [(50, 115, "Lake"), (150, 115, "Depth"), (200, 115, "Days")]
+    body = [(x, y, text) for y in (138, 147, 156, 170, 179) for x, text in ((50, "of snow"), (150, "4"), (200, "7"))]
+    assert len(rows(page_table(CAPTION, [], words(*head, *body), RULES, 1))) == 6

@@ -8,7 +8,7 @@ import pytest
 from scirgen.core.errors import PaperError
 from scirgen.core.records import BlockKind
 from scirgen.stages.parse.base import ParserOptions
-from scirgen_pdf.parser import PyMuPDFParser
+from scirgen_pdf.parser import PdfParser
 
 SENTENCE = "The lakes of the north freeze in November and their ice leaves again in May."
 FONT = Path("/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf")
@@ -30,7 +30,7 @@ def _pdf(path: Path, text: str, font: Path | None = None) -> Path:
 
 def _code(path: Path) -> str:
     with pytest.raises(PaperError) as raised:
-        PyMuPDFParser().parse(path, ParserOptions())
+        PdfParser().parse(path, ParserOptions())
     return raised.value.error_code
 
 
@@ -45,7 +45,7 @@ def test_font_with_a_wrong_map_is_unreadable(tmp_path: Path) -> None:
 
 
 def test_plain_text_is_readable(tmp_path: Path) -> None:
-    parsed = PyMuPDFParser().parse(_pdf(tmp_path / "a.pdf", SENTENCE), ParserOptions())
+    parsed = PdfParser().parse(_pdf(tmp_path / "a.pdf", SENTENCE), ParserOptions())
     assert any(SENTENCE in b.text for b in parsed.blocks)
 
 
@@ -72,5 +72,5 @@ def test_right_to_left_paper_is_unreadable(tmp_path: Path, text: str) -> None:
 @pytest.mark.parametrize("text", [ARABIC, HEBREW])
 def test_right_to_left_passage_of_another_paper_is_not_prose(tmp_path: Path, text: str) -> None:
     path = _story(tmp_path / "a.pdf", *[f"{SENTENCE} " * 6] * 4, text * 2, f"{SENTENCE} " * 6)
-    kinds = {b.kind for b in PyMuPDFParser().parse(path, ParserOptions()).blocks if not b.text.isascii()}
+    kinds = {b.kind for b in PdfParser().parse(path, ParserOptions()).blocks if not b.text.isascii()}
     assert kinds == {BlockKind.OTHER}

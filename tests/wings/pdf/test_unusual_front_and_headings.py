@@ -20,7 +20,7 @@ NAMES = ("Introduction", "Methods", "Results", "Discussion")
 
 
 def set_html(path: Path, html: str) -> Document:
-    from scirgen_pdf.parser import PyMuPDFParser
+    from scirgen_pdf.parser import PdfParser
 
     story = pymupdf.Story(html, user_css=CSS)
     writer = pymupdf.DocumentWriter(str(path))
@@ -31,7 +31,7 @@ def set_html(path: Path, html: str) -> Document:
         story.draw(device)
         writer.end_page()
     writer.close()
-    return assemble(Paper(id="p"), PyMuPDFParser().parse(path, ParserOptions()))
+    return assemble(Paper(id="p"), PdfParser().parse(path, ParserOptions()))
 
 
 def headings(document: Document) -> list[tuple[int, str]]:
@@ -121,17 +121,36 @@ def test_structured_abstract_without_a_label_is_taken_whole(tmp_path: Path) -> N
     assert document.abstract.startswith("Aim: ") and document.abstract.count(PROSE.strip()) == 9
 
 
+def test_a_bold_title_in_the_size_of_the_text_is_the_title(tmp_path: Path) -> None:
+    made = "<p>Draft of 2021</p><p><b>Snow of the upper valley</b></p><p>Ann Author</p>"
+    made += f"<h2>Abstract</h2><p>{PROSE * 5}</p>"
+    document = set_html(tmp_path / "p.pdf", made + sections())
+    assert (document.title, document.abstract) == ("Snow of the upper valley", (PROSE * 5).strip())
+
+
+def test_the_lines_of_a_double_spaced_title_belong_together(tmp_path: Path) -> None:
+    title = "<div style='font-size:17pt;line-height:2.2'><b>Snow of the upper valley<br/>and its rivers∗</b></div>"
+    document = set_html(tmp_path / "p.pdf", f"{title}<p>Ann Author</p><h2>Abstract</h2><p>{PROSE * 5}</p>{sections()}")
+    assert document.title == "Snow of the upper valley and its rivers"
+
+
+def test_the_journals_line_with_the_doi_ends_the_abstract(tmp_path: Path) -> None:
+    entry = "<p>J Ice Res 2021;28:e82426; doi: 10.1234/82426</p><p><b>Keywords:</b> snow</p>"
+    made = f"<h1>Snow of the upper valley</h1><h2>Abstract</h2><p>{PROSE * 5}</p>{entry}"
+    assert set_html(tmp_path / "p.pdf", made + sections()).abstract == (PROSE * 5).strip()
+
+
 def outlined(folder: Path, html: str, *outline: tuple[int, str]) -> Document:
     """The document of a PDF with this outline (level, text); each entry points at the last page that prints its
     text."""
-    from scirgen_pdf.parser import PyMuPDFParser
+    from scirgen_pdf.parser import PdfParser
 
     set_html(folder / "p.pdf", html)
     with pymupdf.open(folder / "p.pdf") as pdf:
         pages = {text: max(page.number + 1 for page in pdf if page.search_for(text)) for _, text in outline}
         pdf.set_toc([[level, text, pages[text]] for level, text in outline])
         pdf.save(folder / "outlined.pdf")
-    return assemble(Paper(id="p"), PyMuPDFParser().parse(folder / "outlined.pdf", ParserOptions()))
+    return assemble(Paper(id="p"), PdfParser().parse(folder / "outlined.pdf", ParserOptions()))
 
 
 def test_outline_entries_below_abstract_are_not_the_sections_of_that_name(tmp_path: Path) -> None:

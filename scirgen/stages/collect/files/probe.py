@@ -36,22 +36,20 @@ def _text(path: Path) -> str:
 
 def _pdf_text(file: str) -> str:
     try:
-        import pymupdf
+        import pypdfium2
     except ImportError:
         return ""
-
-    pymupdf.TOOLS.mupdf_display_errors(False)  # type: ignore[no-untyped-call]
-    pymupdf.TOOLS.mupdf_display_warnings(False)  # type: ignore[no-untyped-call]
     try:
-        with pymupdf.open(file, filetype="pdf") as document:  # type: ignore[no-untyped-call]
-            if document.needs_pass or not document.permissions & _MAY_COPY:
-                return ""
-            pages: list[str] = []
-            for page in document:
-                pages.append(page.get_text())
-                if sum(map(len, pages)) > _LONGEST:
-                    break
-            return "\n".join(pages)
+        document = pypdfium2.PdfDocument(file)  # one that needs a password raises
+        if not pypdfium2.raw.FPDF_GetDocPermissions(document) & _MAY_COPY:
+            return ""
+        pages: list[str] = []
+        for page in document:
+            pages.append(page.get_textpage().get_text_bounded())
+            page.close()
+            if sum(map(len, pages)) > _LONGEST:
+                break
+        return "\n".join(pages)
     except (RuntimeError, ValueError, OSError, MemoryError):
         return ""
 
@@ -69,7 +67,7 @@ def _limit_memory() -> None:
 def _texts(files: list[Path]) -> None:
     if any(file.suffix.lower() == ".pdf" for file in files):
         with contextlib.suppress(ImportError):
-            import pymupdf  # noqa: F401 - before its memory is limited
+            import pypdfium2  # noqa: F401 - before its memory is limited
     _limit_memory()
     for file in files:
         print(json.dumps(_text(file)), flush=True)

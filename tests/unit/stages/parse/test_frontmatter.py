@@ -46,6 +46,25 @@ def test_a_year_in_a_title_or_text_is_not_the_year_of_the_paper() -> None:
     assert found.year is None
 
 
+@pytest.mark.parametrize(
+    "printed",
+    [
+        "CITE AS: Doe, J. 2023. Lake ice of the north. Acta Glacialis 53: 271-280.",
+        "Como citar este artículo Doe, J. Lake ice of the north. Glacialia, v. 33, e200057, 2023. https://doi.org/10.1/x",
+        "J Ice Res 2023;28:e82426; doi: 10.1234/82426",
+        "Artigo Glacialia 49: e1112020, 4 tab., 3 fig., 2023 http://dx.doi.org/10.1590/2236-8906-111/2020",
+    ],
+)
+def test_the_year_is_that_of_the_papers_own_entry(printed: str) -> None:
+    assert front_matter(paper(TITLE, (BlockKind.OTHER, printed), ABSTRACT)).year == 2023
+
+
+def test_the_name_or_number_of_a_section_is_no_title() -> None:
+    text = (BlockKind.PARAGRAPH, "Ice cover shrinks in the north since 1970. " * 4)
+    for name in ("ABSTRACT", "摘要", "2. Changes", "§1. Introduction"):
+        assert front_matter(paper((BlockKind.HEADING, name), text, (BlockKind.HEADING, "Nomenclature"))).title == ""
+
+
 def test_the_licence_is_the_one_that_the_paper_names() -> None:
     note = (BlockKind.FOOTNOTE, "© 2021 The Authors. Published under http://creativecommons.org/licenses/by-nc/4.0/.")
     found = front_matter(paper(TITLE, ABSTRACT, note))

@@ -6,165 +6,22 @@ is.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
-from itertools import takewhile
-from typing import Any, Final
+from typing import Final
 
-import pymupdf
-
-_MOST_GLYPHS: Final = 400
-_LARGEST_FONT: Final = 200_000  # bytes; the fonts in question hold a few glyphs
-_LEAST_SHARE: Final = 0.2
-_LETTERS: Final = 8
-_BROKEN: Final = (RuntimeError, ValueError, IndexError, TypeError, pymupdf.mupdf.FzErrorBase)
-_RIGHT: Final = {
+RIGHT: Final = {
     "−": "-‐‑‒–—―−_¯˗\u00ad─⁻₋", "=": "=═⁼", "+": "+⁺₊", "×": "×xX✕⨯", "±": "±", "<": "<‹〈", ">": ">›〉", "≤": "≤⩽",
     "≥": "≥⩾",
     "(": "(", ")": ")", "°": "°º˚", "≈": "≈≅≃", "∼": "~∼˜",
 }  # fmt: skip
-_SINGLES: Final = re.compile(r"beginbfchar(.*?)endbfchar", re.S)
-_BY_CODE: Final = re.compile(r"<([0-9a-fA-F]+)>\s*<([0-9a-fA-F]{4})>")
 
-Signs = dict[str, dict[int, str]]
-"""By font name, as PyMuPDF gives it: the characters that are other signs, for `str.translate`."""
 Point = tuple[float, float]
 Outline = tuple[tuple[Point, ...], bool]
 """The corners of a closed curve, in parts of the type's size, and whether all of its sides are straight."""
 
 
-def misread_signs(document: Any) -> Signs:
-    """The signs, and the letter μ, that the document's fonts give as other characters."""
-    shown: dict[str, dict[int, set[str]]] = {}
-    seen: set[int] = set()
-    for number in range(document.page_count):
-        try:
-            fonts = document.get_page_fonts(number, full=False)
-        except _BROKEN:
-            continue
-        for xref, extension, kind, name, *_ in fonts:
-            if xref in seen or kind not in ("Type1", "MMType1") or extension == "n/a":
-                continue
-            seen.add(xref)
-            # PyMuPDF gives the text of all subsets of a font under one name.
-            of_name = shown.setdefault(name.split("+", 1)[-1], {})
-            for character, sign in _of_font(document, xref).items():
-                of_name.setdefault(character, set()).add(sign)
-    sure = {name: {c: s for c, (s, *others) in of.items() if s != chr(c) and not others} for name, of in shown.items()}
-    return {name: signs for name, signs in sure.items() if signs}
-
-
-def _of_font(document: Any, xref: int) -> dict[int, str]:
-    """Reads what the font's glyphs show, by the character that PyMuPDF gives: mostly that character, or else another
-    sign."""
-    try:
-        buffer = document.extract_font(xref)[3]
-        if not 0 < len(buffer) <= _LARGEST_FONT:
-            return {}
-        mupdf = pymupdf.mupdf
-        font = mupdf.fz_new_font_from_buffer(None, mupdf.fz_new_buffer_from_copied_data(buffer), 0, 0)
-        names = list(takewhile(bool, (mupdf.fz_get_glyph_name2(font, glyph) for glyph in range(1, _MOST_GLYPHS))))
-        known = {name: chr(mupdf.fz_unicode_from_glyph_name(name)) for name in names}
-        codes = _codes(document, xref)
-        # A font of letters may have an H like a plus: only what it does not name, and its m, may be something else.
-        text = sum(len(name) == 1 and name.islower() for name in names) >= _LETTERS
-        asked = {
-            name: glyph
-            for glyph, name in enumerate(names, 1)
-            if (name in codes if known[name] in "\0\ufffd" else not text or name == "m")
-        }
-        given = {ord(c): c for name in names if (c := codes.get(name, known[name]))}
-        return given | (_misread(font, asked, known, codes) if asked else {})
-    except _BROKEN:
-        return {}  # the font is broken; its text stays as the PDF gives it
-
-
-def _misread(font: Any, glyphs: dict[str, int], known: dict[str, str], codes: dict[str, str]) -> dict[int, str]:
-    signs: dict[int, str] = {}
-    sure: dict[int, str] = {}
-    drawn = 0
-    for name, glyph in glyphs.items():
-        outlines = _outlines(font, glyph)
-        drawn += bool(outlines)
-        sign = sign_of(outlines)
-        given = codes.get(name, known[name])
-        if sign and not {known[name], given} & set(_RIGHT[sign]) and given.strip("\0\ufffd "):
-            (sure if known[name] in "\0\ufffd" else signs)[ord(given)] = sign
-        if given == name == "m" and outlines and min(_box(points)[1] for points, _ in outlines) < -0.12:
-            sure[ord(given)] = "μ"  # of a Greek font; as "m" it makes metres of micrometres
-    of_signs = len(signs) + len(sure) >= _LEAST_SHARE * drawn
-    return sure | (signs if of_signs else {})
-
-
-def _codes(document: Any, xref: int) -> dict[str, str]:
-    """The character that PyMuPDF gives for each glyph name of the font's own encoding."""
-    kind, encoding = document.xref_get_key(xref, "Encoding")
-    if kind == "xref":
-        encoding = document.xref_object(int(encoding.split()[0]))
-    said = re.search(r"/Differences\s*\[(.*?)\]", encoding, re.S)
-    kind, to_unicode = document.xref_get_key(xref, "ToUnicode")
-    stream = document.xref_stream(int(to_unicode.split()[0])) if kind == "xref" else b""
-    single = "".join(_SINGLES.findall((stream or b"").decode("latin-1")))
-    unicode = {int(a, 16): chr(int(b, 16)) for a, b in _BY_CODE.findall(single)}
-    found: dict[str, str] = {}
-    code = 0
-    for token in re.findall(r"\d+|/[^\s/]+", said.group(1) if said else ""):
-        if token[0] == "/":
-            named = pymupdf.mupdf.fz_unicode_from_glyph_name(token[1:])
-            found[token[1:]] = unicode.get(code) or chr(code if named in (0, 0xFFFD) else named)
-            code += 1
-        else:
-            code = int(token)
-    return found
-
-
-class _Corners(pymupdf.mupdf.FzPathWalker2):  # type: ignore[misc]
-    """Collects the closed curves of a glyph."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.curves: list[tuple[list[Point], list[bool]]] = []
-        for use in (
-            self.use_virtual_moveto,
-            self.use_virtual_lineto,
-            self.use_virtual_curveto,
-            self.use_virtual_closepath,
-        ):
-            use()
-        self.use_virtual_rectto()
-
-    def moveto(self, _: Any, x: float, y: float) -> None:
-        self.curves.append(([(x, y)], []))
-
-    def lineto(self, _: Any, x: float, y: float) -> None:
-        self.curves[-1][0].append((x, y))
-        self.curves[-1][1].append(True)
-
-    def curveto(self, _: Any, *at: float) -> None:
-        """Add a bent side, with the point in its middle."""
-        (x0, y0), (x1, y1, x2, y2, x3, y3) = self.curves[-1][0][-1], at
-        self.curves[-1][0].append(((x0 + 3 * x1 + 3 * x2 + x3) / 8, (y0 + 3 * y1 + 3 * y2 + y3) / 8))
-        self.curves[-1][0].append((x3, y3))
-        self.curves[-1][1].append(False)
-
-    def closepath(self, _: Any) -> None:
-        """Nothing: every curve of a glyph is closed."""
-
-    def rectto(self, _: Any, x0: float, y0: float, x1: float, y1: float) -> None:
-        self.curves.append(([(x0, y0), (x1, y0), (x1, y1), (x0, y1)], [True]))
-
-
-def _outlines(font: Any, glyph: int) -> list[Outline]:
-    mupdf = pymupdf.mupdf
-    path = mupdf.fz_outline_glyph(font, glyph, mupdf.FzMatrix(1, 0, 0, 1, 0, 0))
-    walker = _Corners()
-    if path.m_internal:
-        mupdf.fz_walk_path(path, walker, walker.m_internal)
-    return [(_distinct(points), all(straight)) for points, straight in walker.curves if straight]
-
-
-def _distinct(points: Iterable[Point]) -> tuple[Point, ...]:
-    """The points without repetitions of the one before, and without the last where it is the first."""
+def distinct(points: Iterable[Point]) -> tuple[Point, ...]:
+    """Return the points without repetitions of the one before, and without the last where it is the first."""
     kept: list[Point] = []
     for x, y in points:
         if not kept or abs(kept[-1][0] - x) + abs(kept[-1][1] - y) > 0.004:
@@ -178,7 +35,7 @@ def sign_of(outlines: Sequence[Outline]) -> str:
     """The sign that a glyph of these outlines shows, or "" for any other glyph."""
     if not 1 <= len(outlines) <= 3:
         return ""
-    boxes = [_box(points) for points, _ in outlines]
+    boxes = [extent(points) for points, _ in outlines]
     if all(straight for _, straight in outlines):
         return _straight_sign([points for points, _ in outlines], boxes)
     if len(outlines) == 1 and not outlines[0][1]:
@@ -290,6 +147,7 @@ def _ring(boxes: Sequence[tuple[float, float, float, float]]) -> str:
     return "°" if round_ and within and b0 > 0.3 else ""
 
 
-def _box(points: Sequence[Point]) -> tuple[float, float, float, float]:
+def extent(points: Sequence[Point]) -> tuple[float, float, float, float]:
+    """Return the box around points."""
     xs, ys = [x for x, _ in points], [y for _, y in points]
     return min(xs), min(ys), max(xs), max(ys)

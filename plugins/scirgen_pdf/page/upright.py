@@ -1,0 +1,46 @@
+"""Turns pages whose text stands sideways or upside down."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Final
+
+from scirgen.plugin import Box
+from scirgen_pdf.reading.page import Page, Point, TextLine
+
+_LEAST_SIDEWAYS: Final = 100
+
+
+def upright(page: Page) -> tuple[list[TextLine], float]:
+    """The page's lines, turned if most text is sideways or upside down, and the height of the turned page.
+
+    Boxes on such a page are those of the turned page.
+    """
+    width, height = page.width, page.height
+    weights: Counter[tuple[int, int]] = Counter()
+    for line in page.lines:
+        x, y = line.direction
+        weights[(round(x), round(y))] += sum(len(span.text.strip()) for span in line.spans)
+    most = max(weights, key=lambda direction: weights[direction], default=(1, 0))
+    turns: dict[tuple[int, int], Callable[[float, float], Point]] = {
+        (0, -1): lambda x, y: (height - y, x),
+        (0, 1): lambda x, y: (y, width - x),
+        (-1, 0): lambda x, y: (width - x, height - y),
+    }
+    if most not in turns or weights[most] < max(_LEAST_SIDEWAYS, 0.7 * weights.total()):
+        return page.lines, height
+    turn = turns[most]
+    for line in page.lines:
+        end, start = turn(*line.direction), turn(0.0, 0.0)
+        line.direction = (end[0] - start[0], end[1] - start[1])
+        line.box = _turned(line.box, turn)
+        for span in line.spans:
+            span.box = _turned(span.box, turn)
+            span.base = turn(*span.base)
+    return page.lines, width if most[1] else height
+
+
+def _turned(box: Box, turn: Callable[[float, float], Point]) -> Box:
+    (x0, y0), (x1, y1) = turn(box[0], box[1]), turn(box[2], box[3])
+    return min(x0, x1), min(y0, y1), max(x0, x1), max(y0, y1)

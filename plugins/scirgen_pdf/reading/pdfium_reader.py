@@ -1,0 +1,432 @@
+"""Reads PDF files with pdfium (Apache-2.0 or BSD-3-Clause; package ``pypdfium2``).
+
+pdfium gives characters in the order in which the file draws them. `placed` makes lines of them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from math import hypot, sqrt
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import pypdfium2
+import pypdfium2.raw as pdfium
+
+from scirgen.plugin import Box
+from scirgen_pdf.page.signs import extent
+from scirgen_pdf.reading.page import Facts, Glyph, Page, Point, Raster, Signs
+from scirgen_pdf.reading.pdfium_fonts import Font, Fonts
+from scirgen_pdf.reading.placed import NO_BLANK, ONE_LINE, Piece, Typeface, placed_lines
+from scirgen_pdf.reading.rules import straight
+from scirgen_pdf.reading.signs import extent
+from scirgen_pdf.reading.type1 import Type1Font, metadata_packet, misread_signs, type1_fonts
+
+FAULT: Final = pypdfium2.PdfiumError
+_MAY_COPY: Final = 16  # ISO 32000-1, table 22, bit 5
+_ITALIC: Final = 1 << 6
+_BOLD: Final = 1 << 18
+_LIGATED: Final = frozenset("filt")
+_OVERHANG: Final = 0.15  # ems
+_HYPHENS: Final = ("\x02", "\ufffe")
+"""The signs that pdfium gives for a hyphen at the end of a line."""
+_DEEPEST: Final = 4  # forms within forms whose drawings are read
+
+
+class PdfiumFile:
+    """A `PdfFile` of pdfium."""
+
+    def __init__(self, path: Path) -> None:
+        """Open a file; one that needs a password is `locked`.
+
+        Raises:
+            RuntimeError: it cannot be opened.
+        """
+        logging.getLogger("pypdfium2").setLevel(logging.ERROR)
+        self._path = path
+        self._document: Any = None
+        self._password: str | None = None
+        self._fonts = Fonts(self._texts)
+        self.count = 0
+        self._open(None)
+
+    def _open(self, password: str | None) -> bool:
+        try:
+            self._document = pypdfium2.PdfDocument(self._path, password=password)
+        except pypdfium2.PdfiumError as error:
+            if error.err_code != pdfium.FPDF_ERR_PASSWORD:
+                raise
+            return False
+        self._password = password
+        self.count = len(self._document)
+        return True
+
+    @cached_property
+    def _type1(self) -> list[Type1Font]:
+        return type1_fonts(self._path, self._password)
+
+    def _texts(self, font: str) -> Mapping[int, str]:
+        """The texts of a font's named codes; pdfium leaves out the tags of subsets, so these must agree."""
+        found: dict[int, set[str]] = {}
+        for one in self._type1:
+            for code, text in one.texts().items() if one.plain == font else ():
+                found.setdefault(code, set()).add(text)
+        return {code: text for code, (text, *others) in found.items() if not others}
+
+    @property
+    def locked(self) -> bool:
+        return self._document is None
+
+    def unlock(self, password: str) -> bool:
+        return self._open(password)
+
+    def facts(self) -> Facts:
+        stated = self._document.get_metadata_dict()
+        metadata = f"{metadata_packet(self._path, self._password)} {stated.get('Subject', '')}"
+        may_copy = bool(pdfium.FPDF_GetDocPermissions(self._document.raw) & _MAY_COPY)
+        return Facts(stated.get("Title", ""), metadata, may_copy)
+
+    def outline(self) -> list[tuple[int, str, int]]:
+        found = []
+        for mark in self._document.get_toc():
+            place = mark.get_dest()
+            page = place.get_index() if place else None
+            found.append((mark.level + 1, mark.get_title(), -1 if page is None else page + 1))
+        return found
+
+    def page(self, number: int, *, glyphs: bool = False) -> Page:
+        page = self._document[number]
+        text = page.get_textpage()
+        try:
+            place = Place(page)
+            pieces = _Text(text.raw, place, self._fonts, glyphs).pieces(_text_objects(page))
+            return Page(placed_lines(pieces), place.width, place.height)
+        finally:
+            text.close()
+            page.close()
+
+    def rules(self, number: int) -> list[Box]:
+        page = self._document[number]
+        place = Place(page)
+        found: list[Box] = []
+        for item in page.get_objects((pdfium.FPDF_PAGEOBJ_PATH,), max_depth=_DEEPEST):
+            found += straight(_strokes(item, place))
+        page.close()
+        return found
+
+    def pictures(self, number: int) -> list[Box]:
+        page = self._document[number]
+        place = Place(page)
+        found = [
+            place.box(*item.get_bounds()) for item in page.get_objects((pdfium.FPDF_PAGEOBJ_IMAGE,), max_depth=_DEEPEST)
+        ]
+        page.close()
+        return found
+
+    def draw(self, number: int, dpi: int) -> tuple[Raster, float, float]:
+        page = self._document[number]
+        width, height = page.get_size()
+        drawn = page.render(scale=dpi / 72, grayscale=True)
+        rows = bytes(drawn.buffer)
+        pixels = b"".join(rows[y * drawn.stride :][: drawn.width] for y in range(drawn.height))
+        raster = Raster(drawn.width, drawn.height, pixels)
+        drawn.close()
+        page.close()
+        return raster, width, height
+
+    def signs(self) -> Signs:
+        return misread_signs(self._type1)
+
+    def unmapped(self, numbers: Sequence[int]) -> float:
+        missing = printed = 0
+        for number in numbers:
+            page = self._document[number]
+            text = page.get_textpage()
+            for index in range(text.count_chars()):
+                code = pdfium.FPDFText_GetUnicode(text.raw, index)
+                if code > 0x20 and not pdfium.FPDFText_IsGenerated(text.raw, index):
+                    printed += 1
+                    unknown = pdfium.FPDFText_HasUnicodeMapError(text.raw, index) == 1
+                    missing += unknown or 0xE000 <= code <= 0xF8FF or code == 0xFFFD
+            text.close()
+            page.close()
+        return missing / max(1, printed)
+
+    def close(self) -> None:
+        if self._document is not None:
+            self._document.close()
+
+
+class Place:
+    """Turns a page's own coordinates, from its lower left corner, into those of the page as it is shown."""
+
+    def __init__(self, page: Any) -> None:
+        """Read the page's box and rotation."""
+        x0, y0, x1, y1 = page.get_cropbox()
+        a0, b0, a1, b1 = page.get_mediabox()
+        self._x, self._y, self._right, self._top = max(x0, a0), max(y0, b0), min(x1, a1), min(y1, b1)
+        self._turn = page.get_rotation()
+        self.width, self.height = page.get_size()
+
+    @property
+    def sideways(self) -> bool:
+        """The page is shown turned by a quarter."""
+        return self._turn in (90, 270)
+
+    def point(self, x: float, y: float) -> Point:
+        """Return the place of a point."""
+        if self._turn == 90:
+            return y - self._y, x - self._x
+        if self._turn == 180:
+            return self._right - x, y - self._y
+        if self._turn == 270:
+            return self._top - y, self._right - x
+        return x - self._x, self._top - y
+
+    def box(self, x0: float, y0: float, x1: float, y1: float) -> Box:
+        """Return the box between two corners."""
+        (a, b), (c, d) = self.point(x0, y0), self.point(x1, y1)
+        return min(a, c), min(b, d), max(a, c), max(b, d)
+
+    def direction(self, x: float, y: float) -> Point:
+        """Return the direction of a vector."""
+        (a, b), (c, d) = self.point(0, 0), self.point(x, y)
+        length = hypot(c - a, d - b) or 1.0
+        return _rounded((c - a) / length), _rounded((d - b) / length)
+
+
+def _rounded(value: float) -> float:
+    near = round(value)
+    return float(near) if abs(value - near) < 0.0005 else value
+
+
+class _Text:
+    """The text of a page: pieces in the order of drawing; pdfium's own order sorts some lines."""
+
+    def __init__(self, text: Any, place: Place, fonts: Fonts, glyphs: bool) -> None:
+        self._text = text
+        self._place = place
+        self._fonts = fonts
+        self._glyphs = glyphs
+        self._count: int = pdfium.FPDFText_CountChars(text)
+        self._letters = _letters(text, self._count)
+
+    def pieces(self, objects: Iterable[int]) -> list[Piece]:
+        """Return the pieces on the page in the order of ``objects``, the addresses of its text objects."""
+        drawn: dict[int, list[Piece]] = {key: [] for key in objects}
+        index = 0
+        while index < self._count:
+            item = pdfium.FPDFText_GetTextObject(self._text, index)
+            if not item:
+                index += 1  # pdfium's own blanks and ends of lines
+                continue
+            key = ctypes.addressof(item.contents)
+            end = self._end(index, key)
+            drawn.setdefault(key, []).extend(self._drawn(index, end, item))
+            index = end
+        return [piece for piece in _in_order(drawn.values()) if _is_on(piece.box, self._place)]
+
+    def _end(self, index: int, key: int) -> int:
+        """The index behind the last character of an object, found in steps that double and halve."""
+        step, inside, outside = 1, index, self._count
+        while inside + step < self._count and self._is_of(inside + step, key):
+            inside += step
+            step *= 2
+        outside = min(outside, inside + step)
+        while outside - inside > 1:
+            middle = (inside + outside) // 2
+            if self._is_of(middle, key):
+                inside = middle
+            else:
+                outside = middle
+        return outside
+
+    def _is_of(self, index: int, key: int) -> bool:
+        item = pdfium.FPDFText_GetTextObject(self._text, index)
+        return bool(item) and ctypes.addressof(item.contents) == key
+
+    def _drawn(self, start: int, end: int, item: Any) -> Iterator[Piece]:
+        """The pieces of an object, cut at gaps that are too wide for a line.
+
+        pdfium puts blanks into narrower gaps than readers see; those go.
+        """
+        face = _face(self._text, start, item, self._place, self._fonts)
+        size = face.type.size
+        ranges: list[tuple[int, int]] = []
+        begin = start
+        for index in (i for i in range(start, end) if self._letters[i] == " " and self._is_made(i)):
+            gap = self._gap(index, face) if begin < index < end - 1 else 0.0
+            if NO_BLANK * size < gap < ONE_LINE * size:
+                continue
+            ranges.append((begin, index))
+            begin = index + 1
+            if gap >= ONE_LINE * size:
+                yield from self._piece(ranges, face)
+                ranges = []
+        yield from self._piece([*ranges, (begin, end)], face)
+
+    def _gap(self, index: int, face: _Face) -> float:
+        """The width of the gap that a blank of pdfium fills."""
+        last, new = self._origin(index - 1), self._origin(index + 1)
+        return hypot(new[0] - last[0], new[1] - last[1]) - self._width(index - 1, face)
+
+    def _is_made(self, index: int) -> bool:
+        """Return whether a character is a blank that pdfium put into a gap."""
+        return bool(pdfium.FPDFText_IsGenerated(self._text, index) == 1)
+
+    def _piece(self, ranges: Iterable[tuple[int, int]], face: _Face) -> Iterator[Piece]:
+        """The piece of the characters in ranges of indices; none if there are none."""
+        ranges = [(a, b) for a, b in ranges if a < b]
+        if not ranges:
+            return
+        text = "".join(self._letters[a:b] for a, b in ranges)
+        if not (text.isascii() and text.isprintable()):
+            letters = (_letter(self._text, i, self._letters[i], face.font) for a, b in ranges for i in range(a, b))
+            text = "".join(letters).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        first, last = self._origin(ranges[0][0]), self._origin(ranges[-1][1] - 1)
+        (dx, dy), width = face.type.direction, self._width(ranges[-1][1] - 1, face)
+        stop = last[0] + dx * width, last[1] + dy * width
+        glyphs = tuple(glyph for a, b in ranges for glyph in self._each(a, b, face)) if self._glyphs else ()
+        yield Piece(text, first, stop, _box(first, stop, face), face.type, glyphs)
+
+    def _each(self, start: int, end: int, face: _Face) -> Iterator[Glyph]:
+        """The characters of a piece one by one; several of one glyph are one, but not with a blank of pdfium's."""
+        dx, dy = face.type.direction
+        waiting, base = "", self._origin(start)
+        for index in range(start, end):
+            at = self._origin(index)
+            if waiting and (at != base or " " in (waiting, self._letters[index])):
+                width = self._width(index - 1, face)
+                yield Glyph(waiting, _box(base, (base[0] + dx * width, base[1] + dy * width), face))
+                waiting = ""
+            waiting += _letter(self._text, index, self._letters[index], face.font)
+            base = at
+        width = self._width(end - 1, face)
+        yield Glyph(waiting, _box(base, (base[0] + dx * width, base[1] + dy * width), face))
+
+    def _origin(self, index: int) -> Point:
+        x, y = ctypes.c_double(), ctypes.c_double()
+        pdfium.FPDFText_GetCharOrigin(self._text, index, ctypes.byref(x), ctypes.byref(y))
+        return self._place.point(x.value, y.value)
+
+    def _width(self, index: int, face: _Face) -> float:
+        """The distance from a character to the next, in points.
+
+        pdfium's boxes also hold what hangs over, as in an "f", and the font's width may be that of another glyph for
+        the same character, such as a small capital.
+        """
+        box = pdfium.FS_RECTF()
+        pdfium.FPDFText_GetLooseCharBox(self._text, index, ctypes.byref(box))
+        level = (abs(face.type.direction[0]) > 0.5) != self._place.sideways
+        extent: float = abs(box.right - box.left if level else box.top - box.bottom)
+        width = face.font.width(ord(self._letters[index])) * face.across
+        letter = self._letters[index]
+        other = extent > width + _OVERHANG * face.type.size and letter != "f"
+        return extent if not width or other or (letter in _LIGATED and self._is_part(index)) else width
+
+    def _is_part(self, index: int) -> bool:
+        """Return whether a character shares its glyph with the one before it."""
+        return index > 0 and self._origin(index) == self._origin(index - 1)
+
+
+def _in_order(drawn: Iterable[list[Piece]]) -> Iterator[Piece]:
+    """All pieces; those behind an object without any, which holds blanks only, are `Piece.spaced`."""
+    empty = False
+    for held in drawn:
+        if held and empty:
+            yield held[0]._replace(spaced=True)
+            yield from held[1:]
+        else:
+            yield from held
+        empty = not held
+
+
+def _letters(text: Any, count: int) -> str:
+    """One character for each index of pdfium's text."""
+    held = (ctypes.c_ushort * (count + 1))()
+    given = pdfium.FPDFText_GetText(text, 0, count, held)
+    if given == count + 1:
+        plain = bytes(held)[: 2 * count].decode("utf-16-le", "surrogatepass")
+        if len(plain) == count and "\0" not in plain:
+            return plain
+    codes = (pdfium.FPDFText_GetUnicode(text, index) for index in range(count))
+    return "".join(chr(code) if code <= 0x10FFFF else "\ufffd" for code in codes)
+
+
+def _letter(text: Any, index: int, letter: str, font: Font) -> str:
+    if letter in _HYPHENS and pdfium.FPDFText_IsHyphen(text, index) == 1:
+        return "-"
+    if not " " <= letter <= "~" and pdfium.FPDFText_HasUnicodeMapError(text, index) == 1:
+        return font.named(ord(letter))
+    return letter
+
+
+def _box(start: Point, end: Point, face: _Face) -> Box:
+    """The box around text between two points of its base line."""
+    (dx, dy), size = face.type.direction, face.type.size
+    up, down = face.font.ascent * size, face.font.descent * size
+    if dx == 1.0:
+        return min(start[0], end[0]), start[1] - up, max(start[0], end[0]), start[1] - down
+    xs = [x + b * dy for x in (start[0], end[0]) for b in (up, down)]
+    ys = [y - b * dx for y in (start[1], end[1]) for b in (up, down)]
+    return min(xs), min(ys), max(xs), max(ys)
+
+
+def _text_objects(page: Any) -> Iterator[int]:
+    """The addresses of a page's text objects in the order of drawing."""
+    for item in page.get_objects((pdfium.FPDF_PAGEOBJ_TEXT,), max_depth=_DEEPEST):
+        yield ctypes.addressof(item.raw.contents)
+
+
+def _is_on(box: Box, place: Place) -> bool:
+    return box[2] > 0 and box[3] > 0 and box[0] < place.width and box[1] < place.height
+
+
+class _Face(NamedTuple):
+    """The typography of a text object; ``across`` is the width of an em in points."""
+
+    type: Typeface
+    font: Font
+    across: float
+
+
+def _face(text: Any, index: int, item: Any, place: Place, fonts: Fonts) -> _Face:
+    font = fonts.of(pdfium.FPDFTextObj_GetFont(item))
+    matrix = pdfium.FS_MATRIX()
+    pdfium.FPDFText_GetMatrix(text, index, ctypes.byref(matrix))
+    given = pdfium.FPDFText_GetFontSize(text, index)
+    size = given * sqrt(abs(matrix.a * matrix.d - matrix.b * matrix.c))
+    parts = [ctypes.c_uint() for _ in range(4)]
+    known = pdfium.FPDFPageObj_GetFillColor(item, *(ctypes.byref(part) for part in parts))
+    colour = parts[0].value << 16 | parts[1].value << 8 | parts[2].value if known else 0
+    direction = place.direction(matrix.a, matrix.b)
+    bold, italic = bool(font.flags & _BOLD), bool(font.flags & _ITALIC)
+    return _Face(Typeface(font.name, size, bold, italic, colour, direction), font, given * hypot(matrix.a, matrix.b))
+
+
+def _strokes(item: Any, place: Place) -> list[Box]:
+    """The straight pieces of a path from point to point; of a filled path without strokes, the corners of its parts."""
+    filled, stroked = ctypes.c_int(), ctypes.c_int()
+    pdfium.FPDFPath_GetDrawMode(item.raw, ctypes.byref(filled), ctypes.byref(stroked))
+    if not (filled.value or stroked.value):
+        return []
+    matrix = item.get_matrix()
+    parts: list[list[Point]] = []
+    found: list[Box] = []
+    x, y = ctypes.c_float(), ctypes.c_float()
+    for index in range(pdfium.FPDFPath_CountSegments(item.raw)):
+        segment = pdfium.FPDFPath_GetPathSegment(item.raw, index)
+        pdfium.FPDFPathSegment_GetPoint(segment, ctypes.byref(x), ctypes.byref(y))
+        point = place.point(*matrix.on_point(x.value, y.value))
+        kind = pdfium.FPDFPathSegment_GetType(segment)
+        if kind == pdfium.FPDF_SEGMENT_MOVETO or not parts:
+            parts.append([])
+        elif kind == pdfium.FPDF_SEGMENT_LINETO:
+            found.append((*parts[-1][-1], *point))
+        parts[-1].append(point)
+        if pdfium.FPDFPathSegment_GetClose(segment):
+            found.append((*point, *parts[-1][0]))
+    return found if stroked.value else [extent(points) for points in parts]

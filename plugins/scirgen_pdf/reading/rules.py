@@ -1,0 +1,21 @@
+"""Chooses the ruling lines of tables among the strokes and bars that a page draws."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from scirgen.plugin import Box
+
+_THICKEST: Final = 3.0  # points
+_SHORTEST: Final = 4.0  # points; shorter strokes are those of signs
+
+
+def straight(strokes: Iterable[Box]) -> list[Box]:
+    """The level and upright ones of strokes (from point to point) and bars (from corner to corner), as boxes."""
+    found = []
+    for a, b, c, d in strokes:
+        x0, x1, y0, y1 = min(a, c), max(a, c), min(b, d), max(b, d)
+        if min(x1 - x0, y1 - y0) <= _THICKEST and max(x1 - x0, y1 - y0) >= _SHORTEST:
+            found.append((round(x0, 2), round(y0, 2), round(x1, 2), round(y1, 2)))
+    return found

@@ -1,0 +1,213 @@
+"""Puts the words of a table on a PDF page into printed lines, and the lines of its body into rows. Pure functions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
+from statistics import median
+from typing import Final
+
+from scirgen.plugin import Box
+from scirgen.stages.parse.grid import GivenCell
+from scirgen_pdf.reading.page import Word
+
+_RULED: Final = 0.3
+"""The least share of a body's lines that rules part if they part its rows."""
+COLUMN_GAP: Final = 0.5
+"""Parts of the type's size: the least blank between columns; a blank between words has 0.25."""
+_SAME_LINE, _INDEX, _SMALL = 0.3, 0.5, 0.85
+"""Parts of a line's size: by which a word of its size, and an index, may be above or below its middle; and what is
+smaller is an index."""
+_OVERLAP: Final = 0.8
+"""Parts of the type's size: lines that are closer are not two lines of one cell, but cells set at middle height."""
+_CLOSER: Final = 1.2
+"""Times the least step between lines: those of one row are closer, rows farther apart."""
+NUMBER: Final = re.compile(r"[<>≤≥~−–+-]?\s?\d|[-–—]$")
+_OPEN_END: Final = re.compile(r"[-,(/&]$|\b(?:and|or|of|the|in|for|with|by|de|e|y|et)$")
+
+
+@dataclass
+class Row:
+    """The words of one printed line, from left to right."""
+
+    words: list[Word]
+
+    @cached_property
+    def middle(self) -> float:
+        """Its height on the page."""
+        return median((w.box[1] + w.box[3]) / 2 for w in self.words)
+
+    @cached_property
+    def size(self) -> float:
+        """The height of its type."""
+        return median(w.box[3] - w.box[1] for w in self.words)
+
+
+@dataclass
+class Area:
+    """A table's place: the level rules over its whole width, and shorter ones inside."""
+
+    box: Box
+    rules: list[float]
+    parts: list[Box] = field(default_factory=list)
+
+
+def printed_rows(words: Iterable[Word]) -> list[Row]:
+    """Words by printed line; a raised or lowered sign belongs to the line that it overlaps."""
+    rows: list[tuple[float, float, list[Word]]] = []
+    for word in sorted(words, key=lambda w: w.box[1] - w.box[3]):  # large type first, so that indices find their line
+        middle = (word.box[1] + word.box[3]) / 2
+        near = min(rows, key=lambda r: abs(r[0] - middle), default=None)
+        within = _SAME_LINE if word.box[3] - word.box[1] > _SMALL * (near[1] if near else 0) else _INDEX
+        if near and abs(near[0] - middle) < within * near[1]:
+            near[2].append(word)
+        else:
+            rows.append((middle, word.box[3] - word.box[1], [word]))
+    return sorted((Row(sorted(r[2], key=lambda w: w.box[0])) for r in rows), key=lambda r: r.middle)
+
+
+def chunks_of(row: Row, gap: float) -> list[list[Word]]:
+    """The words of a line, parted at wide blanks."""
+    chunks = [[row.words[0]]]
+    for before, word in pairwise(row.words):
+        if word.box[0] - before.box[2] > gap * row.size:
+            chunks.append([])
+        chunks[-1].append(word)
+    return chunks
+
+
+def columns_under(chunk: Sequence[Word], columns: Sequence[tuple[float, float]]) -> list[int]:
+    """The columns that a chunk is over; the nearest one if it is over none."""
+    left, right = chunk[0].box[0], chunk[-1].box[2]
+    over = [n for n, (a, b) in enumerate(columns) if min(right, b) - max(left, a) > 0.5]
+    if over:
+        return over
+    middle = (left + right) / 2
+    return [min(range(len(columns)), key=lambda n: min(abs(columns[n][0] - middle), abs(columns[n][1] - middle)))]
+
+
+def made_cell(words: Sequence[Word], page: int, columns: int = 1) -> GivenCell:
+    """The cell of some words, line by line."""
+    boxes = [w.box for w in words]
+    box = (min(b[0] for b in boxes), min(b[1] for b in boxes), max(b[2] for b in boxes), max(b[3] for b in boxes))
+    text = ""
+    for word in words:
+        broken = text.endswith("\u00ad") or (text.endswith("-") and word.text[:1].islower())
+        text = text[:-1] + word.text if broken else f"{text} {word.text}".strip()
+    return GivenCell(text, columns=columns, page=page, box=tuple(round(v, 2) for v in box))  # type: ignore[arg-type]
+
+
+def body_rows(
+    body: Sequence[Row], columns: Sequence[tuple[float, float]], area: Area, page: int
+) -> list[tuple[GivenCell, ...]] | None:
+    """The rows of the body, with the further lines of a cell joined to its first; None if they are not clear."""
+    parts: list[_Part] = []
+    for row in body:
+        cells: dict[int, list[Word]] = {}
+        chunks = chunks_of(row, COLUMN_GAP)
+        alone = len(chunks) == 1 and len(columns_under(chunks[0], columns)) > 1
+        for word in row.words:
+            cells.setdefault(0 if alone else columns_under([word], columns)[0], []).append(word)
+        parts.append((row, cells))
+    merged = _at_middle_height(parts)
+    if merged is None:
+        return None
+    rows: list[dict[int, list[Word]]] = []
+    heights: list[int] = []
+    lines = [m[:2] for m in merged]
+    apart = _row_step(lines)
+    for at, (_, cells, height) in enumerate(merged):
+        if at and _goes_on(lines[at - 1], lines[at], lines, len(columns), area, apart):
+            for n, words in cells.items():
+                rows[-1].setdefault(n, []).extend(words)
+        else:
+            rows.append({n: list(words) for n, words in cells.items()})
+            heights.append(height)
+    made: list[tuple[GivenCell, ...]] = []
+    covered = 0
+    for cells, height in zip(rows, heights, strict=True):
+        given = [made_cell(cells[n], page) if n in cells else GivenCell("") for n in range(len(columns))]
+        if height > 1:
+            given[0] = replace(given[0], rows=height)
+        made.append(tuple(given[1:] if covered else given))
+        covered = height - 1 if height > 1 else max(0, covered - 1)
+    return made
+
+
+_Part = tuple[Row, dict[int, list[Word]]]
+
+
+def _at_middle_height(parts: Sequence[_Part]) -> list[tuple[Row, dict[int, list[Word]], int]] | None:
+    """The lines, with those of overlapping heights put together: a label of two lines beside a line of values, and a
+    label beside the middle of two such lines, which then covers both (the third item). None for other overlaps."""
+    groups: list[list[_Part]] = []
+    for part in parts:
+        close = groups and part[0].middle - groups[-1][-1][0].middle < _OVERLAP * max(
+            part[0].size, groups[-1][-1][0].size
+        )
+        if close:
+            groups[-1].append(part)
+        else:
+            groups.append([part])
+    result: list[tuple[Row, dict[int, list[Word]], int]] = []
+    for group in groups:
+        if len(group) == 1:
+            result.append((*group[0], 1))
+            continue
+        values = [p for p in group if set(p[1]) - {0}]
+        labels = [p for p in group if set(p[1]) == {0}]
+        if len(values) == 2 and len(labels) == 1 and not any(0 in p[1] for p in values):
+            first, second = values
+            result += [(first[0], {**first[1], 0: labels[0][1][0]}, 2), (*second, 1)]
+        elif len(values) == 1 and (0 not in values[0][1] or not labels):
+            cells = dict(values[0][1])
+            if labels:
+                cells[0] = [w for p in labels for w in p[1][0]]
+            result.append((values[0][0], cells, 1))
+        else:
+            return None
+    return result
+
+
+def _row_step(parts: Sequence[_Part]) -> float:
+    """The step to the next line from which on it begins a row, where the lines of a row are closer than rows; else 0.
+
+    Closer lines are rows of a group if they have values of their own, or if few of them go on with broken texts.
+    """
+    steps = [b[0].middle - a[0].middle for a, b in pairwise(parts)]
+    apart = _CLOSER * min(steps, default=0.0)
+    close = [pair for pair, step in zip(pairwise(parts), steps, strict=True) if step < apart]
+    clear = close and any(step > apart for step in steps) and not any(apart < s < _CLOSER * apart for s in steps)
+    if not clear or any(_numbers(here) > 1 for _, here in close):
+        return 0.0
+    return apart if sum(_is_broken(above, here) for above, here in close) >= len(close) / 2 else 0.0
+
+
+def _goes_on(above: _Part, here: _Part, parts: Sequence[_Part], columns: int, area: Area, apart: float) -> bool:
+    """Check whether a line continues the cells of the line above it: where rules part lines, those that no rule parts;
+    else a line that is closer than ``apart``; else one that only goes on with broken texts."""
+    if _numbers(here) > 1:
+        return False
+    ruled = [any(a[0].middle < y < b[0].middle for y in area.rules) for a, b in pairwise(parts)]
+    between = any(above[0].middle < y < here[0].middle for y in area.rules)
+    if between or sum(ruled) >= _RULED * len(ruled):
+        return not between
+    if apart:
+        return here[0].middle - above[0].middle < apart
+    return _is_broken(above, here) and len(here[1]) < columns
+
+
+def _numbers(part: _Part) -> int:
+    """The number of a line's cells that begin with a number, without its label."""
+    return sum(NUMBER.match(words[0].text) is not None for n, words in part[1].items() if n)
+
+
+def _is_broken(above: _Part, here: _Part) -> bool:
+    """Check whether all texts of a line look like the rest of those above them."""
+    return all(
+        n in above[1] and (_OPEN_END.search(above[1][n][-1].text) or words[0].text[:1].islower())
+        for n, words in here[1].items()
+    )
