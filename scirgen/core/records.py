@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from functools import cached_property
 from typing import Annotated, Any, Literal
@@ -107,6 +107,14 @@ Medium = Literal["text", "table", "caption"]
 Origin = Literal["seeking", "narrowed", "known_item", "user"]
 """The origin of a question: somebody asked who had not read the text; the answerer narrowed such a question to what the
 passages say; it was written from a known answer; the user gave it."""
+
+ORIGINS: Mapping[str, str] = {
+    "seeking": "asked by somebody who had not read the texts",
+    "narrowed": "asked so and narrowed to what the texts say",
+    "user": "given by the user",
+    "known_item": "written from a known answer",
+}
+"""Each origin in words, for cards and reports."""
 
 
 class Span(Record):

@@ -121,22 +121,28 @@ def subject_progress(view: RunView, before: int, accepted: set[str]) -> Iterator
     yield from found.values()
 
 
-def falls_short(view: RunView, ctx: StageContext, kept: int) -> Iterator[str]:
-    """A line for the card if fewer rows than wanted are people's questions.
+def falls_short(view: RunView, ctx: StageContext, kept: int, rows: int) -> Iterator[str]:
+    """Yield a line for the card if fewer rows than wanted are people's questions.
 
     Args:
         view: the run.
         ctx: its settings.
         kept: number of such rows that the release keeps.
+        rows: number of all rows that it keeps.
     """
     config = ctx.config.generate
-    wanted = wanted_of_people(config, ())
-    if not wanted or kept >= wanted or not seeking_share(ctx.config, ctx.pack):
+    total, share = config.quota.total, seeking_share(ctx.config, ctx.pack)
+    if config.mix.get("seeking") and ctx.pack != "standard" and not config.off:
+        yield "The model takes the small prompts: nobody asked first, and all questions are known items."
+    wanted = wanted_of_people(config, ()) if total is not None else math.ceil(rows * share)
+    if not share or kept >= wanted:
         return
     subjects = list(subject_progress(view, 10**9, set()))
-    dry = sum(s.exhausted for s in subjects)
-    why = f"{config.quota.max_rounds} rounds were not enough"
-    if dry:
+    asked, dry = sum(s.asked.total() for s in subjects), sum(s.exhausted for s in subjects)
+    why = f"{asked} were asked" if total is None else f"{config.quota.max_rounds} rounds were not enough"
+    if dry and total is not None:
         why = f"{dry} of {len(subjects)} subjects are exhausted (only copies of earlier questions, or twice no answer)"
-    rest = "known items fill the rest" if config.mix.get("known_item") else "generate.mix has no known items"
+    rest = "generate.mix has no known items"
+    if config.mix.get("known_item"):
+        rest = f"known items fill {wanted - kept} rows" if total is None else "known items fill the rest"
     yield f"Questions of people who had not read the texts: {kept} of {wanted} wanted rows; {why}; {rest}."

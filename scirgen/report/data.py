@@ -166,6 +166,8 @@ class ReportData(Frozen):
             released rows, or all accepted ones before the first release.
         papers: papers judged to use a dataset; ``papers_cited`` of them are evidence of a row, and
             ``papers_collected`` were candidates.
+        asked: rows by the origin of their question; ``seeking`` is the share that was to be asked by people who had not
+            read the texts.
         left: datasets of an earlier run that the catalogue or the selection no longer has.
     """
 
@@ -197,6 +199,8 @@ class ReportData(Frozen):
     bloom_agreement: float | None
     diversity: float | None
     facts: dict[str, int]
+    asked: dict[str, int] = Field(default={})
+    seeking: float = 0.0
     scores: tuple[ScoreRow, ...]
     sides: tuple[Sides, ...] = ()
     judged_nothing: tuple[str, ...] = ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from sys import intern
@@ -107,6 +107,8 @@ def _gather(view: StoreView, sample: int) -> ReportData:
         bloom_agreement=sum(a == b for a, b in intended) / len(intended) if intended else None,
         diversity=diversity_index(bloom) if bloom else None,
         facts=histogram(p.facts for p in pairs),
+        asked=dict(Counter(p.asked for p in pairs)),
+        seeking=_seeking(manifest) if funnel.get("ask", {}).get("outputs") else 0.0,
         scores=tuple(scores),
         sides=tuple(near.sides()),
         judged_nothing=view.judged_nothing(),
@@ -125,6 +127,15 @@ def _gather(view: StoreView, sample: int) -> ReportData:
         sample_of=len(accepted) + sum(r.record_kind == "QAPair" for r in rejections),
         records=most_rows(datasets, {d: len(p) for d, p in uses.items()}, (p.dataset_id for p in pairs)),
     )
+
+
+def _seeking(manifest: Mapping[str, object]) -> float:
+    """Return the share of rows that people were to ask, by the run's settings; 0 if they state none."""
+    found: object = manifest.get("settings")
+    for name in ("generate", "mix"):
+        found = found.get(name) if isinstance(found, Mapping) else None
+    mix = {name: float(n) for name, n in found.items()} if isinstance(found, Mapping) else {}
+    return mix.get("seeking", 0.0) / total if (total := sum(mix.values())) else 0.0
 
 
 def _usage(usage: object, per_row: dict[str, float]) -> dict[str, object]:
@@ -147,6 +158,7 @@ class _Accepted:
     bloom: str | None
     intended_bloom: str | None
     facts: int
+    asked: str
     cited: tuple[str, ...]
 
 
@@ -169,7 +181,7 @@ def _accepted(pairs: Iterable[QAPair], scores: list[ScoreRow], near: Nearest) ->
                 near.add(score.name, _near(pair, score), kept=True)
         yield _Accepted(
             pair.id, intern(pair.dataset_id), pair.question, pair.answer, intern(pair.question_type), pair.bloom,
-            pair.intended_bloom, len(needed_evidence(pair)),
+            pair.intended_bloom, len(needed_evidence(pair)), pair.asked,
             tuple({intern(span.document_id) for span in pair.evidence}),
         )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
@@ -10,6 +11,7 @@ from typing import Final
 
 from scirgen.core.errors import InputError, StoreError
 from scirgen.core.fingerprint import digest
+from scirgen.core.records import ORIGINS
 from scirgen.core.safety.files import mode_beside, write_new
 from scirgen.release_files.judged import known_writer
 from scirgen.release_files.release import SPLITS, Release
@@ -89,6 +91,7 @@ def render(data: ReportData, pages: Mapping[str, str] | None = None) -> str:
         said=_in_a_sentence(data),
         embedded=known_writer(m for role, m in data.models.items() if role != "scorer"),
         plain=in_plain_words(data),
+        came_about=_came_about(data),
         per_row=_tokens_per_row(data),
         meanings=meanings(_codes(data)),
         scores=summaries(data.scores),
@@ -130,6 +133,17 @@ def _in_a_sentence(data: ReportData) -> str:
     count = f"{rows:,} {'question' if rows == 1 else 'questions'} with answers"
     said = ", ".join(p for p in (count, of, about, by) if p) + "; each answer names the text that it rests on."
     return said + (f" Beside them, {asked}." if asked else "")
+
+
+def _came_about(data: ReportData) -> str:
+    """Say how many questions came about in which way, and what known items fill; "" if all are known items."""
+    if not set(data.asked) - {"known_item"} and not data.seeking:
+        return ""
+    total = sum(data.asked.values())
+    said = ", ".join(f"{data.asked.get(o, 0):,} {words}" for o, words in ORIGINS.items() if data.asked.get(o))
+    filled = math.ceil(total * data.seeking) - (total - data.asked.get("known_item", 0))
+    rest = f" {data.seeking:.0%} were to be asked by people; known items fill {filled:,} of these rows."
+    return f"Of {total:,} questions, {said}." + (rest if filled > 0 and data.asked.get("known_item") else "")
 
 
 _FLOW: Final = {

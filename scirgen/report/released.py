@@ -35,6 +35,7 @@ class _Asked:
     question_type: str
     bloom: str | None
     facts: int
+    asked: str
 
 
 def gather_release(release: Release, *, sample: int = 300) -> ReportData:
@@ -51,7 +52,16 @@ def gather_release(release: Release, *, sample: int = 300) -> ReportData:
     scores: list[ScoreRow] = []
     for row in release.rows():
         asked.append(
-            _Asked(row.id, row.dataset_id, row.question, row.answer, row.question_type, row.bloom, row.needs_facts)
+            _Asked(
+                row.id,
+                row.dataset_id,
+                row.question,
+                row.answer,
+                row.question_type,
+                row.bloom,
+                row.needs_facts,
+                row.asked,
+            )
         )
         scores += _scores(row)
     documents, titles = {}, {}
@@ -84,6 +94,7 @@ def gather_release(release: Release, *, sample: int = 300) -> ReportData:
         bloom_by_type=cross(asked),
         bloom_agreement=None,
         diversity=diversity_index(bloom) if bloom else None,
+        asked=dict(Counter(a.asked for a in asked)),
         facts=histogram(a.facts for a in asked) if any(a.facts for a in asked) else {},
         scores=tuple(scores),
         defects=dict(Counter(info.left_out).most_common()),

@@ -17,7 +17,7 @@ from scirgen.api import resolve_config, run_pipeline
 from scirgen.pipeline.observer import Observer
 from scirgen.stages.parse.readers import READERS
 from scirgen.testing.server import FakeServer
-from tests.support.small_runs import release_bytes
+from tests.support.small_runs import KNOWN_ITEMS, release_bytes
 
 MATERIAL = Path(__file__).parents[1] / "material" / "invented"
 GOLDEN = {
@@ -34,6 +34,7 @@ async def test_fake_run_releases_the_pinned_files(reader: str, tmp_path: Path) -
         flags = {
             "input": str(MATERIAL),
             "models.generator": f"openai:fake@{server.url}",
+            **KNOWN_ITEMS,
             "query.recipes": ["recommend", "facets", "aspects"],
             "parse.reader": reader,
             "seed": 0,

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
+from collections import Counter
 from pathlib import Path
 
+from scirgen.core.config import load_config
 from scirgen.core.questions import Pool, Question
 from scirgen.core.records import QAPair
 from scirgen.pipeline.views.view import open_view
 from scirgen.release_files.release import Release
+from scirgen.report.page import write_report
 from scirgen.testing.server import FakeServer
 from tests.support.small_runs import answered, release_bytes, run_small, write_records
 
@@ -43,6 +47,25 @@ async def test_a_run_asks_searches_and_answers_and_says_so(tmp_path: Path) -> No
     # The corpus is there for use of one's own.
     lines = (tmp_path / "run" / "corpus" / "datasets" / "passages.jsonl").read_text("utf-8").splitlines()
     assert {json.loads(line)["document_id"] for line in lines} == {f"d{n:05}" for n in range(12)}
+
+
+async def test_by_default_people_ask_first_and_known_items_fill_the_rest(tmp_path: Path) -> None:
+    records, out = write_records(tmp_path / "records.jsonl", 12), tmp_path / "run"
+    async with FakeServer() as server:
+        await run_small(server, records, out, generate__mix=None)
+    assert load_config().config.generate.mix == {"seeking": 0.7, "known_item": 0.3}
+    release = Release(out / "release")
+    ways = Counter(r.asked for r in release.rows())
+    people, wanted = ways["seeking"] + ways["narrowed"], math.ceil(0.7 * ways.total())
+    assert 0 < people < wanted, "the fake server's questions are seldom answered"
+    assert {name: n for name, n in release.info.counts.items() if name.startswith("rows_")} == {
+        f"rows_{way}": n for way, n in ways.items()
+    }
+    card, report = (out / "release" / "README.md").read_text(), write_report(out).read_text()
+    assert f"| of them asked by somebody who had not read the texts | {ways['seeking']} |" in card
+    assert f"{people} of {wanted} wanted rows" in card and f"known items fill {wanted - people} rows" in card
+    assert f"{ways['seeking']} asked by somebody who had not read the texts" in report
+    assert f"70% were to be asked by people; known items fill {wanted - people:,} of these rows." in report
 
 
 async def test_a_new_record_redoes_only_the_answers_whose_pool_changed(tmp_path: Path) -> None:

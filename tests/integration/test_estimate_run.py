@@ -78,3 +78,20 @@ async def test_a_small_run_of_the_same_model_predicts_a_larger_one(tmp_path: Pat
     spent = json.loads((run.folder / "manifest.json").read_text())["usage"]["generator"]
     assert found.sampled == 0 and found.calls.low <= spent["calls"] <= found.calls.high
     assert found.reply_tokens.low <= spent["completion_tokens"] <= found.reply_tokens.high and found.hours is not None
+
+
+async def test_an_answer_of_the_trial_reads_what_a_run_would_show_it(tmp_path: Path) -> None:
+    found = {}
+    async with FakeServer() as server:
+        for count in (4, 120):
+            flags: dict[str, object] = {
+                "input": str(write_records(tmp_path / f"{count}.jsonl", count)),
+                "models.generator": f"openai:fake@{server.url}", "filter.faithfulness": [],
+            }  # fmt: skip
+            loaded, domain = resolve_config(domain="geo", flags=flags)
+            found[count] = await estimate_run(tmp_path / f"out-{count}", loaded.config, domain)
+        assert not server.answered
+    shares = {count: {s.stage: s for s in found[count].shares if s.role == "generator"} for count in found}
+    assert all(shares[count]["ask"].calls.typical == count for count in shares), "others are only searched"
+    few, many = (s["answer"].prompt_tokens.typical / s["answer"].calls.typical for s in shares.values())
+    assert many > 4 * few

@@ -26,7 +26,7 @@ from scirgen.pipeline.views.view import open_view
 from scirgen.release_files.release import Release
 from scirgen.testing.faults import Faults
 from scirgen.testing.server import FakeServer
-from tests.support.small_runs import answered, release_bytes, run_small, write_records
+from tests.support.small_runs import KNOWN_ITEMS, answered, release_bytes, run_small, write_records
 
 SAMPLE = Path(__file__).parents[1] / "material" / "invented"
 
@@ -105,6 +105,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
         async with FakeServer() as server:
             for name, ids in {"whole": None, **part_ids()}.items():
                 flags = {
+                    **KNOWN_ITEMS,  # a part is searched alone
                     "generate.types": ["definition", "verification", "comparison"],
                     "collect.ids": ids,
                     "input": str(folder / "input"),

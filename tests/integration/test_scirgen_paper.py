@@ -40,6 +40,7 @@ def test_the_pack_runs_to_a_release_with_its_prompts(ran):
     used = {m.prompt.split("#")[0] for m in release.info.made}
     assert {"generate/joint@1", "tag/bloom@1"} <= used
     assert release.info.counts["rows"] > 0
+    assert not run.asked() and {r.asked for r in release.rows()} == {"known_item"}
 
 
 def test_the_packs_filter_is_the_mean_shift_above_zero(ran):

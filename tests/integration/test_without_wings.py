@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from scirgen.testing.server import FakeServer
-from tests.support.small_runs import release_bytes, run_small
+from tests.support.small_runs import KNOWN_ITEMS, release_bytes, run_small
 
 ROOT = Path(__file__).parents[2]
 WINGS = (
@@ -72,6 +72,7 @@ async def test_the_generator_works_without_the_wings(tmp_path: Path) -> None:
             "input": str(material),
             "models.generator": f"openai:fake@{server.url}",
             "generate.types_without_paper": 1,
+            **KNOWN_ITEMS,
         }
         env = {**os.environ, "PYTHONPATH": f"{site}:{_packages()}"}
         alone = [sys.executable, "-S", "-c", RUN, str(tmp_path / "alone"), json.dumps(flags)]

@@ -27,7 +27,11 @@ def write_records(path: Path, count: int) -> Path:
     return path
 
 
+KNOWN_ITEMS: dict[str, object] = {"generate.mix": {"known_item": 1.0}}
+"""No questions of people who ask first, for tests of all else."""
+
 SETTINGS: dict[str, object] = {
+    **KNOWN_ITEMS,
     "filter.faithfulness": [],
     "generate.types_without_paper": 1,
     "limits.retries": 3,

@@ -18,6 +18,7 @@ from rich.text import Text
 from scirgen.api import find_domain, resolve_config
 from scirgen.cli.options import PATH, as_json_flag, config_option, echo_json, parse_settings, settings_option
 from scirgen.core.prompts import PromptLibrary, RenderedPrompt
+from scirgen.core.questions import Question
 from scirgen.core.records import Aspect, Dataset, Link, Record, SectionLabel
 from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
@@ -147,7 +148,7 @@ def lint(domain: str, overrides: Path | None, language: str, context: int | None
 def try_(
     prompt: str, datasets: tuple[str, ...], count: int, beside: bool, messages: bool, as_json: bool, **given: object
 ) -> None:
-    """Request a few pairs and show which gates they pass. For match, section, extract, verify and tag, show their
+    """Request a few pairs and show which gates they pass. For ask, match, section, extract, verify and tag, show their
     output.
 
     Without --run, only the metadata is used, and you cannot try prompts that read papers.
@@ -263,12 +264,16 @@ def _said(record: Record) -> str:
         return f"{record.label.value:22} {record.heading or '(no heading)'}  [{record.decided_by}]"
     if isinstance(record, Aspect):
         return f"{record.category.value:20} {record.span.text}"
+    if isinstance(record, Question):
+        return f"{record.form:9} {record.need:20} {record.text}"
     return record.model_dump_json(exclude_defaults=True)
 
 
 def _shown(record: str) -> str:
     try:
         found = json.loads(record)
+        if text := found.get("text"):
+            return str(text)
         return f"Q  {found['question']}\n  A  {found['answer']}"
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         return record[:400]

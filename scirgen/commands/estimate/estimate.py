@@ -49,6 +49,9 @@ KNOWN: Final = (0.7, 1.4)
 """Low and high scenario as a share of the typical one; ``KNOWN`` if an earlier run supplies the figures. The runs in
 docs/estimate.md lie within them."""
 
+SEARCHED: Final = 200
+"""Records beside those that are tried in which a trial searches, so that its calls show as many passages as a run's."""
+
 _PAUSE_S: Final = 120.0
 """A longer time without a finished item counts as a pause (killed, resumed later)."""
 
@@ -161,23 +164,27 @@ async def estimate_run(
     history = history or (folder if _is_history(folder, config) else None)
     opened = open_input(config, registry, domain, folder) if source is None else checked(source)
     began = time.monotonic()
-    drawn, total, notes = await _drawn(opened, config, 1 if history else sample)
+    drawn, others, total, notes = await _drawn(opened, config, 1 if history else sample)
     walked = time.monotonic() - began
     if not drawn:
         raise InputError("there is no dataset to estimate from", hint="Look at: scirgen generate --dry-run.")
     if history:
         shares, speed, rows = _of_history(history, config, total, notes)
         return _summed(shares, config, total, 0, rows, tokens_per_second or speed, None, notes)
-    trial = await tried(config, registry, domain, opened, drawn, total, notes)
+    trial = await tried(config, registry, domain, opened, drawn, total, notes, others)
     shares = _of_trial(trial, config, total, notes)
     own = walked + trial.first_s + trial.each_s * (total - 1) + sum(s.calls.typical for s in shares) / CALLS_A_SECOND
     rows = trial.candidates * total / trial.datasets
     return _summed(shares, config, total, len(drawn), rows, tokens_per_second, own / 60, notes)
 
 
-async def _drawn(source: CheckedSource, config: Config, size: int) -> tuple[list[Dataset], int, list[str]]:
-    """``size`` datasets drawn evenly from those that a run would read (a seeded reservoir), their number, notes."""
+async def _drawn(
+    source: CheckedSource, config: Config, size: int
+) -> tuple[list[Dataset], list[Dataset], int, list[str]]:
+    """``size`` datasets drawn evenly from those that a run would make pairs about (a seeded reservoir), up to
+    `SEARCHED` others of those that it would read, the number of the former, notes."""
     rng, kept, known = random.Random(config.seed), list[Dataset](), set[int]()
+    others, seen, spare = list[Dataset](), 0, random.Random(config.seed)
     wanted = looked_at = 0
     notes: list[str] = []
     about = requested(config.generate)
@@ -186,6 +193,11 @@ async def _drawn(source: CheckedSource, config: Config, size: int) -> tuple[list
             continue
         looked_at += 1
         if setting_aside(entry, config.collect, known) is None:
+            seen += 1
+            if len(others) < SEARCHED + size:
+                others.append(entry)
+            elif (place := spare.randrange(seen)) < SEARCHED + size:
+                others[place] = entry
             if isinstance(about, tuple) and about and absent(about, entry) == about:
                 continue  # it is only read and searched
             wanted += 1
@@ -201,7 +213,9 @@ async def _drawn(source: CheckedSource, config: Config, size: int) -> tuple[list
             notes.append(f"only the first records were read; the number of {wanted} datasets is the catalogue's own.")
             break
     limits = [n for n in (config.collect.limit, about) if isinstance(n, int)]
-    return sorted(kept, key=lambda d: d.id), min([wanted, *limits]), notes
+    ids = {d.id for d in kept}
+    searched = [d for d in others if d.id not in ids][:SEARCHED]
+    return sorted(kept, key=lambda d: d.id), searched, min([wanted, *limits]), notes
 
 
 def _of_trial(trial: Trial, config: Config, total: int, notes: list[str]) -> list[Share]:

@@ -7,7 +7,7 @@ import random
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,7 +48,7 @@ from scirgen.pipeline.runner import Runner
 from scirgen.pipeline.store import Store
 from scirgen.pipeline.views.view import StoreView
 from scirgen.stages.base import Stage, StageContext, StageResult, WorkItem, suited
-from scirgen.stages.collect.source import Source
+from scirgen.stages.collect.source import Candidate, Source
 
 STAGE: ContextVar[str] = ContextVar("scirgen_fake_stage", default="")
 """The stage that calls; set by whoever wants calls by stage."""
@@ -56,6 +56,7 @@ STAGE: ContextVar[str] = ContextVar("scirgen_fake_stage", default="")
 CHARACTERS_A_TOKEN: Final = 4.2
 """Characters per token of English text with numbers and JSON."""
 
+_LEAST_S: Final = 0.001
 _TURN: Final = 5  # tokens a chat template puts around a message
 
 
@@ -149,17 +150,20 @@ class _ByStage(Engine):
 
 
 class _Drawn:
-    """The datasets that were drawn, with the papers that their source finds."""
+    """The datasets that were drawn, with the papers that their source finds, and others that are only searched."""
 
-    def __init__(self, source: Source, datasets: Sequence[Dataset]) -> None:
-        self.name, self.papers, self.fetch = source.name, source.papers, source.fetch
-        self._datasets = datasets
+    def __init__(self, source: Source, datasets: Sequence[Dataset], others: Sequence[Dataset]) -> None:
+        self.name, self.fetch, self._source = source.name, source.fetch, source
+        self._datasets, self._ids = (*datasets, *others), {d.id for d in datasets}
 
     def revision(self, cursor: str | None) -> None:
         return None
 
     def datasets(self, cursor: str | None = None) -> Iterable[Dataset]:
         return self._datasets
+
+    def papers(self, dataset: Dataset) -> Iterable[Candidate] | AsyncIterator[Candidate]:
+        return self._source.papers(dataset) if dataset.id in self._ids else ()
 
 
 class _NoRelease(Stage):
@@ -201,14 +205,17 @@ async def tried(
     drawn: Sequence[Dataset],
     total: int,
     notes: list[str],
+    others: Sequence[Dataset] = (),
 ) -> Trial:
-    """Run the plan on the datasets that were drawn from ``total``, the first one alone."""
+    """Run the plan on the datasets that were drawn from ``total``, the first one alone; ``others`` are searched too."""
     identity, capabilities = await _generator(config, registry, notes)
     none = {"max_tokens": None, "max_cost": None, "max_minutes": None}
     quota = config.generate.quota.model_copy(update={"max_rounds": 0})
+    others = others if config.generate.asks else ()
+    about = tuple(d.id for d in drawn) if others else ()
     changed = {
         "limits": config.limits.model_copy(update=none),
-        "generate": config.generate.model_copy(update={"quota": quota, "about": (), "questions": ""}),
+        "generate": config.generate.model_copy(update={"quota": quota, "about": about, "questions": ""}),
     }
     config = config.model_copy(update=changed)
     resources = Resources(domain, Path(config.overrides) if config.overrides else None)
@@ -221,20 +228,22 @@ async def tried(
         fake = FakeChat(identity, capabilities, role, trial.calls)
         return CachedChatSession(fake, prompts=prompts, limits=config.limits, pack=config.models.pack)
 
-    async def run(datasets: Sequence[Dataset], scratch: Path) -> float:
-        """Run the plan on these datasets alone; return the seconds it took."""
+    async def run(datasets: Sequence[Dataset], scratch: Path, steps: Sequence[Step]) -> float:
+        """Run the steps on these datasets, searching in the others too; return the seconds it took."""
         began = time.monotonic()
+        generate = config.generate.model_copy(update={"about": tuple(d.id for d in datasets) if others else ()})
         fake = FakeScores(ModelIdentity(scorer.scheme, scorer.name), scores, "scorer", trial.calls)
         ctx = StageContext(
-            config, resources, prompts, taxonomies, registry, scratch, chat_session=chat("generator"),
+            config.model_copy(update={"generate": generate}), resources, prompts, taxonomies, registry, scratch,
+            chat_session=chat("generator"),
             score_session=CachedScoreSession(fake, limits=config.limits),
             judge_session=chat("judge") if config.models.judge else None,
         )  # fmt: skip
-        stages = {name: suited(stage, ctx) for name, stage in build_stages(registry, trial.steps).items()}
-        stages[trial.steps[-1].stage] = _NoRelease()
+        stages = {name: suited(stage, ctx) for name, stage in build_stages(registry, steps).items()}
+        stages[steps[-1].stage] = _NoRelease()
         with rare_collections(), Store(scratch / "run.db") as store:
-            given = _Drawn(source, datasets)
-            await Runner(store, ctx, stages, _ByStage(config), given, Observer(), plan=trial.steps).run()
+            given = _Drawn(source, datasets, others)
+            await Runner(store, ctx, stages, _ByStage(config), given, Observer(), plan=steps).run()
             funnel = StoreView(store).funnel()
         trial.datasets += len(datasets)
         trial.candidates += sum(funnel[step]["outputs"] for step in WRITERS if step in funnel)
@@ -242,9 +251,13 @@ async def tried(
         return time.monotonic() - began
 
     with tempfile.TemporaryDirectory(prefix="scirgen-estimate-") as scratch:
-        trial.first_s = await run(drawn[:1], Path(scratch, "first"))
+        trial.first_s = await run(drawn[:1], Path(scratch, "first"), trial.steps)
         if rest := drawn[1:] or drawn[: total - 1]:
-            trial.each_s = await run(rest, Path(scratch, "rest")) / len(rest)
+            seconds = await run(rest, Path(scratch, "rest"), trial.steps)
+            if others:  # a run reads each record once, not again with each that is tried
+                reading = [s for s in trial.steps if s.stage in ("collect", "parse", "release")]
+                seconds -= await run((), Path(scratch, "others"), reading)
+            trial.each_s = max(_LEAST_S, seconds / len(rest))
     return trial
 
 

@@ -44,6 +44,7 @@ R = TypeVar("R", bound=Record)
 T = TypeVar("T", bound=BaseModel)
 
 PROMPTS = {
+    "ask/needs": ("joint", "standard"),
     "generate/joint": ("joint", "standard"), "generate/name": ("joint", "standard"),
     "generate/question": ("evidence", "small"), "generate/answer": ("evidence", "small"),
     "generate/types": ("evidence", "small"), "tag/bloom": ("auto", "standard"), "match/judge": ("auto", "standard"),
@@ -162,7 +163,9 @@ async def try_prompt(
     config = config.model_copy(
         update={
             "models": config.models.model_copy(update={"pack": pack}),
-            "generate": config.generate.model_copy(update={"strategy": strategy}),
+            "generate": config.generate.model_copy(
+                update={"strategy": strategy, **({"mix": {"seeking": 1.0}} if base.startswith("ask/") else {})}
+            ),
             "filter": config.filter.model_copy(update={"faithfulness": ()}),
         }
     )
@@ -188,7 +191,7 @@ async def _run(
         tried.pairs = list(scope.outputs("tag", QAPair))
         return tried
     stage = base.partition("/")[0]
-    if stage in _OF_PAPERS:
+    if stage in (*_OF_PAPERS, "ask"):
         scope.records.pop(stage, None)
         await _stage(suited(made_stage(ctx.registry, stage), ctx), scope, ctx, tried, most=count)
         tried.records = list(scope.records.get(stage, ()))

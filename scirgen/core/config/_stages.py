@@ -250,9 +250,10 @@ class GenerateConfig(Section):
         "verbatim (for models that cite wrong numbers)",
     )
     mix: dict[Literal["seeking", "known_item"], float] = Field(
-        default={"known_item": 1.0},
+        default={"seeking": 0.7, "known_item": 0.3},
         description="shares of released rows by how their question came about. seeking: somebody asks who has not read "
-        "the text, and all that was read is searched for an answer; known_item: written from a known answer",
+        "the text, and all that was read is searched for an answer; known_item: written from a known answer, "
+        "also where nothing read answers what was asked; models that need the small prompts write these alone",
     )
     # Not fingerprinted: they decide what is asked, and each item has its own part of them.
     about: Annotated[int, Field(ge=1)] | str | tuple[str, ...] = Field(

@@ -115,8 +115,11 @@ class StoreView:
         from scirgen.pipeline.rounds import falls_short  # here, since most views are opened to be shown
         from scirgen.stages.generate.quotas import within_target
 
+        if ctx.config.generate.quota.total is None:
+            people = sum(p.sought and p.id in left for p in self.pairs())
+            return left, tuple(falls_short(self, ctx, people, len(left)))
         kept, lines, people = within_target(self, ctx, left)
-        return kept, (*lines[:1], *falls_short(self, ctx, people), *lines[1:])
+        return kept, (*lines[:1], *falls_short(self, ctx, people, len(kept)), *lines[1:])
 
     def judged_nothing(self) -> tuple[str, ...]:
         """The gates and scorers that judged no pair, and why, as the manifest states them."""

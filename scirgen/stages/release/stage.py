@@ -119,6 +119,7 @@ class ReleaseStage(Stage):
         content.info = content.info.model_copy(
             update={"notes": (*content.info.notes, *notes), "row_fields": columns(fields)}
         )
+        targeted = config.generate.quota.total is not None or config.generate.asks
         return write_release(
             content,
             ctx.folder / _FOLDER,
@@ -130,7 +131,7 @@ class ReleaseStage(Stage):
                 formats=settings.formats,
                 benchmarks=Benchmarks(files, settings.decontaminate_words) if files else None,
                 resolve=_resolver(settings, ctx.registry),
-                choose=partial(ctx.run.within_target, ctx) if config.generate.quota.total is not None else None,
+                choose=partial(ctx.run.within_target, ctx) if targeted else None,
             ),
         )
 

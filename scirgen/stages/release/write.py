@@ -15,7 +15,7 @@ from scirgen.core.config import ReleaseConfig
 from scirgen.core.errors import InputError, PluginError, RunStoppingError, StoreError
 from scirgen.core.files.jsonl import write_rows
 from scirgen.core.fingerprint import file_sha256
-from scirgen.core.records import Rejection, Span
+from scirgen.core.records import ORIGINS, Rejection, Span
 from scirgen.core.registry import Registry, returned
 from scirgen.core.runtime import stop_here
 from scirgen.core.safety.files import exchange, sync_folder, sync_tree
@@ -191,7 +191,10 @@ def _write_base(settled: Settled, folder: Path, settings: ReleaseSettings) -> di
         settled.rejections.extend(part.rejections)
         counts |= part.lines
     dropped = Counter(f"{r.stage}: {r.code}" for r in settled.rejections)
-    unsure = sum(pair.unsure for pair in content.pairs())
+    unsure, origins = 0, Counter[str]()
+    for pair in content.pairs():
+        unsure += pair.unsure
+        origins[pair.asked] += 1
     info = content.info.model_copy(
         update={
             "splits": _split_counts(grouping),
@@ -203,6 +206,7 @@ def _write_base(settled: Settled, folder: Path, settings: ReleaseSettings) -> di
                 "aspects": len(content.aspects),
                 "passages": counts["corpus/passages.jsonl"],
                 "rows": sum(counts[f"{s}.jsonl"] for s in SPLITS),
+                **({f"rows_{o}": origins[o] for o in ORIGINS if origins[o]} if set(origins) - {"known_item"} else {}),
                 **{name: number for part in parts for name, number in part.counts.items()},
                 **{name: n for name, n in content.info.counts.items() if name.startswith("links")},
                 **({"unsure": unsure} if unsure else {}),

@@ -109,7 +109,7 @@ async def test_a_trial_takes_the_time_of_the_first_dataset_apart(tmp_path: Path)
     loaded, domain = resolve_config(flags={**flags, "input": str(write_records(tmp_path / "r.jsonl", 3))})
     registry = load_registry()
     source = open_input(loaded.config, registry, domain, tmp_path)
-    drawn, total, notes = await estimate._drawn(source, loaded.config, 3)
+    drawn, _, total, notes = await estimate._drawn(source, loaded.config, 3)
     counts = []
     for sample, of in ((drawn, total), (drawn[:1], total), (drawn[:1], 1)):
         trial = await tried(loaded.config, registry, domain, source, sample, of, notes)

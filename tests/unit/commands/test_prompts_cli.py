@@ -172,6 +172,17 @@ async def test_try_accounts_for_every_pair_it_asked_for(records, prompt):
     assert {p.question_type for p in tried.pairs} <= set(kinds)
 
 
+@pytest.mark.parametrize("mix", [[], ["--set", "generate.mix={known_item: 1}"]])
+def test_try_shows_what_people_would_ask_whatever_the_mix(records, mix):
+    with serving() as model:
+        given = ["prompts", "try", "ask/needs", "--dataset", "ds-1", "--input", str(records), "--model", model, *mix]
+        shown = scirgen(*given).output
+        found = json.loads(scirgen(*given, "--json").output)[0]
+    asked = [*found["accepted"], *(json.loads(r["record"]) for r in found["rejected"])]
+    assert found["accepted"] and all(q["text"] in shown for q in asked)
+    assert f"{len(found['accepted'])} pass, {len(found['rejected'])} do not; 1 calls" in shown
+
+
 def test_try_shows_old_and_new_of_several_datasets_side_by_side(tmp_path, records):
     (records / "ds-2.json").write_text(json.dumps({**RECORD, "id": "ds-2"}))
     mine = overridden(tmp_path, "generate/joint", "First read all lines", "FIRST read all lines")

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import cast
+
+import pytest
+
 from scirgen.core.questions import Question
 from scirgen.core.records import QAPair, Record, Rejection
-from scirgen.pipeline.rounds import subject_progress
-from tests.support.questioning import pair
+from scirgen.pipeline.rounds import falls_short, subject_progress
+from scirgen.stages.ask.stage import seeking_share
+from scirgen.stages.base import RunView
+from tests.support.questioning import make_context, pair
 
 
 def question(id: str, round: int = 0, asked: str = "seeking", subject: str = "doc") -> Question:
@@ -59,3 +65,13 @@ def test_a_paper_without_a_subject_is_no_question() -> None:
     view = View([question("a")], [pair("x", question_id="a")], [none], [pair("x", question_id="a")])
     [one] = subject_progress(view, 9, {pair("x", question_id="a").id})
     assert (one.asked.total(), one.accepted) == (1, 1)
+
+
+def test_a_small_model_is_not_asked_by_default_and_the_card_says_so() -> None:
+    small, large = (make_context(pack=pack)[0] for pack in ("small", "standard"))
+    assert (seeking_share(small.config, "small"), seeking_share(large.config, "standard")) == (0.0, pytest.approx(0.7))
+    (said,) = falls_short(cast("RunView", None), small, 0, 5)
+    assert said.endswith("all questions are known items.")
+    assert not list(falls_short(cast("RunView", None), large, 4, 5)), "four of five are more than their share"
+    known, _ = make_context(pack="small", **{"generate.mix": {"known_item": 1}})
+    assert not list(falls_short(cast("RunView", None), known, 0, 5))

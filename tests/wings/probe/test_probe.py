@@ -28,7 +28,7 @@ from scirgen_probe.asking import ProbeReply
 from scirgen_probe.proving import Corpus
 from scirgen_probe.records import Nugget, Unanswerable
 from tests.support.questioning import make_context
-from tests.support.small_runs import answered
+from tests.support.small_runs import KNOWN_ITEMS, answered
 
 MATERIAL = Path(__file__).parents[2] / "material" / "invented"
 
@@ -65,6 +65,7 @@ def verdicts(properties: dict[str, Any], first: str, others: str) -> str:
 
 
 FLAGS: dict[str, object] = {
+    **KNOWN_ITEMS,
     "input": str(MATERIAL),
     "release.formats": ["squad", "alpaca", "beir"],
     "probe.unanswerable": 0.5,

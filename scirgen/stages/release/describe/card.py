@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from scirgen.core.records import ORIGINS
 from scirgen.release_files.judged import known_writer, label_note
 from scirgen.release_files.publishing import Publishing, lines_of
 from scirgen.release_files.release import FEWEST_OTHERS, GRADES, SPLITS, Release, ReleaseInfo, row_model
@@ -73,6 +74,7 @@ def write_card(release: Release, formats: Sequence[str]) -> None:
         splits=SPLITS,
         formats=formats,
         format_notes=_FORMAT_NOTES,
+        origins=ORIGINS,
         limits=limits,
         made=list(method.sentences(info)),
         citations=cited(info),
