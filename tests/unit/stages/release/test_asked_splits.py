@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from scirgen.core.questions import Regraded
 from scirgen.core.records import Dataset, Grade, Link, Paper, QAPair, SectionLabel
 from scirgen.release_files.release import Release
 from tests.support.content_factory import FakeRun, aspect, dataset, name, pair
@@ -85,3 +86,13 @@ def test_splits_do_not_depend_on_the_order_of_pairs(tmp_path: Path) -> None:
     first = _splits(write(run, tmp_path / "one"))
     run.all_pairs.reverse()
     assert _splits(write(run, tmp_path / "two")) == first
+
+
+def test_the_card_says_how_far_a_second_grader_agrees(tmp_path: Path) -> None:
+    run = FakeRun([_ONE])
+    run.all_pairs = [_asked(n, (f"doc-{n}", f"psg-{n}")) for n in range(10)]
+    grades = [*[(0, 0)] * 5, *[(2, 2)] * 3, (0, 2), (2, 0)]
+    run.stored["answer"] = [Regraded(id=f"q{n}", dataset_id="one", grades=grades[n::2], by="openai:m") for n in (0, 1)]
+    notes = write(run, tmp_path / "release").info.notes
+    # Raw .8; by chance .6 * .6 + .4 * .4 = .52.
+    assert any("graded 2 calls again: 80% of 10 grades are equal; Cohen's kappa 0.58." in note for note in notes)
