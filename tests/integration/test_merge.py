@@ -278,6 +278,7 @@ def test_what_somebody_asked_in_parts_is_unjudged_elsewhere_until_the_merged_run
     scirgen.merge(tmp_path / "m", [tmp_path / "p0", tmp_path / "p1"])
     assert UNJUDGED in Release(tmp_path / "m").info.notes
     assert UNJUDGED not in Release(tmp_path / "p0").info.notes
+    assert release_bytes(tmp_path / "m") != release_bytes(tmp_path / "whole")
     small(records, tmp_path / "m", **mix)
     assert UNJUDGED not in Release(tmp_path / "m").info.notes
     assert release_bytes(tmp_path / "m") == release_bytes(tmp_path / "whole")

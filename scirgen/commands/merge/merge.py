@@ -51,8 +51,8 @@ _ANEW = ("counts", "judged_nothing", "usage", "usage_last_invocation", "merged")
 
 
 UNJUDGED = (
-    "What somebody asked was searched in its own part alone: passages and datasets of the other parts are unjudged for it, "
-    "not of grade 0. Running generate on the merged run searches all of them."
+    "What somebody asked was searched in its own part alone: passages and datasets of the other parts are unjudged "
+    "for it, not of grade 0. Running generate on the merged run searches all of them."
 )
 """The note on the card about parts in which somebody asked."""
 

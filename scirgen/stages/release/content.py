@@ -138,8 +138,9 @@ def _second_grades(run: RunView) -> list[str]:
     raw = sum(one == two for one, two in pairs) / len(pairs)
     chance = sum(counts[0][grade] * counts[1][grade] for grade in counts[0]) / len(pairs) ** 2
     kappa = f"{(raw - chance) / (1 - chance):.2f}" if chance < 1 else "not defined, as all grades are equal"
+    by = ", ".join(sorted({call.by for call in calls}))
     return [
-        f"A second grader ({', '.join(sorted({call.by for call in calls}))}), who saw the passages in another order, graded "
+        f"A second grader ({by}), who saw the passages in another order, graded "
         f"{len(calls):,} calls again: {raw:.0%} of {len(pairs):,} grades are equal; Cohen's kappa {kappa}."
     ]
 
