@@ -71,3 +71,12 @@ class Unanswered(Record):
     question: Question
     lacking: str = Field(default="", description="what the passages do not say")
     nearest: tuple[Passage, ...] = Field(default=(), description="those that come closest, best first")
+
+
+class Regraded(Record):
+    """The grades of one call of step answer beside those of a second grader, who saw the passages in another order."""
+
+    id: Id = Field(description="the first question's")
+    dataset_id: Id
+    grades: tuple[tuple[int, int], ...] = Field(description="(first, second) of each question and passage")
+    by: str = Field(description="the second grader's model")

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from scirgen.core.errors import PluginError, StoreError
 from scirgen.core.files.inflate import TooLargeError, deflate, inflate
-from scirgen.core.questions import Pool, Question, Unanswered
+from scirgen.core.questions import Pool, Question, Regraded, Unanswered
 from scirgen.core.records import (
     Aspect,
     Dataset,
@@ -33,7 +33,7 @@ R = TypeVar("R", bound=Record)
 
 _KINDS: dict[str, type[Record]] = {
     kind.__name__: kind
-    for kind in (Dataset, Paper, Link, Document, SectionLabel, Aspect, Question, Pool, Unanswered, QAPair)
+    for kind in (Dataset, Paper, Link, Document, SectionLabel, Aspect, Question, Pool, Unanswered, Regraded, QAPair)
 } | {kind.__name__: kind for kind in (ReleaseFile, Rejection, Failure)}
 _COMPRESS_FROM = 512
 

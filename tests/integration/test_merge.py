@@ -17,6 +17,7 @@ from click.testing import CliRunner, Result
 import scirgen
 from scirgen.api import Run, resolve_config, run_pipeline
 from scirgen.cli.main import cli
+from scirgen.commands.merge.merge import UNJUDGED
 from scirgen.commands.merge.parts import open_parts
 from scirgen.core.errors import ConfigError, InputError, ScirgenError, StoreError
 from scirgen.core.records import QAPair
@@ -267,6 +268,21 @@ def test_a_merged_run_may_be_a_part(parts: Path, tmp_path: Path) -> None:
     assert release_bytes(tmp_path / "again") == release_bytes(parts / "whole")
     assert "named twice" in refused(parts / "p0", parts / "p0", "--out", tmp_path / "x").message
     assert not (tmp_path / "x").exists()
+
+
+def test_what_somebody_asked_in_parts_is_unjudged_elsewhere_until_the_merged_run_searches_all(tmp_path: Path) -> None:
+    mix = {"generate__mix": {"seeking": 0.7, "known_item": 0.3}, "ask__questions_per_subject": 2, "search__depth": 1}
+    records = write_records(tmp_path / "records.jsonl", 6)
+    small(records, tmp_path / "whole", **mix)
+    for number, file in enumerate(split_file(records, slice(0, 6, 2), slice(1, 6, 2))):
+        small(file, tmp_path / f"p{number}", **mix)
+    scirgen.merge(tmp_path / "m", [tmp_path / "p0", tmp_path / "p1"])
+    assert UNJUDGED in Release(tmp_path / "m").info.notes
+    assert UNJUDGED not in Release(tmp_path / "p0").info.notes
+    assert release_bytes(tmp_path / "m") != release_bytes(tmp_path / "whole")
+    small(records, tmp_path / "m", **mix)
+    assert UNJUDGED not in Release(tmp_path / "m").info.notes
+    assert release_bytes(tmp_path / "m") == release_bytes(tmp_path / "whole")
 
 
 # -- datasets in two parts ---------------------------------------------------------------------------------------------

@@ -50,6 +50,13 @@ _ANEW = ("counts", "judged_nothing", "usage", "usage_last_invocation", "merged")
 """Entries of a part's manifest that are counted again for all parts together."""
 
 
+UNJUDGED = (
+    "What somebody asked was searched in its own part alone: passages and datasets of the other parts are unjudged "
+    "for it, not of grade 0. Running generate on the merged run searches all of them."
+)
+"""The note on the card about parts in which somebody asked."""
+
+
 @dataclass(frozen=True)
 class Permitted:
     """Differences from one run that a merge accepts.
@@ -181,6 +188,8 @@ def check_parts(parts: Sequence[Part], *, mixed: bool, partial: bool) -> list[st
                 hint="Run them again with the same settings, or release them together anyway with --mixed.",
             )  # fmt: skip
         notes.append(f"The parts were made differently: {'; '.join(lines)}.")
+    if len(parts) > 1 and any(part.view.asked() for part in parts):
+        notes.append(UNJUDGED)
     return notes
 
 

@@ -320,7 +320,8 @@ class FilterConfig(Section):
         ge=0,
         le=1,
         description="where llm_judge runs: share of the kept pairs whose question a second reader answers from the "
-        "evidence alone; the card says how often it disagrees, and at 1 such pairs are rejected",
+        "evidence alone; the card says how often it disagrees, and at 1 such pairs are rejected. Step answer has this "
+        "share of its calls graded again (models.judge, or the same model); the card says the agreement",
     )
     coefficients: str | None = Field(
         default=None,

@@ -13,9 +13,10 @@ from pydantic import BaseModel, Field, create_model
 
 from scirgen.core.config import Config
 from scirgen.core.corpus import Passage, Sentence
-from scirgen.core.fingerprint import content_id, digest
+from scirgen.core.errors import ScirgenError
+from scirgen.core.fingerprint import content_id, derived_seed, digest
 from scirgen.core.prompts import RenderedPrompt
-from scirgen.core.questions import Pool, Pooled, Question, Unanswered
+from scirgen.core.questions import Pool, Pooled, Question, Regraded, Unanswered
 from scirgen.core.records import Grade, QAPair, Record, Rejection, Span
 from scirgen.core.text.analysis import terms
 from scirgen.core.text.language import language_name
@@ -35,6 +36,7 @@ _WORDS_PER_TOKEN = 0.6
 _WINDOW_SHARE = 0.6
 _DEFAULT_CONTEXT = 8192
 _NEAREST = 5
+_PARTS = 10_000
 _OWN = 3
 """Passages of the document that a question was asked about that are shown whatever else is found."""
 
@@ -79,6 +81,11 @@ class _Shown:
         """Return the lines of these numbers, without those that do not exist."""
         return [self.lines[n - 1] for n in dict.fromkeys(numbers) if 0 < n <= len(self.lines)]
 
+    def grades(self, reply: Answered) -> dict[str, int]:
+        """Return the grade of every passage by id; 0 for those that the reply omits."""
+        given = {self.passages[g.passage - 1].id: int(g.grade) for g in reply.grades}
+        return dict.fromkeys((p.id for p in self.passages), 0) | given
+
 
 class AnswerStage(Stage):
     """One item is up to four questions about one subject with their pools."""
@@ -87,10 +94,14 @@ class AnswerStage(Stage):
     version: ClassVar[int] = 2
 
     def uses(self, config: Config) -> Uses:
-        """Both prompts and the model; nothing if nobody asks."""
+        """Both prompts, the model and the second grader's; nothing if nobody asks."""
         if not config.generate.asks:
             return Uses()
-        return Uses(config=("language", "seed"), prompts=("answer/passages", "answer/datasets"), roles=("generator",))
+        return Uses(
+            config=("language", "seed", "filter.second_reader"),
+            prompts=("answer/passages", "answer/datasets"),
+            roles=("generator", "judge") if config.models.judge else ("generator",),
+        )
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
         """The questions of this round for which something was found, by subject."""
@@ -116,11 +127,9 @@ class AnswerStage(Stage):
         found = _best(questions, pools, ctx)
         if not found:
             return StageResult(tuple(_unanswered(q, (), "nothing was found") for q in questions))
-        order = list(found)
-        random.Random(ctx.seed("order")).shuffle(order)
-        shown = _Shown(tuple(order), tuple(_Line(p, s) for p in order for s in _sentences(p, questions[0])))
+        shown = _shown(found, questions[0], ctx.seed("order"))
         prompt = _prompt(questions, shown, ctx)
-        reply = await ctx.chat.ask(prompt, _reply(len(questions), len(order)), seed=ctx.seed())
+        reply = await ctx.chat.ask(prompt, _reply(len(questions), len(found)), seed=ctx.seed())
         every = {e.passage.id: e.model_copy(update={"found_by": ()}) for pool in pools for e in pool.entries}
         outputs: list[Record] = []
         rejections: list[Rejection] = []
@@ -129,6 +138,8 @@ class AnswerStage(Stage):
             pooled = every | {e.passage.id: e for e in pool.entries}
             made = self._settled(question, shown, one, pooled, (prompt, reply.reply_key), ctx)
             (rejections if isinstance(made, Rejection) else outputs).append(made)  # type: ignore[arg-type]
+        if derived_seed(ctx.config.seed, "second grader", item.key) % _PARTS < ctx.config.filter.second_reader * _PARTS:
+            outputs += await _graded_again(questions, shown, reply.value, ctx)
         return StageResult(tuple(outputs), tuple(rejections))
 
     def _settled(
@@ -136,8 +147,7 @@ class AnswerStage(Stage):
         made: tuple[RenderedPrompt, str], ctx: StageContext,
     ) -> Record:  # fmt: skip
         """The candidate, the narrowed question, what is not answered, or the rejection of an answer without gold."""
-        grades = dict.fromkeys((p.id for p in shown.passages), 0)
-        grades |= {shown.passages[g.passage - 1].id: g.grade for g in reply.grades}
+        grades = shown.grades(reply)
         if reply.verdict == "answered":
             return self._answered(question, shown, reply, grades, pooled, made, ctx)
         narrowed = _narrowed(question, " ".join(reply.narrower.split()), ctx.config.language)
@@ -216,6 +226,34 @@ def _best(questions: Sequence[Question], pools: Sequence[Pool], ctx: StageContex
         chosen[passage.id] = passage
         used += count
     return tuple(chosen.values())
+
+
+def _shown(found: Iterable[Passage], question: Question, seed: int) -> _Shown:
+    """The passages in an order that says nothing of how well they were found."""
+    order = list(found)
+    random.Random(seed).shuffle(order)
+    return _Shown(tuple(order), tuple(_Line(p, s) for p in order for s in _sentences(p, question)))
+
+
+async def _graded_again(
+    questions: Sequence[Question], shown: _Shown, first: BaseModel, ctx: StageContext
+) -> list[Regraded]:
+    """The grades of the judge, or of the same model, for the passages in another order; none if it fails."""
+    other = _shown(sorted(shown.passages, key=lambda p: p.id), questions[0], ctx.seed("second grader"))
+    reply = _reply(len(questions), len(other.passages))
+    try:
+        second = await ctx.judge.ask(_prompt(questions, other, ctx), reply, seed=ctx.seed("second grader"))
+    except ScirgenError as error:
+        if error.fatal:
+            raise
+        ctx.log.warning("%s: the second grader failed: %s", questions[0].id, error)
+        return []
+    grades: list[tuple[int, int]] = []
+    for number in range(1, len(questions) + 1):
+        one, two = shown.grades(getattr(first, f"q{number}")), other.grades(getattr(second.value, f"q{number}"))
+        grades += [(one[id], two[id]) for id in sorted(one)]
+    of = questions[0]
+    return [Regraded(id=of.id, dataset_id=of.dataset_id, grades=tuple(grades), by=str(ctx.judge.identity))]
 
 
 def _in_turn(questions: Sequence[Question], pools: Sequence[Pool]) -> Iterator[tuple[int, Passage]]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Container, Iterator, Mapping, 
 from dataclasses import dataclass, field
 
 from scirgen.core.printed import papers_of
-from scirgen.core.questions import Question
+from scirgen.core.questions import Question, Regraded
 from scirgen.core.records import (
     Aspect,
     Dataset,
@@ -106,6 +106,7 @@ def from_run(run: RunView, info: ReleaseInfo) -> ReleaseContent:
             update={
                 "left_out": dict(sorted(left_out.items())),
                 "made": made,
+                "notes": (*info.notes, *_second_grades(run)),
                 "counts": count_links(run.records("match", Link)),
             }
         ),
@@ -125,6 +126,23 @@ def _found(run: RunView, datasets: Mapping[str, Dataset]) -> dict[str, str]:
     """Document id -> paper id of the papers that answer what somebody asked."""
     cited = {s.document_id for p in run.pairs() if p.sought for s in p.evidence} - {*datasets}
     return {d.id: d.paper_id for d in run.records("parse", Document) if d.id in cited} if cited else {}
+
+
+def _second_grades(run: RunView) -> list[str]:
+    """A line for the card: how far a second grader agrees on passages that were read to answer questions."""
+    calls = list(run.records("answer", Regraded))
+    pairs = [pair for call in calls for pair in call.grades]
+    if not pairs:
+        return []
+    counts = [Counter(grades) for grades in zip(*pairs, strict=True)]
+    raw = sum(one == two for one, two in pairs) / len(pairs)
+    chance = sum(counts[0][grade] * counts[1][grade] for grade in counts[0]) / len(pairs) ** 2
+    kappa = f"{(raw - chance) / (1 - chance):.2f}" if chance < 1 else "not defined, as all grades are equal"
+    by = ", ".join(sorted({call.by for call in calls}))
+    return [
+        f"A second grader ({by}), who saw the passages in another order, graded "
+        f"{len(calls):,} calls again: {raw:.0%} of {len(pairs):,} grades are equal; Cohen's kappa {kappa}."
+    ]
 
 
 def _used(run: RunView, papers: Collection[str]) -> Iterator[Document]:

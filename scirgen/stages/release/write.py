@@ -39,7 +39,7 @@ from scirgen.stages.release.formats import ReleaseFormat
 from scirgen.stages.release.parts import PartWritten
 from scirgen.stages.release.passages import PassageIndex
 from scirgen.stages.release.settle.duplicates import Benchmarks, Choose, Resolve, Settled, settle
-from scirgen.stages.release.settle.grouping import Grouping, group, leakage
+from scirgen.stages.release.settle.grouping import Grouping, group, leakage, unit_of
 
 _BASE_FORMAT = "jsonl"
 
@@ -183,8 +183,9 @@ def _write_base(settled: Settled, folder: Path, settings: ReleaseSettings) -> di
     put("corpus/with-paper.jsonl", to_rows.corpus_rows(content, with_paper=True))
     index, licences = _write_passages(content, folder, counts)
     models, prompts = _write_rows(settled, folder, grouping, index, counts)
+    split_of = {dataset_id: grouping.split_of[dataset_id] for dataset_id in content.datasets}
     parts = [
-        returned(part.write, part.write(folder, content, grouping.split_of), PartWritten, "a PartWritten")
+        returned(part.write, part.write(folder, content, split_of), PartWritten, "a PartWritten")
         for part in content.parts
     ]
     for part in parts:
@@ -198,7 +199,7 @@ def _write_base(settled: Settled, folder: Path, settings: ReleaseSettings) -> di
     info = content.info.model_copy(
         update={
             "splits": _split_counts(grouping),
-            "split_rule": _split_rule(content, settings.ratios),
+            "split_rule": _split_rule(content, settings.ratios, grouping.asked_by),
             "counts": {
                 "datasets": len(content.datasets),
                 "datasets_with_papers": len(content.uses),
@@ -224,11 +225,12 @@ def _write_base(settled: Settled, folder: Path, settings: ReleaseSettings) -> di
     return counts
 
 
-def _split_rule(content: ReleaseContent, ratios: Sequence[float]) -> str:
+def _split_rule(content: ReleaseContent, ratios: Sequence[float], asked_by: str) -> str:
     if content.splits is not None:
         return "as published"
     shares = "/".join(f"{r:g}" for r in ratios)
-    return f"connected components over datasets, papers, texts and near-duplicate questions; {shares} by rows"
+    asked = f" (those that somebody asked: {asked_by})" if asked_by else ""
+    return f"connected components over datasets, papers, texts and near-duplicate questions{asked}; {shares} by rows"
 
 
 def _write_passages(content: ReleaseContent, folder: Path, counts: dict[str, int]) -> tuple[PassageIndex, Counter[str]]:
@@ -268,7 +270,8 @@ def _write_rows(
     try:
         for pair in content.pairs():
             stop_here()
-            split, name = grouping.split_of[pair.dataset_id], grouping.group_of[pair.dataset_id]
+            unit = unit_of(pair)
+            split, name = grouping.split_of[unit], grouping.group_of[unit]
             row = to_rows.release_row(
                 pair,
                 split,
@@ -305,11 +308,11 @@ def _write_rows(
 def _split_counts(grouping: Grouping) -> dict[str, SplitCount]:
     table: dict[str, SplitCount] = {}
     for split in SPLITS:
-        ids = [d for d, s in grouping.split_of.items() if s == split and grouping.rows_of[d]]
+        units = [u for u, s in grouping.split_of.items() if s == split and grouping.rows_of[u]]
         table[split] = SplitCount(
-            rows=sum(grouping.rows_of[d] for d in ids),
-            datasets=len(ids),
-            groups=len({grouping.group_of[d] for d in ids}),
+            rows=sum(grouping.rows_of[u] for u in units),
+            datasets=len({d for u in units for d in grouping.datasets_of[u]}),
+            groups=len({grouping.group_of[u] for u in units}),
         )
     return table
 

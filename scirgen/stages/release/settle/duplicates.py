@@ -18,6 +18,7 @@ from scirgen.release_files.qafiles import open_qa
 from scirgen.repeats.neardup import Asked, Resolution, near_duplicates
 from scirgen.repeats.neardup import resolve as resolve_by_words
 from scirgen.stages.release.content import ReleaseContent
+from scirgen.stages.release.settle.grouping import unit_of
 
 
 class Benchmarks:
@@ -85,7 +86,7 @@ class Settled:
     Attributes:
         content: the content without the dropped pairs.
         positives: pair id -> all datasets that answer it, for those with more than one.
-        groups: sets of ids of datasets that share a near-duplicate question.
+        groups: sets of units that share a near-duplicate question.
         rejections: the dropped pairs, with reasons.
     """
 
@@ -115,9 +116,9 @@ def settle(
     """
     if content.keep_all:
         asked = [_asked(p) for p in content.pairs()]
-        dataset_of = {a.id: a.dataset_id for a in asked}
+        units = {p.id: unit_of(p) for p in content.pairs()}
         found = near_duplicates(asked, wording.stop, directed=wording.directed)
-        groups = [{dataset_of[g.leader], *(dataset_of[m] for m, _ in g.members)} for g in found]
+        groups = [{units[g.leader], *(units[m] for m, _ in g.members)} for g in found]
         return Settled(content, _several(content), [g for g in groups if len(g) > 1], [])
     found_wrong = _expert_rejected(content)
     drafts = content.pairs
@@ -147,7 +148,7 @@ def settle(
     return Settled(
         replace(content, pairs=kept, info=info),
         positives,
-        [set(v) for v in positives.values()],
+        [set(positives[p.id]) for p in kept() if p.id in positives and unit_of(p) == p.dataset_id],
         list(rejections.values()),
     )
 

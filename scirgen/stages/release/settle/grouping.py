@@ -1,14 +1,18 @@
-"""Finds connected groups, assigns them to splits, and counts what two splits still share."""
+"""Finds connected groups, assigns them to splits, and counts what two splits still share.
+
+A unit goes to one split: a dataset with the questions that were written from it, or a question that somebody asked.
+"""
 
 from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, combinations
+from itertools import combinations
 
 from scirgen.core.fingerprint import digest
+from scirgen.core.records import QAPair
 from scirgen.core.text.words import letters
 from scirgen.release_files.release import SPLITS, LeakageRow
 from scirgen.stages.release.content import ReleaseContent, users_of
@@ -16,15 +20,19 @@ from scirgen.stages.release.content import ReleaseContent, users_of
 _SENTENCE = 40
 """Fewest letters and digits of evidence that joins datasets. Less (a format, a period) stands in many records by
 chance; of the 3,354 records of ScIRGen-Geo, all sentences of this length join at most 386."""
+_MOST = 1 / 3
+"""Largest share of the rows that one group may have through documents that answer what somebody asked."""
+_DOCUMENTS, _PASSAGES, _COPIES = "documents of grade 2", "passages of grade 2", "near-copies"
+_ANSWERING = (_DOCUMENTS, _PASSAGES)
 
 
 @dataclass(frozen=True)
 class Component:
-    """Datasets that must be in one split, with their number of questions (``rows``). Every split gets the same share of
+    """Units that must be in one split, with their number of questions (``rows``). Every split gets the same share of
     each ``stratum``."""
 
     name: str
-    datasets: tuple[str, ...]
+    units: tuple[str, ...]
     rows: int
     stratum: str = ""
 
@@ -78,71 +86,130 @@ def _fill_empty(components: Sequence[Component], shares: Sequence[float], result
 
 @dataclass(frozen=True)
 class Grouping:
-    """The split of every dataset. ``group_of`` names its component; ``held`` has the sets of datasets that hold one
-    thing, by kind: papers, records, evidence sentences, repeated questions."""
+    """The split of every unit. ``group_of`` names its component, ``datasets_of`` the datasets of its rows; ``held`` has
+    the sets of units that hold one thing, by kind: papers, records, evidence sentences, repeated questions, and what
+    answers a question that somebody asked, which joins them by ``asked_by``."""
 
     split_of: dict[str, str]
     group_of: dict[str, str]
     rows_of: Mapping[str, int]
+    datasets_of: Mapping[str, set[str]]
     held: Mapping[str, Sequence[Iterable[str]]] = field(default_factory=dict)
+    asked_by: str = ""
     notes: tuple[str, ...] = ()
+
+
+def unit_of(pair: QAPair) -> str:
+    """Return the unit of a row: the id of its dataset, or its own if somebody asked it and something read answers."""
+    return pair.id if any(grade.grade == 2 for grade in pair.grades) else pair.dataset_id
 
 
 def group(content: ReleaseContent, repeated: Sequence[set[str]], ratios: Sequence[float], seed: int) -> Grouping:
     """Components over datasets, papers, texts and near-duplicate questions, and their splits.
 
-    A record or paper under two ids is one, by its DOI, its text, or its id without case and Unicode form. Published
-    splits (``content.splits``) are not changed; the leakage table shows what they share.
+    A record or paper under two ids is one, by its DOI, its text, or its id without case and Unicode form. Questions
+    that somebody asked are joined by the documents of grade 2, with the rows written from them; if a group then has
+    over a third of the rows, by the passages of grade 2; if it does not fit into a split, by near-copies alone.
+    Published splits (``content.splits``) are not changed; the leakage table shows what they share.
 
     Args:
         content: the content of the release.
-        repeated: sets of ids of datasets that share a near-duplicate question.
+        repeated: sets of units that share a near-duplicate question.
         ratios: shares of rows of train, dev and test.
         seed: decides the order of the components.
     """
     rows = Counter[str]()
-    evidence: dict[str, set[str]] = {}
+    datasets_of: dict[str, set[str]] = {}
+    strata = {d: "paper" if d in content.uses else "no paper" for d in content.datasets}
     for pair in content.pairs():
-        rows[pair.dataset_id] += 1
-        for text in {letters(span.text) for span in pair.evidence}:
-            if len(text) >= _SENTENCE:
-                evidence.setdefault(digest(text), set()).add(pair.dataset_id)
-    weights = rows or sum((part.weights(content.uses) for part in content.parts), Counter[str]())
-    held: dict[str, Sequence[Iterable[str]]] = {
-        "papers": _of_papers(content),
-        "records": list(_same_records(content)),
-        "evidence sentences": list(evidence.values()),
-        "repeated questions": list(repeated),
-    }
-    group_of = connected(list(content.datasets), chain.from_iterable(held.values()))
-    members: dict[str, list[str]] = {}
-    for dataset_id, name in group_of.items():
-        members.setdefault(name, []).append(dataset_id)
-    components = [
-        Component(
-            name=name,
-            datasets=tuple(sorted(ids)),
-            rows=sum(weights[d] for d in ids),
-            stratum="paper" if any(d in content.uses for d in ids) else "no paper",
-        )
-        for name, ids in sorted(members.items())
-    ]
+        unit = unit_of(pair)
+        rows[unit] += 1
+        datasets_of.setdefault(unit, set()).add(pair.dataset_id)
+        strata.setdefault(unit, f"asked about a {pair.about}")
+    asked = rows.keys() - content.datasets.keys()
+    weights = rows
+    if not rows.keys() - asked:
+        weights = sum((part.weights(content.uses) for part in content.parts), Counter(rows))
+    held = _held(content, repeated, rows)
+    total, by, first = rows.total(), "", 0.0
+    for by, most in ((_DOCUMENTS, _MOST), (_PASSAGES, max(ratios) / sum(ratios)), (_COPIES, 1.0)):
+        group_of = connected(list(strata), _joining(held, by, asked))
+        components = _components(group_of, weights, strata)
+        several = (c for c in components if sum(unit in asked for unit in c.units) > 1)
+        share = max((sum(rows[unit] for unit in c.units) for c in several), default=0) / max(1, total)
+        first = first or share
+        if share <= most or content.splits is not None:
+            break
     if content.splits is not None:
-        return Grouping(dict(content.splits), group_of, rows, held, ("The splits are kept as published.",))
+        split_of = {**content.splits, **{unit: content.splits[min(datasets_of[unit])] for unit in asked}}
+        return Grouping(split_of, group_of, rows, datasets_of, held, by, ("The splits are kept as published.",))
     chosen = assign(components, ratios, seed)
-    split_of = {dataset_id: chosen[c.name] for c in components for dataset_id in c.datasets}
-    return Grouping(split_of, group_of, rows, held, tuple(_notes(components, split_of, weights, ratios)))
+    split_of = {unit: chosen[c.name] for c in components for unit in c.units}
+    notes = [*_notes(components, split_of, weights, ratios)]
+    if asked and by != _DOCUMENTS:
+        notes.append(
+            f"Questions that somebody asked are joined by {by}: joined by {_DOCUMENTS}, one group would have "
+            f"{first:.0%} of the rows. The table of what splits share counts what crosses."
+        )
+    return Grouping(split_of, group_of, rows, datasets_of, held, by if asked else "", tuple(notes))
 
 
-def _of_papers(content: ReleaseContent) -> list[set[str]]:
-    """The datasets that use each paper; copies of a paper count as one."""
+def _held(
+    content: ReleaseContent, repeated: Sequence[set[str]], rows: Mapping[str, int]
+) -> dict[str, Sequence[Iterable[str]]]:
+    """The sets of units that hold one thing, by kind."""
     titles = {k: letters(p.title) for k, p in content.papers.items()}
     keyed = ((k, p.doi, titles[k] if len(titles[k]) >= _SENTENCE else "") for k, p in content.papers.items())
-    users: dict[str, set[str]] = {}
     of_paper = users_of(content.uses)
-    for paper_id, name in connected(list(of_paper), _alike(keyed)).items():
+    copies = connected([*{**content.papers, **of_paper}], _alike(keyed))
+    users: dict[str, set[str]] = {}
+    for paper_id, name in copies.items():
         users.setdefault(name, set()).update(of_paper.get(paper_id, ()))
-    return list(users.values())
+    records = list(_same_records(content))
+    same = {dataset_id: ids for ids in records for dataset_id in ids}
+    found: dict[str, dict[str, set[str]]] = {"evidence sentences": {}, _DOCUMENTS: {}, _PASSAGES: {}}
+
+    def hold(what: str, key: str, units: Iterable[str]) -> None:
+        found[what].setdefault(key, set()).update(units)
+
+    for pair in content.pairs():
+        unit = unit_of(pair)
+        for text in {letters(span.text) for span in pair.evidence}:
+            if len(text) >= _SENTENCE:
+                hold("evidence sentences", digest(text), [unit])
+        for grade in pair.grades:
+            if grade.grade == 2:
+                paper = copies.get(content.document_papers.get(grade.document_id, ""), "")
+                by = users[paper] if paper else same.get(grade.document_id, set())
+                key = paper or min(by, default=grade.document_id)
+                hold(_DOCUMENTS, key, [unit, *(d for d in by if rows.get(d))])
+                hold(_PASSAGES, grade.passage_id, [unit])
+    held: dict[str, Sequence[Iterable[str]]] = {
+        "papers": [ids for ids in users.values() if ids],
+        "records": records,
+        "evidence sentences": list(found["evidence sentences"].values()),
+        "repeated questions": list(repeated),
+    }
+    return held | {what: list(found[what].values()) for what in _ANSWERING if found[what]}
+
+
+def _joining(held: Mapping[str, Sequence[Iterable[str]]], by: str, asked: Container[str]) -> Iterator[Iterable[str]]:
+    """The sets whose units are joined; by near-copies alone, no text joins a question that somebody asked."""
+    for what, sets in held.items():
+        if what == "evidence sentences" and by == _COPIES:
+            yield from ([unit for unit in units if unit not in asked] for units in sets)
+        elif what not in _ANSWERING or what == by:
+            yield from sets
+
+
+def _components(group_of: Mapping[str, str], weights: Mapping[str, int], strata: Mapping[str, str]) -> list[Component]:
+    members: dict[str, list[str]] = {}
+    for unit, name in group_of.items():
+        members.setdefault(name, []).append(unit)
+    return [
+        Component(name, tuple(sorted(units)), sum(weights[u] for u in units), max(strata[u] for u in units))
+        for name, units in sorted(members.items())
+    ]
 
 
 def _same_records(content: ReleaseContent) -> Iterator[set[str]]:
@@ -208,7 +275,7 @@ def _notes(
     largest = max(counted, key=lambda c: c.rows, default=None)
     if largest is not None and len(counted) > 1 and largest.rows > 0.5 * total:
         yield (
-            f"One group of {len(largest.datasets)} datasets that share papers, texts or questions holds "
+            f"One group of {len(largest.units)} datasets or questions that share papers or texts holds "
             f"{largest.rows / total:.0%} of the rows; it cannot be divided without leaking."
         )
 

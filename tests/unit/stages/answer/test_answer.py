@@ -9,7 +9,8 @@ import pytest
 
 from scirgen.claims.needed import needed_evidence
 from scirgen.core.corpus import Passage, Sentence
-from scirgen.core.questions import Pool, Pooled, Question, Unanswered
+from scirgen.core.errors import ModelError
+from scirgen.core.questions import Pool, Pooled, Question, Regraded, Unanswered
 from scirgen.core.records import QAPair, Record
 from scirgen.stages.answer.stage import AnswerStage, _best
 from scirgen.stages.base import StageResult, WorkItem
@@ -173,3 +174,44 @@ def test_a_call_shows_the_first_of_every_pool_before_the_second_of_any() -> None
     shown = [p.id for p in _best(several, pools, make_context(stage="answer", **MIX)[0])]
     assert shown[:2] == [long[0].id, long[10].id]
     assert len(shown) == 16 and {p.id for p in (*long[:8], *long[10:18])} == set(shown)
+
+
+@pytest.mark.parametrize(("share", "second"), [(1, True), (0, False)])
+async def test_a_share_of_calls_is_graded_again_in_another_order(share: float, second: bool) -> None:
+    seen: list[str] = []
+
+    def rule(prompt, n):
+        seen.append(prompt.messages[-1][1])
+        order = [
+            next(p.id for p in PASSAGES if p.text.split(".")[0] in part) for part in seen[-1].split("Passage ")[1:]
+        ]
+        grades = {"psg-1": 2} if len(seen) == 1 else {"psg-1": 2, "psg-2": 1}
+        given = [{"passage": n, "grade": grades[id]} for n, id in enumerate(order, 1) if id in grades]
+        base = {"verdict": "not_here", "answer": "", "lines": [], "about": [], "lacking": "", "narrower": ""}
+        return {"q1": {**base, "grades": given}}
+
+    key = "ds-1|q1"
+    ctx, _ = make_context(rule, stage="answer", key=key, **MIX, **{"filter.second_reader": share})
+    pool = Pool(id="q1", dataset_id="ds-1", entries=tuple(Pooled(passage=p) for p in PASSAGES))
+    result = await AnswerStage().process(WorkItem(key, (question(), pool)), ctx)
+    found = [r for r in result.outputs if isinstance(r, Regraded)]
+    assert (len(seen), len(found)) == ((2, 1) if second else (1, 0))
+    assert all(r.grades == ((0, 0), (2, 2), (0, 1)) for r in found)
+    assert isinstance(result.outputs[0], Unanswered)
+
+
+async def test_a_second_grader_that_fails_leaves_the_answer() -> None:
+    calls = 0
+
+    def rule(prompt, n):
+        nonlocal calls
+        calls += 1
+        if calls > 1:
+            raise ModelError("the server is gone")
+        base = {"verdict": "not_here", "answer": "", "lines": [], "about": [], "lacking": "", "narrower": ""}
+        return {"q1": {**base, "grades": []}}
+
+    ctx, _ = make_context(rule, stage="answer", key="ds-1|q1", **MIX, **{"filter.second_reader": 1})
+    pool = Pool(id="q1", dataset_id="ds-1", entries=tuple(Pooled(passage=p) for p in PASSAGES))
+    result = await AnswerStage().process(WorkItem("ds-1|q1", (question(), pool)), ctx)
+    assert calls == 2 and [type(r) for r in result.outputs] == [Unanswered]
