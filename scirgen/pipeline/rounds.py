@@ -138,6 +138,8 @@ def falls_short(view: RunView, ctx: StageContext, kept: int, rows: int) -> Itera
     if not share or kept >= wanted:
         return
     subjects = list(subject_progress(view, 10**9, set()))
+    if not subjects:
+        return  # a merged run has the steps of its parts, not their settings
     asked, dry = sum(s.asked.total() for s in subjects), sum(s.exhausted for s in subjects)
     why = f"{asked} were asked" if total is None else f"{config.quota.max_rounds} rounds were not enough"
     if dry and total is not None:

@@ -60,7 +60,7 @@ def make_context(
     resources = Resources()
     chat = ScriptedChat(rule, pack)
     context = StageContext(
-        config=load_config(flags=config).config,
+        config=load_config(flags={"generate.mix": {"known_item": 1.0}, **config}).config,
         resources=resources,
         prompts=PromptLibrary(resources),
         taxonomies=Taxonomies(resources),

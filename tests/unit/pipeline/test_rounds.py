@@ -6,6 +6,7 @@ from typing import cast
 
 import pytest
 
+from scirgen.core.config import Config
 from scirgen.core.questions import Question
 from scirgen.core.records import QAPair, Record, Rejection
 from scirgen.pipeline.rounds import falls_short, subject_progress
@@ -68,7 +69,9 @@ def test_a_paper_without_a_subject_is_no_question() -> None:
 
 
 def test_a_small_model_is_not_asked_by_default_and_the_card_says_so() -> None:
-    small, large = (make_context(pack=pack)[0] for pack in ("small", "standard"))
+    small, large = (
+        make_context(pack=pack, **{"generate.mix": Config().generate.mix})[0] for pack in ("small", "standard")
+    )
     assert (seeking_share(small.config, "small"), seeking_share(large.config, "standard")) == (0.0, pytest.approx(0.7))
     (said,) = falls_short(cast("RunView", None), small, 0, 5)
     assert said.endswith("all questions are known items.")
