@@ -23,6 +23,8 @@ _IN_TITLE = (
     re.compile(rf"[（(]({_TITLE_NAME})(?:[,;，][^()（）]*)?[)）](?=$| (?:for|of|over|in|across)\b)"),
 )
 _WHOLE_TITLE_WORDS = 5
+_NO_NAMES = frozenset({"abstract", "introduction", "summary", "contents", "untitled", "data", "dataset", "article"})
+"""Titles that parsers and catalogues give to what they have no title of."""
 _MOST_WORDS = 8
 _FIRST_AUTHORS = 3
 _MOST_CHARACTERS = 60
@@ -42,8 +44,15 @@ def short_name(title: str) -> str | None:
 
 
 def makers(authors: Sequence[str], year: int | None) -> str:
-    """The first authors and the year of a record or paper, by which researchers name one that has no other name."""
-    return "; ".join(authors[:_FIRST_AUTHORS]) + (f" ({year})" if year else "") if authors else ""
+    """The first authors and the year of a record or paper, by which researchers name one that has no other name; ""
+    without a year, since nobody finds a study by authors alone."""
+    return "; ".join(authors[:_FIRST_AUTHORS]) + f" ({year})" if authors and year else ""
+
+
+def whole_title(title: str) -> str:
+    """The title, if people would say it as a name: at most five words, neither in parts nor the name of a heading."""
+    short = len(title.split()) <= _WHOLE_TITLE_WORDS and not any(sign in title for sign in ",;:，；：")
+    return title if short and title.casefold().strip(" .") not in _NO_NAMES else ""
 
 
 class Called(NamedTuple):
@@ -56,13 +65,13 @@ class Called(NamedTuple):
 async def name_of(dataset: Dataset, ctx: StageContext) -> Called:
     """The name by which questions call a dataset, and its makers.
 
-    A name in the title, or a title of at most five words, needs no call. A model's name has only words of the record.
+    A name in the title, or a title that is one itself, needs no call. A model's name has only words of the record.
 
     Raises:
         ModelError: transport and access errors.
     """
     title = " ".join(dataset.title.split())
-    name = short_name(title) or (title if len(title.split()) <= _WHOLE_TITLE_WORDS else "")
+    name = short_name(title) or whole_title(title)
     if not name:
         name = await _asked_name(title, dataset, ctx)
     return Called(name, makers(dataset.authors, dataset.year))
