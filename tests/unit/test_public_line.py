@@ -49,7 +49,7 @@ def test_an_unknown_public_name_is_an_attribute_error():
 
 
 def test_functions_that_take_the_options_of_generate_show_them_and_refuse_others():
-    for name in ("generate", "agenerate", "astream", "estimate", "aestimate"):
+    for name in ("generate", "agenerate", "astream", "estimate"):
         assert {"model", "limit", "settings"} <= set(inspect.signature(getattr(scirgen, name)).parameters)
     with pytest.raises(TypeError, match="Did you mean 'model'"):
         scirgen.generate("run", modell="openai:x")
