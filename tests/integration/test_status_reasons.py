@@ -80,11 +80,9 @@ def test_inspect_says_what_speaks_against_a_pair_only_where_it_did_not_pass(
     assert (against in capsys.readouterr().out) is told
 
 
-@pytest.mark.parametrize(
-    ("setting", "value", "known"), [("semantic_samples", 10, True), ("window", "no longer a window", False)]
-)
+@pytest.mark.parametrize(("setting", "value"), [("semantic_samples", 10), ("window", "no longer a window")])
 async def test_inspect_shows_a_run_whose_settings_this_version_does_not_have(
-    tmp_path: Path, setting: str, value: object, known: bool
+    tmp_path: Path, setting: str, value: object
 ) -> None:
     write_records(tmp_path / "in.jsonl", 1)
     async with FakeServer() as server:
@@ -96,4 +94,4 @@ async def test_inspect_shows_a_run_whose_settings_this_version_does_not_have(
     (row, *_) = run.rows()
     shown = CliRunner().invoke(inspect, [str(run.folder), row.id], catch_exceptions=False)
     assert shown.exit_code == 0 and row.answer in shown.output
-    assert ("gates passed: schema, not_verbatim" in shown.output) is known
+    assert "gates passed: schema, not_verbatim" in shown.output
