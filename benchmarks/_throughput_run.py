@@ -78,6 +78,7 @@ class Ask(Stage):
             ],
             levels=(),
             quotes=True,
+            tables=False,
             language="English",
             most=3,
             name="",
