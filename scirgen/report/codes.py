@@ -77,12 +77,12 @@ MEANINGS: Final[dict[str, str]] = {
 
 def meanings(codes: Iterable[str]) -> dict[str, str]:
     """Code -> its meaning, if it has one: as registered (kind ``codes``), or a gate's own explanation."""
-    registry = load_registry()
+    registry, asked = load_registry(), sorted(set(codes))
     stated: dict[str, str] = {}
     for name in registry.names("codes"):
         with suppress(ScirgenError):
             stated.update(cast(Mapping[str, str], registry.get("codes", name)))
-    for code in {*codes} & {*registry.names("gate")}:
+    for code in {*asked} & {*registry.names("gate")}:
         with suppress(ScirgenError):
             stated.setdefault(code, str(getattr(registry.get("gate", code), "explanation", "")))
-    return {code: stated[code] for code in sorted(set(codes)) if stated.get(code)}
+    return {code: stated[code] for code in asked if stated.get(code)}

@@ -12,6 +12,7 @@ from scirgen.stages.release.content import from_run
 from scirgen.stages.release.write import ReleaseSettings, write_release
 
 RATIOS = (0.8, 0.15, 0.05)
+ALL_TRAIN = (1.0, 0.0, 0.0)
 
 
 def info() -> ReleaseInfo:
@@ -19,13 +20,13 @@ def info() -> ReleaseInfo:
 
 
 def write_content(
-    content, folder: Path, *, registry: Registry | None = None, formats=("jsonl",), seed: int = 3
+    content, folder: Path, *, registry: Registry | None = None, formats=("jsonl",), seed: int = 3, ratios=RATIOS
 ) -> Release:
     release, _ = write_release(
         content,
         folder,
         ReleaseSettings(
-            ratios=RATIOS,
+            ratios=ratios,
             seed=seed,
             formats=formats,
             registry=registry or Registry(),
@@ -35,6 +36,8 @@ def write_content(
     return release
 
 
-def write(run, folder: Path, registry: Registry | None = None, formats=("jsonl",), seed: int = 3) -> Release:
+def write(
+    run, folder: Path, registry: Registry | None = None, formats=("jsonl",), seed: int = 3, ratios=RATIOS
+) -> Release:
     content = from_run(run, info())
-    return write_content(content, folder, seed=seed, formats=formats, registry=registry)
+    return write_content(content, folder, seed=seed, formats=formats, registry=registry, ratios=ratios)

@@ -12,14 +12,14 @@ from scirgen.core.registry import load_registry
 from scirgen_bench.lexical import BM25
 from scirgen_bench.pairs import training_pairs
 from tests.support.content_factory import small_run
-from tests.support.release_writing import write
+from tests.support.release_writing import ALL_TRAIN, write
 from tests.wings.bench.test_passage_retrieval import sought_run
 
 
 @pytest.fixture(scope="module")
 def release(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pairs") / "release"
-    return write(sought_run(), folder, load_registry(), formats=("pairs", "triples"))
+    return write(sought_run(), folder, load_registry(), formats=("pairs", "triples"), ratios=ALL_TRAIN)
 
 
 def test_negatives_are_at_ranks_10_to_50_below_the_positive_and_ungraded(release):

@@ -14,7 +14,7 @@ from scirgen.core.records import Block, BlockKind, Dataset, Document, Grade
 from scirgen.core.registry import load_registry
 from scirgen_bench.passage_retrieval import evaluate_passages
 from tests.support.content_factory import name, small_run
-from tests.support.release_writing import write
+from tests.support.release_writing import ALL_TRAIN, write
 
 
 def read(text: str, id: str = "p-shared") -> Document:
@@ -49,7 +49,7 @@ def sought_run():
 
 @pytest.fixture(scope="module")
 def release(tmp_path_factory):
-    return write(sought_run(), tmp_path_factory.mktemp("passages") / "release")
+    return write(sought_run(), tmp_path_factory.mktemp("passages") / "release", ratios=ALL_TRAIN)
 
 
 def test_a_retriever_is_measured_by_the_passages_that_answer(release, tmp_path):
@@ -75,7 +75,7 @@ def test_passages_of_other_releases_are_searched_unless_they_repeat_one(release,
     run = small_run(datasets=4)
     run.all_datasets = [Dataset(id=f"far-{n}", title=f"Far {name(n)}", description="Rain.") for n in range(30)]
     run.all_pairs, run.stored = [], {}
-    other = write(run, tmp_path / "other")
+    other = write(run, tmp_path / "other", ratios=ALL_TRAIN)
     measured = evaluate_passages(
         release, ["bm25"], registry=load_registry(), split="train", distractors=[other, release]
     )  # fmt: skip
@@ -89,7 +89,7 @@ def test_the_card_prints_grades_only_where_there_is_enough_to_search(release, tm
     run.all_datasets += [
         Dataset(id=f"far-{n}", title=f"Far {name(n)}", description=f"Rain of {name(n)}.") for n in range(90)
     ]
-    card = (write(run, tmp_path / "release").folder / "README.md").read_text()
+    card = (write(run, tmp_path / "release", ratios=ALL_TRAIN).folder / "README.md").read_text()
     assert "By passage: 7 questions have passages of grade 2 (7 grades of 2, 0 of 1, 7 of 0)" in card
 
 

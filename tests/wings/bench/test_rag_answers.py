@@ -18,7 +18,7 @@ from scirgen.release_files.release import Release
 from scirgen.testing.replies import chat_completion
 from scirgen.testing.server import FakeServer
 from scirgen_bench.rag.align import Texts, covered, length, shares, spans_of, squeezed
-from tests.support.release_writing import write
+from tests.support.release_writing import ALL_TRAIN, write
 from tests.wings.bench.test_passage_retrieval import sought_run
 
 SPAN = "The snow depth in the first valley fell by 4.5 cm between 1980 and 2020, as café owners ﬁnd."
@@ -66,7 +66,7 @@ def test_how_much_of_a_chunk_is_in_a_release_is_told():
 
 @pytest.fixture(scope="module")
 def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
-    return write(sought_run(), tmp_path_factory.mktemp("rag") / "release")
+    return write(sought_run(), tmp_path_factory.mktemp("rag") / "release", ratios=ALL_TRAIN)
 
 
 # -- a system in plain Python: its own parser, its own chunks, its own search ------------------------------------------

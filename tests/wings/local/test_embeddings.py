@@ -82,7 +82,7 @@ def with_code(minilm: str, folder: Path, mark: Path) -> str:
     return str(folder)
 
 
-@pytest.mark.parametrize("loader", ["sentence", "module", "cross", "causal", "verifier"])
+@pytest.mark.parametrize("loader", ["sentence", "module", "cross", "causal", "entailment"])
 def test_code_in_a_models_folder_never_runs(loader: str, minilm: str, tmp_path: Path) -> None:
     mark = tmp_path / "ran"
     if loader == "module":

@@ -17,6 +17,7 @@ from scirgen.core.errors import ConfigError
 from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
 from scirgen.stages.base import Stage, StageContext, StageResult, WorkItem
+from scirgen.stages.parse.readers import reader_in_use
 from scirgen_scale import ray_engine
 from scirgen_scale.ray_engine import RayEngine, Worker, _share
 
@@ -69,7 +70,7 @@ async def test_an_actor_reads_prompts_and_taxonomies_once(monkeypatch: pytest.Mo
     stage = _Reads()
     monkeypatch.setattr(ray_engine, "open_sessions", no_models)
     monkeypatch.setattr(ray_engine, "made_stage", lambda registry, name: stage)
-    worker = Worker(Config(), load_registry(), Resources(), tmp_path)
+    worker = Worker(Config(), load_registry(), Resources(), tmp_path, reader_in_use("auto"))
     for key in "abc":
         assert await worker.execute("tag", WorkItem(key), "f") == (StageResult(), ())
     assert len(stage.read) == 6 and len({id(each) for each in stage.read}) == 2
