@@ -367,7 +367,7 @@ class Odd(FakeServer):
 
 async def test_one_odd_answer_of_the_scorer_fails_its_item_and_not_the_run(tmp_path: Path) -> None:
     records = write_records(tmp_path / "records.jsonl", 12)
-    scored = {"filter__faithfulness": ["shift"]}
+    scored = {"filter__faithfulness": ["shift"], "filter__thresholds": {"shift": {"*": -100.0}}}
     async with Odd() as server:
         run = await run_small(server, records, tmp_path / "run", **scored)
         assert run.outcome is not None and (run.outcome.status, run.outcome.failed_items) == ("partial", 1)
