@@ -463,7 +463,7 @@ class QAPair(Record):
 
     @property
     def guessable(self) -> bool | None:
-        """Whether the judge finds the answer's main part in ``from_memory``; None if that was not measured."""
+        """True if the judge finds the answer's main part in ``from_memory``; None if that was not measured."""
         if not self.from_memory:
             return None if self.from_memory is None else False
         return next((bool(v) for s in self.scores for name, v in s.parts if name == GUESSED), None)
