@@ -151,10 +151,10 @@ def _guessed(run: RunView) -> list[str]:
     left = sum(r.code == "guessable" for r in run.rejections("filter"))
     if not told and not left:
         return []
-    share, kept = (sum(told) + left) / (len(told) + left), f"; {sum(told):,} are kept" if any(told) else ""
+    share, kept = (sum(told) + left) / (len(told) + left), f", {sum(told):,} kept" if any(told) else ""
     return [
         f"A model without documents gives the main part of the answer to {share:.0%} of the {len(told) + left:,} asked "
-        f"and answered questions that papers answer: {left:,} are left out (`guessable`){kept}."
+        f"and answered questions that papers answer: {left:,} left out (`guessable`){kept}."
     ]
 
 
