@@ -3,7 +3,6 @@ from scirgen.api import agenerate as agenerate
 from scirgen.api import astream as astream
 from scirgen.api import generate as generate
 from scirgen.api import inspect as inspect
-from scirgen.api import merge as merge
 from scirgen.api import profile as profile
 from scirgen.commands.parts import match as match
 from scirgen.commands.parts import parse as parse

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scirgen import InputError, Release
-from scirgen.core.files.jsonl import objects_in
-from scirgen.plugin import Registry, open_qa, require
+from scirgen.plugin import Registry, objects_in, open_qa, require
 from scirgen_bench.intervals import percentile_interval
 from scirgen_bench.metrics import Figures, per_query
 from scirgen_bench.retriever import make_retriever

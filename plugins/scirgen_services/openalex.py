@@ -11,7 +11,7 @@ from pydantic import Field
 
 from scirgen import Candidate, Dataset, Fetched, Paper, normalise_licence
 from scirgen.core.secrets import secret_from_environment
-from scirgen.core.text.doi import find_doi
+from scirgen.plugin import find_doi
 from scirgen.stages.collect.files.envelopes import as_dict, as_list, as_text
 from scirgen_services.web.json_api import ServiceOptions, WebService
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 # name -> (module:attribute, one line for --help); a module is imported only when its command runs.
 COMMANDS: dict[str, tuple[str, str]] = {
     "generate": ("scirgen.cli.run.generate:generate", "Make a dataset from records and papers."),
-    "merge": ("scirgen.cli.run.merge:merge", "Make one release from several runs."),
     "status": ("scirgen.cli.run.status:status", "Show a run stage by stage."),
     "profile": ("scirgen.cli.run.pages:profile", "Show what the papers of a dataset say about it."),
     "inspect": ("scirgen.cli.run.inspect:inspect", "Show where one row of a run came from."),

@@ -13,8 +13,10 @@ from scirgen.core.errors import ReplyInvalidError as ReplyInvalidError
 from scirgen.core.errors import SourceRefusedError as SourceRefusedError
 from scirgen.core.errors import StoreError as StoreError
 from scirgen.core.errors import require as require
+from scirgen.core.files.jsonl import objects_in as objects_in
 from scirgen.core.files.jsonl import read_json as read_json
 from scirgen.core.files.jsonl import read_objects as read_objects
+from scirgen.core.files.jsonl import write_rows as write_rows
 from scirgen.core.fingerprint import content_id as content_id
 from scirgen.core.fingerprint import derived_seed as derived_seed
 from scirgen.core.fingerprint import digest as digest
@@ -37,6 +39,7 @@ from scirgen.core.registry import suggest as suggest
 from scirgen.core.resources import Resources as Resources
 from scirgen.core.resources import resolve_config as resolve_config
 from scirgen.core.taxonomy import Taxonomies as Taxonomies
+from scirgen.core.text.doi import find_doi as find_doi
 from scirgen.core.text.doi import find_dois as find_dois
 from scirgen.core.text.language import language_name as language_name
 from scirgen.core.text.sentences import sentence_spans as sentence_spans

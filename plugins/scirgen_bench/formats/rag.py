@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from scirgen import Release, ReleaseRow
-from scirgen.core.files.jsonl import write_rows
-from scirgen.plugin import SPLITS, digest
+from scirgen.plugin import SPLITS, digest, write_rows
 
 SAMPLE = 200
 

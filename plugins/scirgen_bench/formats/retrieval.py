@@ -11,8 +11,7 @@ from typing import Protocol, TextIO
 from xml.sax.saxutils import escape
 
 from scirgen import Release, ReleaseRow
-from scirgen.core.files.jsonl import write_rows
-from scirgen.plugin import SPLITS
+from scirgen.plugin import SPLITS, write_rows
 from scirgen.release_files.release import SETTINGS, trec_id
 
 

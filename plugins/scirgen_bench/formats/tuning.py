@@ -8,9 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from scirgen import InputError, Release, ReleaseRow
-from scirgen.core.files.jsonl import write_rows
 from scirgen.core.text.textmatch import jaccard
-from scirgen.plugin import SPLITS, content_words
+from scirgen.plugin import SPLITS, content_words, write_rows
 from scirgen.release_files.release import UnfaithfulRow
 from scirgen_bench.formats.rag import with_contexts
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from scirgen.core.files.jsonl import objects_in
-from scirgen.plugin import QAGroup, QARow
+from scirgen.plugin import QAGroup, QARow, objects_in
 from scirgen.release_files.qafiles import texts_in
 from scirgen_bench.published.scirgen_geo_files import HINT, is_record, questions, records_in
 

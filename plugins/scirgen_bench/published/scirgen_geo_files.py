@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from scirgen import InputError
-from scirgen.core.files.jsonl import objects_in
-from scirgen.plugin import SPLITS
+from scirgen.plugin import SPLITS, objects_in
 
 HINT: Final = (
     "SRC is a folder of ScIRGen-Geo's JSON files (flat, or in full/, train/, dev/, test/), of "

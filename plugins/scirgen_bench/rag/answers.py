@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from scirgen import InputError
-from scirgen.core.files.jsonl import objects_in
+from scirgen.plugin import objects_in
 
 _FORM = (
     'Each line: {"id": a question\'s id, "chunks": [{"text": ..., "document": ... (may be missing)}], "answer": ...}.'

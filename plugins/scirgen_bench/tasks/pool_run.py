@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scirgen import Config, InputError
-from scirgen.core.files.jsonl import write_rows
 from scirgen.llm.cache import ReplyCache
-from scirgen.plugin import PromptLibrary, Registry, Resources, Taxonomies, open_sessions
+from scirgen.plugin import PromptLibrary, Registry, Resources, Taxonomies, open_sessions, write_rows
 from scirgen_bench.retriever import complete_specs
 from scirgen_bench.tasks.judging import Asked, Graded, Judging, bill, differ, to_grade
 from scirgen_bench.tasks.pools import GOLD, PoolSettings, make_pool, pooled_queries, queries_to_grade

@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from scirgen import Rejection, Release
-from scirgen.core.files.jsonl import write_rows
-from scirgen.plugin import SPLITS, PartContent, PartWritten, ReleaseMaterial, TaskInfo
+from scirgen.plugin import SPLITS, PartContent, PartWritten, ReleaseMaterial, TaskInfo, write_rows
 from scirgen.release_files.release import LinkedInfo
 from scirgen_bench.tasks.exports import beir_tasks, trec_tasks
 from scirgen_bench.tasks.records import Grade, Query

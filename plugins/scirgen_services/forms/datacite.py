@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 
 from scirgen import Dataset, Rejection, normalise_licence
-from scirgen.core.text.doi import find_doi
 from scirgen.core.text.language import stated_language
+from scirgen.plugin import find_doi
 from scirgen.stages.collect.files.envelopes import as_dict, as_list, as_text
 
 _PAPER_RELATIONS = frozenset({
