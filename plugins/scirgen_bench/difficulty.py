@@ -122,7 +122,7 @@ def _passages(run: RunView) -> Iterator[Passage]:
 
 def _gold(pair: QAPair, held: Mapping[str, Sequence[tuple[int, int, str]]]) -> frozenset[str]:
     """Ids of the passages of grade 2."""
-    if pair.sought:
+    if pair.grades:
         return frozenset(grade.passage_id for grade in pair.grades if grade.grade == 2)
     return frozenset(
         id

@@ -167,7 +167,7 @@ class ReportData(Frozen):
         papers: papers judged to use a dataset; ``papers_cited`` of them are evidence of a row, and
             ``papers_collected`` were candidates.
         asked: rows by the origin of their question; ``seeking`` is the share that was to be asked by people who had not
-            read the texts.
+            read the texts; ``linked`` counts those that no document answers alone, by how these answer them together.
         left: datasets of an earlier run that the catalogue or the selection no longer has.
     """
 
@@ -200,6 +200,7 @@ class ReportData(Frozen):
     diversity: float | None
     facts: dict[str, int]
     asked: dict[str, int] = Field(default={})
+    linked: dict[str, int] = Field(default={})
     seeking: float = 0.0
     scores: tuple[ScoreRow, ...]
     sides: tuple[Sides, ...] = ()
