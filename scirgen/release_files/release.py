@@ -389,6 +389,9 @@ class ReleaseInfo(Record):
     row_fields: tuple[RowField, ...] = Field(default=(), description="fields that plugins added to the rows")
     files: tuple[FileRow, ...] = ()
     tasks: dict[str, TaskInfo] = Field(default={}, description="retrieval tasks, in tasks/NAME")
+    tables: dict[str, tuple[tuple[str, ...], ...]] = Field(
+        default={}, description="tables of plugins for card and report: caption -> rows of cells, the head first"
+    )
 
 
 _BREAKS_TREC = re.compile(r"[\s<>&]")

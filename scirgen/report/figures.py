@@ -62,7 +62,7 @@ def gather(folder: Path, *, sample: int = 300) -> ReportData:
     return data.model_copy(
         update={
             "name": folder.resolve().name, "field": field_of(data.domain), "judged": judged,
-            "publishing": publishing(release) if release else None,
+            "publishing": publishing(release) if release else None, "tables": release.info.tables if release else {},
             "date": day_of(folder / "manifest.json", folder / "run.db"),
         }
     )  # fmt: skip

@@ -98,6 +98,7 @@ def gather_release(release: Release, *, sample: int = 300) -> ReportData:
         diversity=diversity_index(bloom) if bloom else None,
         asked=dict(Counter(a.asked for a in asked)),
         linked=dict(Counter(a.linked for a in asked if a.linked)),
+        tables=info.tables,
         facts=histogram(a.facts for a in asked) if any(a.facts for a in asked) else {},
         scores=tuple(scores),
         defects=dict(Counter(info.left_out).most_common()),
