@@ -18,7 +18,7 @@ from scirgen.core.errors import ModelError, ScirgenError
 from scirgen.core.fingerprint import content_id, derived_seed, digest
 from scirgen.core.prompts import RenderedPrompt
 from scirgen.core.questions import Pool, Pooled, Question, Regraded, Unanswered
-from scirgen.core.records import Failure, Grade, QAPair, Record, Rejection, Span
+from scirgen.core.records import LINKED, Failure, Grade, QAPair, Record, Rejection, Span
 from scirgen.core.text.analysis import terms
 from scirgen.core.text.language import language_name
 from scirgen.core.text.passages import count_words
@@ -201,7 +201,7 @@ class AnswerStage(Stage):
         """
         shown = _shown(told, questions[0], ctx.seed("linked"))
         wanted = ctx.taxonomies.wanted_types(ctx.config.generate.types, ctx.pack, ctx.config.language)
-        kinds = [k for k in wanted if k.answer_form == "long"] or wanted
+        kinds = [k for k in wanted if k.answer_form == "long" and k.question.form == "question"] or wanted
         prompt = ctx.prompt("linked").render(
             questions=[q.text for q in questions], types=kinds, most=_LINKED, **_printed(shown, ctx)
         )
@@ -252,7 +252,7 @@ class AnswerStage(Stage):
             evidence=tuple(spans),
             about="dataset" if all([*pooled[p.id].dataset_ids] == [p.document_id] for p in gold) else "paper",
             dataset_ids=tuple(able),
-            strategy="linked" if question.asked == "known_item" else "asked",
+            strategy=LINKED if question.asked == "known_item" else "asked",
             language=ctx.config.language,
             round=question.round,
             asked=question.asked,

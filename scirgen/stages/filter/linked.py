@@ -17,6 +17,11 @@ from scirgen.stages.filter.second_reader import read_again
 PROMPT: Final = "linked"
 
 
+def written_for_two(pair: QAPair) -> bool:
+    """Return whether a pair was written for two documents, and so is kept only if it needs them."""
+    return pair.strategy == LINKED
+
+
 async def ask_without(pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> dict[str, Score | Exception]:
     """Return by pair id a score for each pair whose answer cites several documents.
 

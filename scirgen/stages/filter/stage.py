@@ -413,7 +413,7 @@ async def _linked(pairs: list[QAPair], material: Material, found: _Outcome) -> l
         score = asked.get(pair.id)
         if isinstance(score, Score):
             pair = pair.model_copy(update={"scores": (*pair.scores, score)})
-        if pair.strategy != linked.LINKED or pair.link:
+        if pair.link or not linked.written_for_two(pair):
             kept.append(pair)
         elif isinstance(score, Exception):
             found.failed(pair, score)
