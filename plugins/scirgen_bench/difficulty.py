@@ -27,7 +27,7 @@ from scirgen.plugin import Document, PartContent, PartWritten, ReleaseMaterial, 
 
 _DEPTH = 100
 _MISSED = 5
-"""A question is hard if no searcher has a passage of grade 2 among so many."""
+"""A question is hard if no searcher has a passage of grade 2 among so many, and it is not guessable."""
 _NEAR = 0.8
 _BATCH = 256
 _TOPICS = 50
@@ -52,7 +52,9 @@ class DifficultyRow(Record):
     overlap: float | None = Field(
         default=None, description="share of the question's terms that stand in its passages of grade 2"
     )
-    hard: bool | None = Field(default=None, description="true: neither search has one among the first five")
+    hard: bool | None = Field(
+        default=None, description="true: no search has one among the first five, and no model answers without documents"
+    )
 
 
 @dataclass(frozen=True)
@@ -119,10 +121,10 @@ def _measure(run: RunView, ctx: StageContext, encoder: str) -> Measured:
             bm25_rank=lexical[pair.id],
             dense_rank=dense.get(pair.id),
             overlap=round(len(asked & said) / len(asked), 4) if asked else None,
-            hard=not any(0 < rank <= _MISSED for rank in ranks),
+            hard=not pair.guessable and not any(0 < rank <= _MISSED for rank in ranks),
         )
     asked_by = {pair.id: str(pair.asked) for pair in pairs}
-    guessable = {pair.id: getattr(pair, "guessable", None) for pair in pairs}
+    guessable = {pair.id: pair.guessable for pair in pairs}
     covered = sum(any(id in wanted for _, _, id in passages) for passages in held.values())
     return Measured(rows, len(ids), asked_by, guessable, (covered, len(held)), near, topics)
 
