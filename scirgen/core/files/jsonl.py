@@ -85,7 +85,7 @@ def read_objects(path: Path, *, hint: str) -> Iterator[tuple[int, Mapping[str, o
 
 
 def objects_in(path: Path, *, hint: str) -> Iterator[tuple[int, Mapping[str, object]]]:
-    """Yield (number, object) of a JSON file, which holds one or a list, or of JSON Lines (line numbers); gzipped or not.
+    """Yield (number, object) of a JSON file, which holds one or a list, or of JSON Lines (line numbers), also gzipped.
 
     Raises:
         InputError: as `read_objects`.

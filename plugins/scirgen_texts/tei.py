@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
-from scirgen.core.errors import PaperError
-from scirgen.core.records import BlockKind, Box, PlacedLine
-from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
+from scirgen import BlockKind, PaperError, ParsedBlock, ParsedPaper
+from scirgen.plugin import Box, PlacedLine
 from scirgen.stages.parse.grid import GivenCell, table_block
-from scirgen.stages.parse.xml.xmlread import span_of, text_of
+from scirgen.stages.parse.xmlread import span_of, text_of
 
 _NUMBER = re.compile(r"^\s*(\d+(?:\.\d+)*)\.?")
 

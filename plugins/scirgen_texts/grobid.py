@@ -14,8 +14,8 @@ from grobid_client.grobid_client import GrobidClient
 
 from scirgen import PaperError, ParsedPaper, ParserOptions
 from scirgen.core.errors import ServerUnavailableError
-from scirgen.stages.parse.xml.tei import parse_tei
-from scirgen.stages.parse.xml.xmlread import read_xml
+from scirgen.stages.parse.xmlread import read_xml
+from scirgen_texts.tei import parse_tei
 
 _COORDINATES = ("head", "p", "s", "figure", "formula", "biblStruct", "note", "title")
 _MAX_BYTES = 60_000_000
