@@ -10,12 +10,14 @@ from typing import Any
 
 import click
 
-from scirgen.cli.options import PATH, SPLIT, as_json_flag, names_in
+from scirgen.cli.options import SPLIT, names_in
 from scirgen.pipeline.views.view import open_view
 from scirgen.plugin import (
+    PATH,
     PromptLibrary,
     Resources,
     Taxonomies,
+    as_json_flag,
     echo_json,
     load_registry,
     parse_settings,

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import click
 
-from scirgen.cli.options import PATH
-from scirgen.plugin import echo_json
+from scirgen.plugin import PATH, echo_json
 
 
 @click.command()

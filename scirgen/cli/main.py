@@ -27,10 +27,6 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "inspect": ("scirgen.cli.run.inspect:inspect", "Show where one row of a run came from."),
     "report": ("scirgen.cli.run.pages:report", "Regenerate a run's report.html."),
     "doctor": ("scirgen.cli.run.doctor:doctor", "Check a run's store and repair a damaged one."),
-    "parse": ("scirgen.cli.run.parts:parse", "Read papers: structure, places on the page, front matter."),
-    "match": ("scirgen.cli.run.parts:match", "Decide which papers of a folder use which datasets."),
-    "score": ("scirgen.cli.run.parts:score", "Measure how much a context supports an answer, row by row."),
-    "tag": ("scirgen.cli.run.parts:tag", "Find question types and Bloom levels, row by row."),
 }
 
 

@@ -15,9 +15,13 @@ PATH = click.Path(path_type=Path)
 """The type of arguments that name a file or folder."""
 SPLIT = click.Choice(["train", "dev", "test"])
 
-as_json_flag = click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
 config_option = click.option("--config", "config_file", type=PATH, help="YAML file of settings.")
 json_file_option = click.option("--json", "json_file", type=PATH, help="Write the whole result to this file, as JSON.")
+
+
+def as_json_flag(command: F) -> F:
+    """Add ``--json`` to a command, which gets it as ``as_json``: print the result as JSON."""
+    return click.option("--json", "as_json", is_flag=True, help="Machine-readable.")(command)
 
 
 def settings_option(example: str = "") -> Callable[[F], F]:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from scirgen.cli.options import PATH, json_file_option, write_json
+from scirgen.cli.options import json_file_option, write_json
+from scirgen.plugin import PATH
 
 
 @click.command(short_help="Tell whether two sets of queries rank retrieval systems alike.")

@@ -11,14 +11,9 @@ import click
 import yaml
 
 from scirgen import Config, Domain
-from scirgen.cli.options import (
-    PATH,
-    config_option,
-    json_file_option,
-    names_in,
-    write_json,
-)
+from scirgen.cli.options import config_option, json_file_option, names_in, write_json
 from scirgen.plugin import (
+    PATH,
     Resources,
     load_registry,
     parse_settings,

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from scirgen.cli.options import PATH, SPLIT, names_in
+from scirgen.cli.options import SPLIT, names_in
+from scirgen.plugin import PATH
 
 if TYPE_CHECKING:
     from scirgen import Release
-    from scirgen.stages.release.content import ReleaseContent
+    from scirgen.plugin import ReleaseContent
 
 
 @click.group("import")

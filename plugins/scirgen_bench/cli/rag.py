@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from scirgen.cli.options import PATH, json_file_option, names_in, write_json
+from scirgen.cli.options import json_file_option, names_in, write_json
+from scirgen.plugin import PATH
 
 
 @click.command(short_help="Score the chunks and answers of your own system, of any chunking.")

@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
-from scirgen.cli.options import PATH, SPLIT
+from scirgen.cli.options import SPLIT
+from scirgen.plugin import PATH
 
 F = TypeVar("F", bound=Callable[..., Any])
 

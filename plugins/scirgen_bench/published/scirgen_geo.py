@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from scirgen import Dataset, InputError, Paper, QAPair, Span
-from scirgen.plugin import Aspect, AspectCategory, content_id
+from scirgen.plugin import Aspect, AspectCategory, ReleaseContent, content_id
 from scirgen.release_files.qafiles import type_key
 from scirgen.release_files.release import ReleaseInfo
-from scirgen.stages.release.content import ReleaseContent
 from scirgen_bench.published.scirgen_geo_files import HINT, Question, Record, questions, read_records
 
 _CATEGORIES = {c.value.replace("_", " "): c for c in AspectCategory}

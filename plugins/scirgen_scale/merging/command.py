@@ -11,9 +11,9 @@ from pathlib import Path
 import click
 
 from scirgen import Observer, Run
-from scirgen.cli.options import PATH, counted
+from scirgen.cli.options import counted
 from scirgen.cli.run.generate import echo_unwritten_formats, queries_made
-from scirgen.plugin import parse_settings
+from scirgen.plugin import PATH, parse_settings
 from scirgen_scale.merging.merge import merge as merge_runs
 
 

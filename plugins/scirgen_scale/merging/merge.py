@@ -12,7 +12,6 @@ from pathlib import Path
 from scirgen import Config, ConfigError, Observer, Run, StageContext, __version__
 from scirgen.core.config import NOT_FINGERPRINTED, load_config, section_model
 from scirgen.core.resources import find_domain
-from scirgen.core.runtime import blocking
 from scirgen.core.safety.files import mode_beside, replacing
 from scirgen.pipeline.engine import Engine
 from scirgen.pipeline.manifest import write_manifest
@@ -21,7 +20,7 @@ from scirgen.pipeline.run import build_stages
 from scirgen.pipeline.runner import Outcome, Runner, stage_fingerprint
 from scirgen.pipeline.store import Store
 from scirgen.pipeline.views.view import MERGED, StoreView
-from scirgen.plugin import PromptLibrary, Registry, Resources, StoreError, Taxonomies, load_registry
+from scirgen.plugin import PromptLibrary, Registry, Resources, StoreError, Taxonomies, blocking, load_registry
 from scirgen.report import write_report
 from scirgen_scale.merging.copying import copy_parts
 from scirgen_scale.merging.parts import (
