@@ -6,7 +6,6 @@ from pathlib import Path
 
 from scirgen import ParsedPaper, ParserOptions
 from scirgen.stages.parse.text import decoded, paper_bytes
-from scirgen.stages.parse.xmlread import read_xml
 from scirgen_texts.latex import parse_latex
 from scirgen_texts.tei import parse_tei
 from scirgen_texts.webpage import parse_html
@@ -36,4 +35,4 @@ class TeiParser:
     reads = ("tei",)
 
     def parse(self, path: Path, options: ParserOptions) -> ParsedPaper:
-        return parse_tei(read_xml(paper_bytes(path)))
+        return parse_tei(paper_bytes(path))

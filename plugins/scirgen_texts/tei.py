@@ -9,17 +9,18 @@ from xml.etree.ElementTree import Element
 from scirgen import BlockKind, PaperError, ParsedBlock, ParsedPaper
 from scirgen.plugin import Box, PlacedLine
 from scirgen.stages.parse.grid import GivenCell, table_block
-from scirgen.stages.parse.xmlread import span_of, text_of
+from scirgen.stages.parse.xmlread import read_xml, span_of, text_of
 
 _NUMBER = re.compile(r"^\s*(\d+(?:\.\d+)*)\.?")
 
 
-def parse_tei(root: Element, parser: str = "tei/1") -> ParsedPaper:
+def parse_tei(data: bytes, parser: str = "tei/1") -> ParsedPaper:
     """Blocks of a TEI document.
 
     Raises:
-        PaperError: ``no_text`` if it has no text.
+        PaperError: ``no_text`` if it has no text, ``damaged``, ``too_large``.
     """
+    root = read_xml(data)
     title = text_of(root.find(".//titleStmt/title"))
     abstract_element = root.find(".//profileDesc/abstract")
     abstract = [text_of(p) for p in abstract_element.iter("p")] if abstract_element is not None else []
