@@ -143,29 +143,6 @@ def foreign_letters(text: str, language: str) -> int:
     return sum(len(pattern.findall(text)) for pattern in _SCRIPTS.values())
 
 
-class LengthGate(PairGate):
-    """Questions shorter than the threshold or longer than the maximum, and answers past four times that."""
-
-    code: ClassVar[str] = "length"
-    explanation: ClassVar[str] = "The question has fewer words than the threshold or more than the maximum (60)."
-    known_items: ClassVar[bool] = True
-    action: ClassVar[Literal["reject", "doubt"]] = "doubt"
-    order: ClassVar[int] = 30
-    version: ClassVar[int] = 2
-    default_threshold: ClassVar[float | None] = 4
-
-    def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
-        count, least = len(words(pair.question)), self.threshold(ctx.config)
-        kind = type_of(pair, ctx)
-        if kind is not None and kind.question.telling_words == 1:
-            least -= 1  # "What is permafrost?" is a whole question
-        # Each Chinese character counts as a word, and a text has about twice as many of them.
-        most = self.maximum(ctx.config, 60.0) * (2 if pair.language.startswith(("zh", "ja")) else 1)
-        if least <= count <= most:
-            return ACCEPT
-        return Verdict(False, f"the question has {count} words, not {least:g} to {most:g}", float(count))
-
-
 class RepetitionGate(PairGate):
     """Rambling: the same run of words over and over, or an answer that only says the question again."""
 
