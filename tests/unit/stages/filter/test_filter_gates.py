@@ -24,7 +24,6 @@ from tests.support.filtering import DATASET, DESCRIPTION, MATERIAL, pair, span, 
 
 GOOD = pair()
 ROUNDED = Span(document_id="ds-1", start=0, end=21, text="merged 2400.4 gauges.")
-SHORT = Span(document_id="ds-1", start=0, end=24, text="SSTs above 20 Â°C matter.")
 LONG_ANSWER = "Satellites miss snowfall over cold mountains, and gauges see it, so that merging them lowers the error."
 
 REJECTED: list[tuple[type[Gate], str, QAPair]] = [
@@ -114,11 +113,6 @@ REJECTED: list[tuple[type[Gate], str, QAPair]] = [
             evidence=(),
         ),
     ),
-    (
-        NotSupportedGate,
-        "yes to nothing",
-        pair("Do volcanoes emit infrared ash particles?", "Yes", "verification", evidence=()),
-    ),
     (NotSupportedGate, "wrong number", pair("How many gauges are merged?", "3,400 gauges", "quantification")),
 ]
 
@@ -178,11 +172,6 @@ ACCEPTED: list[tuple[type[Gate], str, QAPair]] = [
         NotSupportedGate,
         "no that names its dataset",
         pair("Does Qilian Weather Watch of Rhode Island merge gauges every month?", "No", "verification"),
-    ),
-    (
-        NotSupportedGate,
-        "spelled out",
-        pair("What is habitat?", "Where sea surface temperature rises.", evidence=(SHORT,)),
     ),
     (NotSupportedGate, "a count", pair("How many kinds of gauges are merged?", "1", "quantification")),
     (NotSupportedGate, "unit spelt out", pair("At which resolution?", "0.25 deg.", "quantification")),
@@ -295,7 +284,7 @@ INFERRED = "Gauges read 4.2 m before the flood and 6.2 m after it, a change of â
             True,
         ),
         ("One may conclude that the peak was underestimated by 3.4 m.", "interpretation", False),
-        ("The rest was lowered by 1.55 %.", "causal_consequence", True),
+        ("The level was lowered by 1.55 %.", "causal_consequence", True),
         ("Daily values were merged because satellites miss snowfall.", "causal_consequence", False),
     ],
 )
@@ -311,40 +300,24 @@ async def test_not_supported_asks_of_an_inference_only_numbers(
     assert (await verdict(NotSupportedGate, one, ctx)).accept is accepted
 
 
-ELSEWHERE = "Yields of maize fell by a twentieth. Soil was ploughed each spring, and harvests were weighed on the farm."
-
-
 @pytest.mark.parametrize(
-    ("answer", "elsewhere", "accepted"),
+    ("answer", "kind", "accepted"),
     [
-        ("The peak came later than the model had said.", ELSEWHERE, True),  # other words, or made up: words cannot tell
-        ("Landsat", ELSEWHERE, False),
-        ("Soil was ploughed each spring.", ELSEWHERE, False),  # what the dataset says of something else
-        ("Soil was ploughed each spring.", "", True),
-        ("The gauge shows that soil was ploughed each spring and harvests were weighed.", ELSEWHERE, False),
+        ("Because satellites see no snow over mountains.", "causal_antecedent", True),
+        ("Landsat", "concept_completion", False),
+        ("Soil was ploughed each spring.", "causal_antecedent", False),
+        ("The merged gauges show that soil was ploughed each spring and harvests weighed.", "causal_antecedent", False),
+        ("No", "verification", True),  # what is claimed stands in the question
+        ("Soil was ploughed each spring.", "interpretation", True),  # an inference
     ],
 )
-async def test_not_supported_by_words_when_they_stand_elsewhere_in_the_dataset(
-    answer: str, elsewhere: str, accepted: bool, ctx: StageContext
+async def test_not_supported_finds_an_answer_whose_words_its_evidence_lacks(
+    answer: str, kind: str, accepted: bool, ctx: StageContext
 ) -> None:
-    one = pair("What does the gauge show?", answer, evidence=(span(DESCRIPTION),))
-    found = NotSupportedGate().judge(one, Material(DATASET, (), f"{DESCRIPTION}\n{elsewhere}", {}), ctx)
+    one = pair("What does the gauge show?", answer, kind, evidence=(span(DESCRIPTION),))
+    found = NotSupportedGate().judge(one, MATERIAL, ctx)
     assert found.accept is accepted
-    assert accepted or found.reason.endswith(("stand elsewhere in the dataset's text", "has no 'landsat'"))
-
-
-@pytest.mark.parametrize(
-    ("question", "answer", "whose"),
-    [
-        ("What does the gauge show?", "Soil was ploughed each spring.", "of the answer's words are"),
-    ],
-)
-async def test_not_supported_says_whose_words_are_missing(
-    question: str, answer: str, whose: str, ctx: StageContext
-) -> None:
-    one = pair(question, answer, evidence=(span(DESCRIPTION),))
-    found = NotSupportedGate().judge(one, Material(DATASET, (), f"{DESCRIPTION}\n{ELSEWHERE}", {}), ctx)
-    assert not found.accept and whose in found.reason
+    assert accepted or found.reason.endswith("of the answer's words are in its evidence")
 
 
 FILLS = (
