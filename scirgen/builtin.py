@@ -49,7 +49,6 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "schema": ("scirgen.stages.filter.gates.form:SchemaGate",),
         "not_verbatim": ("scirgen.stages.filter.gates.evidence:NotVerbatimGate",),
         "language": ("scirgen.stages.filter.gates.form:LanguageGate",),
-        "repetition": ("scirgen.stages.filter.gates.form:RepetitionGate",),
         "answer_in_question": ("scirgen.stages.filter.gates.form:AnswerInQuestionGate",),
         "type_answer": ("scirgen.stages.filter.gates.form:TypeAnswerGate",),
         "pointing": ("scirgen.stages.filter.gates.reference:PointingGate",),

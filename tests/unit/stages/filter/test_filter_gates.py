@@ -13,7 +13,6 @@ from scirgen.stages.filter.gates.duplicate import DuplicateGate
 from scirgen.stages.filter.gates.evidence import NotSupportedGate, NotVerbatimGate
 from scirgen.stages.filter.gates.form import (
     LanguageGate,
-    RepetitionGate,
     SchemaGate,
     TypeAnswerGate,
 )
@@ -47,12 +46,6 @@ REJECTED: list[tuple[type[Gate], str, QAPair]] = [
         pair(answer="Porque los satélites no ven la nieve en las montañas y por eso se usan datos"),
     ),
     (LanguageGate, "english for zh", pair(language="zh")),
-    (RepetitionGate, "ramble", pair(answer="The gauges are used to measure rain. " * 6)),
-    (
-        RepetitionGate,
-        "echo",
-        pair("What is seasonal snow cover in cold alpine mountains?", "Seasonal snow cover in cold alpine mountains."),
-    ),
     (TypeQuestionGate, "no question mark", pair(question="Why satellites miss snowfall over mountains.")),
     (TypeQuestionGate, "no why", pair(question="Which satellites miss snowfall over mountains?")),
     (TypeAnswerGate, "neither yes nor no", pair("Are gauges used?", "They are used in 1979.", "verification")),
@@ -83,13 +76,6 @@ REJECTED: list[tuple[type[Gate], str, QAPair]] = [
     (UnknownNameGate, "no mistake", pair("Do the gauges stand in Colombo?", "Yes", "verification")),
     (UnknownNameGate, "instrument", pair(question="Why does MODIS miss snowfall over mountains?")),
     (
-        RepetitionGate,
-        "why without a because",
-        pair(
-            "Why do satellites miss snowfall over mountains?", "They miss snowfall over the mountains, satellites do."
-        ),
-    ),
-    (
         ExampleLeakGate,
         "copy",
         pair("Is a glacier inventory useful for estimating sea-level rise?", "Yes", "verification"),
@@ -117,7 +103,7 @@ REJECTED: list[tuple[type[Gate], str, QAPair]] = [
 ]
 
 ACCEPTED: list[tuple[type[Gate], str, QAPair]] = [
-    *[(g, "good", GOOD) for g in (SchemaGate, LanguageGate, RepetitionGate, TypeQuestionGate, TypeAnswerGate)],
+    *[(g, "good", GOOD) for g in (SchemaGate, LanguageGate, TypeQuestionGate, TypeAnswerGate)],
     *[(g, "good", GOOD) for g in (PointingGate, ExampleLeakGate, NotVerbatimGate, NotSupportedGate)],
     (SchemaGate, "no as an answer", pair("Are gauges rare?", "No", "verification")),
     (SchemaGate, "error as a topic", pair(answer="The error of satellites over snow.")),
@@ -127,11 +113,6 @@ ACCEPTED: list[tuple[type[Gate], str, QAPair]] = [
         LanguageGate,
         "chinese wanted",
         pair("为什么要融合雨量计和卫星降水数据？", "因为卫星难以观测降雪。", language="zh"),
-    ),
-    (
-        RepetitionGate,
-        "list",
-        pair(answer="Daily precipitation, daily temperature, daily snowfall and daily wind speed."),
     ),
     (UnknownNameGate, "a month", pair(question="Why did satellites miss snowfall on 16 March and in May?")),
     (TypeQuestionGate, "request", pair("Please compare gauge and satellite precipitation.", LONG_ANSWER, "request")),
@@ -161,7 +142,6 @@ ACCEPTED: list[tuple[type[Gate], str, QAPair]] = [
     (UnknownNameGate, "possessive", pair(question="Why is the Third Pole's snowfall missed?")),
     (UnknownNameGate, "the mistake of a No", pair("Do the gauges stand in Colombo?", "No", "verification")),
     (UnknownNameGate, "ending", pair(question="Why is Gauged snowfall missed by satellites?")),
-    (RepetitionGate, "one phrase", pair("Is it gauges or satellites that miss snowfall?", "satellites", "disjunctive")),
     (
         ExampleLeakGate,
         "same stem",
