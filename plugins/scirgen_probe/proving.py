@@ -194,7 +194,7 @@ class ProbeStage(Stage):
         fields: dict[str, tuple[object, object]] = {"p": (verdicts, None)}
         if verdicts is Answerable:
             fields["l"] = (Literal[tuple(level.id for level in ctx.taxonomies.bloom.levels)], None)
-        reply = reply_to(Reply, len(part), **fields)
+        reply = reply_to(Reply, range(1, len(part) + 1), **fields)
         try:
             answer = await ctx.judge.ask(prompt(part), reply, seed=ctx.seed(*(r.id for r in part)))
         except ScirgenError as error:

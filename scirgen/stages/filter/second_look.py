@@ -83,7 +83,9 @@ async def _ask(
         for n, (pair, lines) in enumerate(zip(batch.pairs, mine, strict=True), 1)
     ]
     prompt = ctx.prompt(PROMPT).render(texts=list(_printed(numbers, material, batch.pairs)), pairs=listed)
-    wanted = reply_to(LookReply, len(batch.pairs), v=(Action, None), add=(list[int], []), drop=(list[int], []))
+    wanted = reply_to(
+        LookReply, range(1, len(batch.pairs) + 1), v=(Action, None), add=(list[int], []), drop=(list[int], [])
+    )
     seed = ctx.seed("second look", *(p.id for p in batch.pairs))
     said = (await ctx.judge.ask(prompt, wanted, seed=seed)).value
     found: dict[str, tuple[Action, str, QAPair] | Exception] = {}

@@ -57,18 +57,19 @@ def _ruling(pair: QAPair, score: Score | Exception | None, decides: bool) -> Rul
 
 async def _read(batch: Batch[str], ctx: StageContext) -> dict[str, Score | Exception]:
     pairs = list(enumerate(batch.pairs, 1))
+    numbers = [n for n, _ in pairs]
     asked = [
         {"number": n, "question": p.question, "passages": list(dict.fromkeys(cited))}
         for (n, p), cited in zip(pairs, batch.cited, strict=True)
     ]
     prompt = ctx.prompt("reader").render(passages=numbered(batch.texts), questions=asked)
     seed = ctx.seed(READER, *(p.id for p in batch.pairs))
-    answers = (await ctx.judge.ask(prompt, reply_to(Answers, len(pairs), a=(str, ...)), seed=seed)).value
+    answers = (await ctx.judge.ask(prompt, reply_to(Answers, numbers, a=(str, ...)), seed=seed)).value
     told = {n: " ".join(str(getattr(answers, f"a{n}")).split())[:1000] for n, _ in pairs}
     compared = ctx.prompt("agree").render(
         pairs=[{"number": n, "question": p.question, "one": p.answer, "other": told[n] or "nothing"} for n, p in pairs]
     )
-    wanted = reply_to(Agreement, len(pairs), p=(Literal["same", "differs"], ...))
+    wanted = reply_to(Agreement, numbers, p=(Literal["same", "differs"], ...))
     same = (await ctx.judge.ask(compared, wanted, seed=seed)).value
     return {
         p.id: Score(

@@ -109,9 +109,9 @@ def no_verdict(number: int) -> ModelError:
     return ModelError(f"the judge returned no verdict for pair {number}", code="no_verdict")
 
 
-def reply_to(base: type[BaseModel], count: int, **fields: tuple[object, object]) -> type[Any]:
-    """Return a reply with each field once for each pair ("p1", "p2"), which takes a third of the tokens of objects."""
-    wanted: dict[str, Any] = {f"{name}{n}": field for name, field in fields.items() for n in range(1, count + 1)}
+def reply_to(base: type[BaseModel], numbers: Sequence[int], **fields: tuple[object, object]) -> type[Any]:
+    """Return a reply with each field once for each number ("p1", "p2"): a third of the tokens that objects take."""
+    wanted: dict[str, Any] = {f"{name}{n}": field for name, field in fields.items() for n in numbers}
     return create_model(base.__name__, __base__=base, **wanted)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final, Literal
 
 from scirgen.core.errors import ModelError
-from scirgen.core.records import QAPair, Score
+from scirgen.core.records import GUESSED, QAPair, Score
 from scirgen.core.registry import returned_list
 from scirgen.llm.encoders.entailment import Entailment, EntailmentModel, content_identity, open_entailment
 from scirgen.stages.base import StageContext
@@ -83,7 +83,7 @@ JudgeVerdict = Literal["supported", "minor", "contradicted", "not_stated", "orde
 
 class JudgeReply(Reply):
     """``faults`` of the pairs that are not supported, then of all pairs of a call the verdicts, ``p1``, ``p2``..., the
-    levels, ``l1``..., and the texts that only say what or where, ``c1``..."""
+    levels, ``l1``..., the texts that only say what or where, ``c1``..., and what memory alone gives, ``g1``..."""
 
 
 class JudgeScorer(Faithfulness):
@@ -92,14 +92,15 @@ class JudgeScorer(Faithfulness):
 
     Asks ``models.judge``, or the generator, about every pair, `PAIRS` in a call. The same call judges the questions of
     supported answers (part ``question`` is 1 or 0, and the gate ``poor_question`` decides by it), names the Bloom
-    levels (`Score.level`), and says which spans only say what or where the answer is about (`Score.context`).
+    levels (`Score.level`), says which spans only say what or where the answer is about (`Score.context`), and whether
+    a model's answer without documents has the main part (part ``guessed``, gate ``guessable``).
     """
 
     name: ClassVar[str] = "llm_judge"
     needs: ClassVar[tuple[Need, ...]] = ("judge",)
     default_threshold: ClassVar[float] = 0.5
     prompts: ClassVar[tuple[str, ...]] = ("judge",)
-    version: ClassVar[int] = 9
+    version: ClassVar[int] = 10
 
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
         found = await ask_each(evidence_batches(pairs, material, PAIRS), lambda batch: self._judge(batch, ctx))
@@ -108,17 +109,21 @@ class JudgeScorer(Faithfulness):
     async def _judge(self, batch: Batch[str], ctx: StageContext) -> dict[str, Score | Exception]:
         every = list(enumerate(zip(batch.pairs, batch.cited, strict=True), 1))
         listed = [
-            {"number": n, "question": pair.question, "answer": pair.answer, "evidence": list(dict.fromkeys(cited))}
+            {"number": n, "question": pair.question, "answer": pair.answer, "evidence": list(dict.fromkeys(cited)),
+             "memory": pair.from_memory or ""}
             for n, (pair, cited) in every
-        ]
+        ]  # fmt: skip
+        remembered = [n for n, (pair, _) in every if pair.from_memory]
         bloom = ctx.taxonomies.bloom
         prompt = ctx.prompt("judge").render(
-            evidence=numbered(batch.texts), pairs=listed, levels=bloom.levels, tie_breaking=bloom.tie_breaking
-        )
-        wanted = reply_to(
-            JudgeReply, len(batch.pairs), p=(JudgeVerdict, None),
-            l=(Literal[tuple(level.id for level in bloom.levels)], None), c=(list[int], []),
+            evidence=numbered(batch.texts), pairs=listed, remembered=remembered, levels=bloom.levels,
+            tie_breaking=bloom.tie_breaking,
         )  # fmt: skip
+        levels = Literal[tuple(level.id for level in bloom.levels)]
+        wanted = reply_to(
+            JudgeReply, [n for n, _ in every], p=(JudgeVerdict, None), l=(levels, None), c=(list[int], [])
+        )
+        wanted = reply_to(wanted, remembered, g=(Literal["missed", "stated"], None))
         said = (await ctx.judge.ask(prompt, wanted, seed=ctx.seed("judge", *(p.id for p in batch.pairs)))).value
         found: dict[str, Score | Exception] = {}
         for n, (pair, cited) in every:
@@ -132,17 +137,18 @@ class JudgeScorer(Faithfulness):
                 model=str(ctx.judge.identity),
                 prompt_hash=prompt.hash,
                 detail=f"{_SAID[verdict]}: {fault}" if fault and verdict != "supported" else _SAID[verdict],
-                parts=_parts_of(verdict),
+                parts=_parts_of(verdict, getattr(said, f"g{n}", None)),
                 level=getattr(said, f"l{n}"),
                 context=_context(cited, getattr(said, f"c{n}")) if pair.evidence else None,
             )
         return found
 
 
-def _parts_of(verdict: JudgeVerdict) -> tuple[tuple[str, float], ...]:
+def _parts_of(verdict: JudgeVerdict, memory: str | None) -> tuple[tuple[str, float], ...]:
     if verdict in _UNSUPPORTED:
         return (("order", 1.0),) if verdict == "order" else ()
-    return (("question", float(verdict in ("supported", "minor"))),)
+    guessed = () if memory is None else ((GUESSED, float(memory == "stated")),)
+    return (("question", float(verdict in ("supported", "minor"))), *guessed)
 
 
 def _context(cited: Sequence[int], said: Sequence[int]) -> tuple[int, ...] | None:
