@@ -56,7 +56,7 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "example_leak": ("scirgen.stages.filter.gates.reference:ExampleLeakGate",),
         "not_computed": ("scirgen.stages.filter.gates.cells:NotComputedGate",),
         "not_supported": ("scirgen.stages.filter.gates.evidence:NotSupportedGate",),
-        "other_question": ("scirgen.stages.filter.gates.other_question:OtherQuestionGate",),
+        "other_question": ("scirgen.stages.filter.gates.evidence:OtherQuestionGate",),
         "guessable": ("scirgen.stages.filter.gates.reference:GuessableGate",),
         "poor_question": ("scirgen.stages.filter.gates.reference:PoorQuestionGate",),
         "duplicate": ("scirgen.stages.filter.gates.duplicate:DuplicateGate",),

@@ -173,24 +173,25 @@ def select_gates(config: Config, registry: Registry, pack: str = "standard", *, 
     Raises:
         PluginError: a configured gate does not exist ("did you mean").
     """
-    more = _gates_of(pack, registry)
-    wanted = config.filter.gates or [
-        name for name in registry.names("gate") if name in more or _is_wanted(name, config, registry)
-    ]
-    for code in config.filter.gate_options:
+    more, options = _gates_of(pack, registry), config.filter.gate_options
+    for code in options:
         registry.get("gate", code)
+
+    def is_on(gate: Gate) -> bool:
+        set_ = options[gate.code].enabled if gate.code in options else None
+        by_default = gate.on_by_default and (gate.beside_judge or not judged)
+        return set_ if set_ is not None else gate.code in (*config.filter.gates, *more) or by_default
+
+    # Installing a plugin changes no release: its gates are on only if the settings name them.
+    wanted = config.filter.gates or [
+        name
+        for name in registry.names("gate")
+        if registry.provider("gate", name) == "scirgen" or name in {*more, *options, *config.sections}
+    ]
     gates = [cast("type[Gate]", registry.get("gate", name))() for name in wanted]
     for gate in gates:
         known_needs(gate, gate.needs, MODELS | MATERIAL)
-    chosen = [g for g in gates if _enabled(g, config, more, judged)]
-    return sorted(chosen, key=_turn)
-
-
-def _is_wanted(name: str, config: Config, registry: Registry) -> bool:
-    """Tells whether a gate is considered without a list of gates: scirgen's own always, a plugin's if the settings
-    name it,
-    so that installing a plugin changes no release."""
-    return registry.provider("gate", name) == "scirgen" or name in config.filter.gate_options or name in config.sections
+    return sorted(filter(is_on, gates), key=_turn)
 
 
 def _turn(gate: Gate) -> tuple[bool, bool, int, str]:
@@ -202,14 +203,6 @@ def _gates_of(pack: str, registry: Registry) -> tuple[str, ...]:
     name = f"{FilterStage.name}.{pack}"
     variant = made_stage(registry, name) if name in registry.names("stage") else None
     return variant.more_gates if isinstance(variant, FilterStage) else ()
-
-
-def _enabled(gate: Gate, config: Config, more: Sequence[str], judged: bool) -> bool:
-    options = config.filter.gate_options.get(gate.code)
-    if options is not None and options.enabled is not None:
-        return options.enabled
-    named = gate.code in (*config.filter.gates, *more)
-    return named or (gate.on_by_default and (gate.beside_judge or not judged))
 
 
 def silent_gates(config: Config, registry: Registry, taxonomies: Taxonomies, pack: str = "standard") -> list[str]:

@@ -1,4 +1,4 @@
-"""Gates for evidence: it occurs verbatim at its stated position, and it supports the answer."""
+"""Gates for evidence: it occurs verbatim at its stated position, supports the answer, and is about the question."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ _FOREIGN_NAME = 4
 """This many letters of another script are a passage of a text, or a name in an answer, and cannot match words of the
 answer's language."""
 
+_LEAST_WORDS = 4
+"""A shorter question may ask for one thing in other words than its evidence."""
 _LONG = 10
 """Without evidence words count only in answers of so many: a short answer may say the same in other words."""
 
@@ -99,3 +101,33 @@ class NotSupportedGate(PairGate):
         if share >= self.threshold(ctx.config):
             return ACCEPT
         return Verdict(False, f"only {share:.0%} of the answer's words are in its evidence", share)
+
+
+class OtherQuestionGate(PairGate):
+    """Hardly a word of the question, its names included, is in the cited lines or the dataset's title.
+
+    A cache that answers a prompt with the reply to another one gives such pairs: lines are cited by number, so the
+    question comes with lines of another record (docs/benchmarks/faithfulness.md, "Replies to another prompt").
+    """
+
+    code: ClassVar[str] = "other_question"
+    explanation: ClassVar[str] = (
+        "Fewer of the question's content words than the threshold are in its evidence or the title: it seems to have "
+        "been written for another text."
+    )
+    action: ClassVar[Literal["reject", "doubt"]] = "doubt"
+    order: ClassVar[int] = 94
+    default_threshold: ClassVar[float | None] = 0.1
+    needs: ClassVar[tuple[str, ...]] = ("evidence",)
+
+    def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
+        wording = ctx.taxonomies.wording.of(pair.language)
+        cited = "\n".join(span.text for span in pair.evidence)
+        asked = list(dict.fromkeys(content(pair.question, wording.stop)))
+        if not cited or len(asked) < _LEAST_WORDS or foreign_letters(cited, pair.language) >= _FOREIGN_NAME:
+            return ACCEPT
+        title = material.dataset.title if material.dataset else ""
+        share = share_known(asked, vocabulary(f"{title}\n{cited}", wording.stop))
+        if share >= self.threshold(ctx.config) or foreign_material(cited, pair.language, ctx.taxonomies):
+            return ACCEPT
+        return Verdict(False, f"only {share:.0%} of the question's words are in its evidence", share)
