@@ -37,13 +37,18 @@ def drawn(pairs: Sequence[QAPair], ctx: StageContext) -> list[QAPair]:
     return [p for p in pairs if derived_seed(ctx.config.seed, READER, p.id) % _PARTS < share * _PARTS]
 
 
-async def read_again(pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Ruling]:
-    """Let a second reader answer a share of the questions; the pairs it read have a score of 1 or 0 (another answer).
+async def read_again(pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> dict[str, Score | Exception]:
+    """Answer the questions and compare; by pair id 1 or 0 (another answer)."""
+    return await ask_each(evidence_batches(pairs, material, _PAIRS), lambda batch: _read(batch, ctx))
+
+
+async def read_share(pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Ruling]:
+    """Read a share of the pairs again, which gain a score.
 
     Only a reader of all pairs rejects, and fails a pair that it could not read.
     """
     decides = ctx.config.filter.second_reader == 1
-    read = await ask_each(evidence_batches(drawn(pairs, ctx), material, _PAIRS), lambda batch: _read(batch, ctx))
+    read = await read_again(drawn(pairs, ctx), material, ctx)
     return [_ruling(pair, read.get(pair.id), decides) for pair in pairs]
 
 

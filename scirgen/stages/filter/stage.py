@@ -18,7 +18,7 @@ from scirgen.core.records import Aspect, Dataset, Document, Doubt, Failure, QAPa
 from scirgen.core.registry import Registry, known_needs, load_registry, returned_list
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.stages.base import Role, Scope, Stage, StageContext, StageResult, Uses, WorkItem, made_stage
-from scirgen.stages.filter import second_look, second_reader
+from scirgen.stages.filter import linked, second_look, second_reader
 from scirgen.stages.filter.base import MATERIAL, MODELS, Gate, Material, Need, PairGate, Verdict
 from scirgen.stages.filter.deciding import (
     AUTO,
@@ -41,7 +41,7 @@ class FilterStage(Stage):
     verdict."""
 
     name: ClassVar[str] = "filter"
-    version: ClassVar[int] = 8
+    version: ClassVar[int] = 9
     refuse_empty: ClassVar[bool] = True
     more_gates: ClassVar[tuple[str, ...]] = ()
     """Gates beside those that are on by default; a variant for a prompt pack names them."""
@@ -91,7 +91,7 @@ class FilterStage(Stage):
             return ""
         parts: list[object] = []
         if reads_all(ctx):
-            parts += (ctx.prompt(name).hash for name in (second_look.PROMPT, *second_reader.PROMPTS))
+            parts += (ctx.prompt(name).hash for name in (second_look.PROMPT, linked.PROMPT, *second_reader.PROMPTS))
         for gate in gates_of(ctx):
             prompts = [ctx.prompt(name).hash for name in gate.prompts]
             parts.append((gate.code, gate.version, prompts, *filter(None, [plugin_code(type(gate))])))
@@ -347,10 +347,12 @@ class _Sieve:
         return self._kept([*rulings, *(Ruling(p) for p in pairs if p.id not in cited)])
 
     async def read_again(self, pairs: Sequence[QAPair]) -> list[QAPair]:
-        """Return the pairs, a share of them with a second reader's agreement; if it reads all, those it agrees with."""
-        return (
-            self._kept(await second_reader.read_again(pairs, self.material, self.ctx)) if self.judged else list(pairs)
-        )
+        """Return the pairs with what the judge says of them without each of their documents, and a share of them with
+        a second reader's agreement."""
+        if not self.judged:
+            return list(pairs)
+        pairs = self._kept(await linked.ask_without(pairs, self.material, self.ctx))
+        return self._kept(await second_reader.read_share(pairs, self.material, self.ctx))
 
 
 def _doubted(pair: QAPair, code: str, reason: str) -> QAPair:

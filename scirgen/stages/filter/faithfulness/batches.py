@@ -73,7 +73,7 @@ def evidence_batches(pairs: Iterable[QAPair], material: Material, size: int) -> 
         read = span_texts(pair, material) or chosen_window("evidence", pair, material).split("\n")
         said = [" ".join(t.split()) for t in read if t.strip() or pair.evidence]
         said = [f"{abouts[t]}: {t}" if t in abouts else t for t in said]
-        if pair.sought:  # it may cite several records, whose sentences do not name them
+        if pair.grades:  # it may cite several records, whose sentences do not name them
             said = [f"{material.title(s.document_id)}: {t}" for s, t in zip(pair.evidence, said, strict=True)]
         return said
 
