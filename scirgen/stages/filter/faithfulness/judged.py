@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
 from scirgen.core.errors import ModelError
 from scirgen.core.records import GUESSED, QAPair, Score
@@ -119,7 +119,7 @@ class JudgeScorer(Faithfulness):
             evidence=numbered(batch.texts), pairs=listed, remembered=remembered, levels=bloom.levels,
             tie_breaking=bloom.tie_breaking,
         )  # fmt: skip
-        levels = Literal[tuple(level.id for level in bloom.levels)]
+        levels: Any = Literal[tuple(level.id for level in bloom.levels)]
         wanted = reply_to(
             JudgeReply, [n for n, _ in every], p=(JudgeVerdict, None), l=(levels, None), c=(list[int], [])
         )
