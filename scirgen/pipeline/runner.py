@@ -19,7 +19,7 @@ from typing import Literal, TypeVar
 from scirgen.core.config import Config, fingerprinted
 from scirgen.core.errors import BudgetReachedError, RunStoppingError, ScirgenError
 from scirgen.core.fingerprint import digest, file_sha256
-from scirgen.core.plugincode import plugin_code
+from scirgen.core.plugincode import made_of
 from scirgen.core.records import Failure, Provenance, Record, ReleaseFile
 from scirgen.core.registry import returned, returned_list
 from scirgen.core.tracing import span
@@ -395,7 +395,7 @@ def stage_fingerprint(stage: Stage, ctx: StageContext) -> str:
     sessions = {"generator": ctx.chat_session, "scorer": ctx.score_session, "judge": ctx.judge_session}
     return digest(
         stage.name,
-        stage.version,
+        made_of(stage),
         config.seed,
         config.language,
         {name: fingerprinted(config.section_of(name)) for name in uses.config},
@@ -403,7 +403,6 @@ def stage_fingerprint(stage: Stage, ctx: StageContext) -> str:
         {name: ctx.taxonomies.hash(name) for name in uses.taxonomies},
         {role: str(s.identity) for role in uses.roles if (s := sessions[role]) is not None},
         uses.extra,
-        *filter(None, [plugin_code(type(stage))]),
     )
 
 

@@ -14,7 +14,7 @@ from typing import ClassVar
 from scirgen.core.config import Config, ReleaseConfig
 from scirgen.core.errors import ConfigError
 from scirgen.core.fingerprint import digest, file_sha256
-from scirgen.core.plugincode import plugin_code, provided_code
+from scirgen.core.plugincode import made_of, provided_code
 from scirgen.core.records import Rejection, ReleaseFile
 from scirgen.core.registry import Registry, load_registry
 from scirgen.core.safety.files import named_files
@@ -45,8 +45,8 @@ class ReleaseStage(Stage):
             config=("release",),
             taxonomies=tuple(dict.fromkeys(("wording", *(t for p in parts for t in p.taxonomies)))),
             extra=(
-                *(f"{p.name} {p.fingerprint(config)}{plugin_code(type(p))}" for p in parts),
-                *(f"fields {p.name} {p.fingerprint(config)}{plugin_code(type(p))}" for p in fields),
+                *(f"{p.name} {p.fingerprint(config)}{made_of(p)}" for p in parts),
+                *(f"fields {p.name} {p.fingerprint(config)}{made_of(p)}" for p in fields),
                 *(code for name in config.release.formats for code in provided_code(registry, "release_format", name)),
                 version("scirgen"),
                 config.domain,
