@@ -22,7 +22,7 @@ from scirgen.plugin import (
     resolve_config,
     settings_option,
 )
-from scirgen.release_files.labels import TASKS, LabelSet, Part, TaskName
+from scirgen_bench.labels.labelset import TASKS, LabelSet, Part, TaskName
 from scirgen_bench.retriever import split_specs
 from scirgen_bench.tasks.pools import PoolSettings
 from scirgen_bench.tasks.taxonomies import facets_of

@@ -1,5 +1,5 @@
-"""What a result is made of: the versions of scirgen's own classes, which are raised by hand, and hashes of everybody
-else's code, so that the results of an edited plugin are made again."""
+"""Identifies what makes a result: scirgen's own classes by versions, which are raised by hand, all others by a hash of
+their code, so that the results of an edited plugin are made again."""
 
 from __future__ import annotations
 

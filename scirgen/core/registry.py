@@ -55,6 +55,7 @@ CONTRACTS: Final[Mapping[str, tuple[str, ...]]] = {
     "further_request": ("name", "prompt", "reply", "variables(most, turn, ctx)", "read(further, task, ctx)"),
     "row_fields": ("name", "fields", "fingerprint(config)", "values(run, ctx)"),
     "reader": ("claims(path)", "groups(path, split, language)"),
+    "labels": ("read(folders)", "fingerprint(folders)"),
     "codes": ("items()",),
     "resources": (),
     "taxonomy": ("model_fields", "model_validate"),

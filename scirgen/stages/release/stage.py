@@ -20,7 +20,7 @@ from scirgen.core.registry import Registry, load_registry
 from scirgen.core.safety.files import named_files
 from scirgen.llm.encoders.embedder import embedder_of
 from scirgen.release_files.release import Release, ReleaseInfo
-from scirgen.release_files.reviews import read_reviews, reviews_fingerprint
+from scirgen.release_files.reviews import Reviewed, label_reader
 from scirgen.repeats.neardup import resolve
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.release.content import from_run
@@ -53,14 +53,16 @@ class ReleaseStage(Stage):
                 digest(config.generate.quota),
                 fingerprint(config.release.decontaminate),
                 _embedder_identity(config.release.duplicates_model, registry),
-                *([reviews_fingerprint(_labels(config))] if config.release.labels else []),
+                *([label_reader(registry).fingerprint(_labels(config))] if config.release.labels else []),
             ),
         )
 
     def check_settings(self, config: Config, registry: Registry) -> None:
-        """Refuse formats that do not exist or whose packages are not installed."""
+        """Refuse formats and labels that no plugin knows, or formats whose packages are not installed."""
         for name in config.release.formats:
             format_writer(registry, name)
+        if config.release.labels:
+            label_reader(registry)
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
         return [WorkItem(key=_FOLDER)]
@@ -107,7 +109,7 @@ class ReleaseStage(Stage):
             note = f"Near-duplicates were also looked for by embeddings of {kind.describe(name)}."
             info = info.model_copy(update={"notes": (*info.notes, note)})
         info = info.model_copy(update={"notes": (*ctx.run.notes(), *info.notes)})
-        reviewed = read_reviews(_labels(config))
+        reviewed = label_reader(ctx.registry).read(_labels(config)) if settings.labels else Reviewed()
         info = info.model_copy(update={"labels": reviewed.notes})
         content = replace(from_run(ctx.run, info), reviewed=reviewed)
         content.parts = part_contents(release_parts(config, ctx.registry), ctx.run, ctx)
