@@ -15,7 +15,6 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from scirgen import Config, InputError, ModelError
 from scirgen.core.prompts import Prompt
-from scirgen.llm.cache import ReplyCache
 from scirgen.plugin import (
     ChatSession,
     PromptLibrary,
@@ -196,7 +195,7 @@ async def _by_model(
 ) -> Judged:
     config = config.model_copy(update={"models": config.models.model_copy(update={"generator": judge})})
     sessions = await open_sessions(
-        config, registry, ReplyCache.open(labels.folder / "replies.db"), needs_scores=False
+        config, registry, labels.folder / "replies.db", needs_scores=False
     )  # fmt: skip
     try:
         return await judge_with(labels, judge, items, sessions.chat, guideline, config.limits.concurrency)

@@ -24,7 +24,6 @@ from scirgen.plugin import (
     open_sessions,
     read_objects,
 )
-from scirgen.release_files.qafiles import type_key
 from scirgen.stages.filter.deciding import AUTO, possible_names, select_scorers
 from scirgen.stages.filter.faithfulness.calibrated import coefficients_for
 from scirgen.stages.filter.stage import FilterStage
@@ -43,6 +42,7 @@ from scirgen_bench.calibrate.quality import (
     thresholds_by_type,
 )
 from scirgen_bench.labels.labelset import LabelSet
+from scirgen_bench.rowfiles import type_key
 
 _LOG = logging.getLogger("scirgen")
 _YES = {"faithful", "true", "yes", "1"}

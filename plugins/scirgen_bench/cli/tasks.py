@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from scirgen.cli.options import names_in, write_json
+from scirgen_bench.cli.options import names_in, write_json
 
 if TYPE_CHECKING:
     from scirgen import Release
