@@ -18,7 +18,6 @@ from pydantic import Field
 
 from scirgen import Config, ModelError, Release, ReleaseRow
 from scirgen.core.prompts import unfenced
-from scirgen.llm.cache import ReplyCache
 from scirgen.llm.encoders.entailment import EntailmentModel, open_entailment
 from scirgen.plugin import ChatSession, PromptLibrary, Registry, Resources, Taxonomies, derived_seed, open_sessions
 from scirgen_bench.answer_metrics import THRESHOLD, question_entails
@@ -339,9 +338,7 @@ async def run_qa(
     rows: list[SystemRow] = []
     given: list[Answered] = []
     broken_down: list[Cell] = []
-    sessions = await open_sessions(
-        config, registry, ReplyCache.open(out / "replies.db"), prompts=prompts, needs_scores=False
-    )
+    sessions = await open_sessions(config, registry, out / "replies.db", prompts=prompts, needs_scores=False)
     sessions.tell(tell)
     try:
         for k in settings.ks:

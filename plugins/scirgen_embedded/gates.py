@@ -94,7 +94,6 @@ class UnknownNameGate(PairGate):
     explanation: ClassVar[str] = "The question contains a proper name that is not in the evidence, metadata or papers."
     on_by_default: ClassVar[bool] = False
     order: ClassVar[int] = 92
-    version: ClassVar[int] = 5
     needs: ClassVar[tuple[str, ...]] = ("context",)
 
     def speaks(self, language: str, wording: LanguageWording) -> bool:

@@ -23,7 +23,6 @@ class EvidenceStrategy:
     """One pair per wish, with the spans from which it was made."""
 
     name: ClassVar[str] = "evidence"
-    version: ClassVar[int] = 10
     prompts: ClassVar[tuple[str, ...]] = ("question", "answer", "types")
     writes_together: ClassVar[bool] = False
 

@@ -98,7 +98,6 @@ class ProbeStage(Stage):
     their spans carry. Questions pass the filter's gates of form first."""
 
     name: ClassVar[str] = "probe"
-    version: ClassVar[int] = 3
     reads_run: ClassVar[bool] = True
 
     def uses(self, config: Config) -> Uses:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from scirgen.cli.options import PATH, SPLIT, names_in
+from scirgen_bench.cli.options import PATH, SPLIT, names_in
 
 if TYPE_CHECKING:
     from scirgen import Release

@@ -12,7 +12,7 @@ from scirgen.core.config import Config
 from scirgen.core.corpus import Passage
 from scirgen.core.errors import ModelError, ScirgenError
 from scirgen.core.fingerprint import digest
-from scirgen.core.plugincode import plugin_code
+from scirgen.core.plugincode import made_of
 from scirgen.core.questions import Pool
 from scirgen.core.records import Aspect, Dataset, Document, Doubt, Failure, QAPair, Rejection, context_text
 from scirgen.core.registry import Registry, known_needs, load_registry, returned_list
@@ -94,15 +94,14 @@ class FilterStage(Stage):
             parts += (ctx.prompt(name).hash for name in (second_look.PROMPT, linked.PROMPT, *second_reader.PROMPTS))
         for gate in gates_of(ctx):
             prompts = [ctx.prompt(name).hash for name in gate.prompts]
-            parts.append((gate.code, gate.version, prompts, *filter(None, [plugin_code(type(gate))])))
+            parts.append((gate.code, made_of(gate), prompts))
             if "generator" in gate.models():
                 parts.append(str(ctx.chat.identity))
             if identity := gate.identity(ctx):
                 parts.append((gate.code, identity))
         for scorer in select_scorers(scorer_names(ctx), ctx.registry):
             prompts = [ctx.prompt(name).hash for name in scorer.prompts]
-            code = filter(None, [plugin_code(type(scorer))])
-            parts.append((scorer.name, scorer.version, prompts, scorer.identity(ctx), *code))
+            parts.append((scorer.name, made_of(scorer), prompts, scorer.identity(ctx)))
         return digest(parts)
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
