@@ -10,21 +10,19 @@ from typing import Any
 
 import click
 
-from scirgen.cli.options import SPLIT, names_in
 from scirgen.pipeline.views.view import open_view
 from scirgen.plugin import (
-    PATH,
     PromptLibrary,
     Resources,
     Taxonomies,
-    as_json_flag,
     echo_json,
     load_registry,
     parse_settings,
     resolve_config,
     settings_option,
 )
-from scirgen.release_files.labels import TASKS, LabelSet, Part, TaskName
+from scirgen_bench.cli.options import PATH, SPLIT, as_json_flag, names_in
+from scirgen_bench.labels.labelset import TASKS, LabelSet, Part, TaskName
 from scirgen_bench.retriever import split_specs
 from scirgen_bench.tasks.pools import PoolSettings
 from scirgen_bench.tasks.taxonomies import facets_of

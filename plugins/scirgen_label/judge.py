@@ -26,9 +26,9 @@ from scirgen.plugin import (
     file_sha256,
     open_sessions,
 )
-from scirgen.release_files.labels import ADJUDICATOR, UNSURE, Item, Label, LabelSet, read_lines
 from scirgen.stages.filter.deciding import select_scorers
 from scirgen_bench.calibrate.calibrate import Labelled, measure_score
+from scirgen_bench.labels.labelset import ADJUDICATOR, UNSURE, Item, Label, LabelSet, read_lines
 from scirgen_bench.tasks.task_files import ADJUDICATED, read_pool
 from scirgen_bench.tasks.taxonomies import Facets, facets_of
 from scirgen_label.merge import check

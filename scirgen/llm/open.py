@@ -116,7 +116,7 @@ async def open_sessions(
     Args:
         config: the settings; ``models`` and ``limits`` are read.
         registry: registry for looking up backends by their URI's scheme.
-        store: storage for replies, for instance a run's `Store.writer`, or a file; None for memory.
+        store: storage for replies: a file of their own, or for instance a run's `Store.writer`; None for memory.
         prompts: library with the repair prompt; None for the built-in one.
         needs_scores: whether the run measures log-probabilities; False opens no scorer.
 

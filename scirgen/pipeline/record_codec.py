@@ -6,46 +6,29 @@ from __future__ import annotations
 import io
 import zlib
 from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import TypeVar
 
 from pydantic import BaseModel
 
 from scirgen.core.errors import PluginError, StoreError
 from scirgen.core.files.inflate import TooLargeError, deflate, inflate
-from scirgen.core.questions import Pool, Question, Regraded, Unanswered
-from scirgen.core.records import (
-    Aspect,
-    Dataset,
-    Document,
-    Failure,
-    Link,
-    Paper,
-    QAPair,
-    Record,
-    Rejection,
-    ReleaseFile,
-    SectionLabel,
-)
+from scirgen.core.records import Record, Rejection, ReleaseFile, SectionLabel
 from scirgen.core.registry import load_registry
 from scirgen.core.secrets import masked_bytes
 
 R = TypeVar("R", bound=Record)
 
-_KINDS: dict[str, type[Record]] = {
-    kind.__name__: kind
-    for kind in (Dataset, Paper, Link, Document, SectionLabel, Aspect, Question, Pool, Unanswered, Regraded, QAPair)
-} | {kind.__name__: kind for kind in (ReleaseFile, Rejection, Failure)}
 _COMPRESS_FROM = 512
 
 
+@cache
 def record_class(name: str) -> type[Record]:
-    """The class of a record by its name: scirgen's own, or one that a plugin registered (kind ``record``).
+    """The class of a record by its name, as registered (kind ``record``).
 
     Raises:
         PluginError: nobody has a record of that name, or what a plugin registered is not a `Record` of that name.
     """
-    if name in _KINDS:
-        return _KINDS[name]
     found = load_registry().get("record", name)
     if not (isinstance(found, type) and issubclass(found, Record) and found.__name__ == name):
         raise PluginError(f"record {name!r} is not a subclass of scirgen.Record with that name")

@@ -15,14 +15,13 @@ from scirgen.core.errors import ReplyInvalidError as ReplyInvalidError
 from scirgen.core.errors import SourceRefusedError as SourceRefusedError
 from scirgen.core.errors import StoreError as StoreError
 from scirgen.core.errors import require as require
-from scirgen.core.files.jsonl import objects_in as objects_in
 from scirgen.core.files.jsonl import read_json as read_json
 from scirgen.core.files.jsonl import read_objects as read_objects
-from scirgen.core.files.jsonl import write_rows as write_rows
 from scirgen.core.fingerprint import content_id as content_id
 from scirgen.core.fingerprint import derived_seed as derived_seed
 from scirgen.core.fingerprint import digest as digest
 from scirgen.core.fingerprint import file_sha256 as file_sha256
+from scirgen.core.plugincode import made_of as made_of
 from scirgen.core.prompts import PromptLibrary as PromptLibrary
 from scirgen.core.prompts import RenderedPrompt as RenderedPrompt
 from scirgen.core.records import Aspect as Aspect
@@ -41,6 +40,7 @@ from scirgen.core.registry import suggest as suggest
 from scirgen.core.resources import Resources as Resources
 from scirgen.core.resources import resolve_config as resolve_config
 from scirgen.core.runtime import blocking as blocking
+from scirgen.core.taxonomy import QuestionType as QuestionType
 from scirgen.core.taxonomy import Taxonomies as Taxonomies
 from scirgen.core.text.doi import find_doi as find_doi
 from scirgen.core.text.doi import find_dois as find_dois

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from scirgen.cli.options import SPLIT, names_in
-from scirgen.plugin import PATH
+from scirgen_bench.cli.options import PATH, SPLIT, names_in
 
 if TYPE_CHECKING:
     from scirgen import Release

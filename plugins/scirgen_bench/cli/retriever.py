@@ -8,8 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from scirgen.cli.options import SPLIT
-from scirgen.plugin import PATH
+from scirgen_bench.cli.options import PATH, SPLIT
 
 F = TypeVar("F", bound=Callable[..., Any])
 

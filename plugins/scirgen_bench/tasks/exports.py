@@ -7,9 +7,9 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 from scirgen import Release
-from scirgen.plugin import SPLITS, write_rows
-from scirgen.release_files.release import trec_id
+from scirgen.plugin import SPLITS
 from scirgen_bench.formats.retrieval import beir_qrels, open_new, plain, trec_qrels, write_lines
+from scirgen_bench.rowfiles import trec_id, write_rows
 from scirgen_bench.tasks.task_files import Task
 
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scirgen import Config, InputError
-from scirgen.plugin import PromptLibrary, Registry, Resources, Taxonomies, open_sessions, write_rows
+from scirgen.plugin import PromptLibrary, Registry, Resources, Taxonomies, open_sessions
 from scirgen_bench.retriever import complete_specs
+from scirgen_bench.rowfiles import write_rows
 from scirgen_bench.tasks.judging import Asked, Graded, Judging, bill, differ, to_grade
 from scirgen_bench.tasks.pools import GOLD, PoolSettings, make_pool, pooled_queries, queries_to_grade
 from scirgen_bench.tasks.records import Grade

@@ -27,7 +27,6 @@ class PublishedQuestions:
     metadata (section 2.2, table 13), one pair of each."""
 
     name: ClassVar[str] = "scirgen-paper"
-    version: ClassVar[int] = 1
     prompts: ClassVar[tuple[str, ...]] = ("published_types", "joint", "name")
     writes_together: ClassVar[bool] = True
 

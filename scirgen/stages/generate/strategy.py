@@ -149,12 +149,10 @@ class GenerationStrategy(Protocol):
 
     Attributes:
         prompts: names of the prompts it renders, in either pack; they enter the stage's fingerprint.
-        version: raised by hand whenever the same task and replies would give other drafts.
         writes_together: whether its tasks have up to ``generate.types_per_call`` types each instead of one.
     """
 
     name: ClassVar[str]
-    version: ClassVar[int]
     prompts: ClassVar[tuple[str, ...]]
     writes_together: ClassVar[bool]
 

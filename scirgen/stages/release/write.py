@@ -285,7 +285,7 @@ def _write_rows(
             gold = settled.positives.get(pair.id, ())
             if gold:
                 row = row.model_copy(update={"dataset_ids": gold})
-            if people := content.reviewed.checked(pair.id):
+            if people := content.reviewed.checked.get(pair.id):
                 row = row.model_copy(update={"checked": people, "history": content.reviewed.history.get(pair.id, ())})
             if content.info.row_fields:
                 row = kind.model_validate({**dict(row), **content.added.get(pair.id, {})})
