@@ -48,7 +48,7 @@ def test_a_parser_reads_what_it_declares_and_others_read_the_rest(
     (tmp_path / "own_parser_module.py").write_text(PARSER)
     monkeypatch.syspath_prepend(str(tmp_path))
     own = Plugin("own", "1", (Provided("parser", "notes", "own_parser_module:Notes", "notes"),))
-    builtin = [Provided("parser", name, f"x:{name}", name) for name in ("text", "pdf", "grobid")]
+    builtin = [Provided("parser", name, f"x:{name}", name) for name in ("text", "html", "pdf", "grobid")]
     registry = Registry()
     registry.add(Plugin("scirgen", "1", tuple(builtin)))
     registry.add(own)
