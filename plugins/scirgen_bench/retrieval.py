@@ -216,7 +216,7 @@ class Measuring:
         self.tests += paired_tests(named, measured, tested, self._clusters)
 
     def report(self, documents: int, judgements: str, notes: list[str]) -> RetrievalReport:
-        """What was measured."""
+        """Give the figures of all corpora so far."""
         return RetrievalReport(
             release=self.release.info.name, split=self.split, documents=documents, queries=len(self.questions.rows),
             judgements=judgements, rows=self.rows, tests=self.tests, breakdown=self.breakdown, notes=notes,

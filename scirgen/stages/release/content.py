@@ -28,7 +28,7 @@ from scirgen.stages.release.parts import PartContent
 
 @dataclass
 class ReleaseContent:
-    """What a release is written from, by a run or by an import of a published set.
+    """Content of a release, as a run or an import of a published set gives it.
 
     Attributes:
         info: name, origin, seed and the like; the writer fills in counts and files.
