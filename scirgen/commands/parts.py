@@ -28,7 +28,7 @@ from scirgen.stages.base import Stage, StageContext, WorkItem, made_stage, suite
 from scirgen.stages.collect.files.paperfolder import PAPER_TYPES, PaperFolder
 from scirgen.stages.collect.pages import Collected, pages
 from scirgen.stages.filter.base import Material
-from scirgen.stages.filter.deciding import failing, outcome, score_all, sentence
+from scirgen.stages.filter.deciding import outcome, score_all, sentence
 from scirgen.stages.parse.assemble import assemble
 from scirgen.stages.parse.frontmatter import front_matter
 from scirgen.stages.parse.process.pool import ParserPool
@@ -175,7 +175,7 @@ async def _scored(rows: list[Row], config: Config, pack: Domain) -> Table:
             pair = pair.model_copy(update={"evidence": (cited,)})
             scored = await score_all([pair], Material(None, (), context, {pair.dataset_id: context}), ctx)
             judged, error = scored[pair.id]
-            against = failing(judged)
+            against = next((s for s in judged.scores if s.passed is False), None)
             found.append({
                 **row,
                 **{s.name: s.value for s in judged.scores if not s.abstained},

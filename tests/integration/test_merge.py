@@ -335,7 +335,7 @@ def test_a_bad_record_that_every_part_read_is_counted_once(tmp_path: Path) -> No
 
 def test_parts_of_different_models_need_mixed_and_the_card_says_so(parts: Path, tmp_path: Path) -> None:
     file = split_file(parts / "records.jsonl", slice(1, 9, 2))[0]
-    small(file, tmp_path / "other", model="fake-2", filter__gates=["schema", "length"])
+    small(file, tmp_path / "other", model="fake-2", filter__gates=["schema", "language"])
     error = refused(parts / "p0", tmp_path / "other", "--out", tmp_path / "m")
     assert isinstance(error, ConfigError) and error.error_code == "mixed" and "--mixed" in error.hint
     assert "models.generator: openai:fake (p0), openai:fake-2 (other)" in error.message
