@@ -21,7 +21,7 @@ from scirgen.core.errors import BudgetReachedError, RunStoppingError, ScirgenErr
 from scirgen.core.fingerprint import digest, file_sha256
 from scirgen.core.plugincode import made_of
 from scirgen.core.records import Failure, Provenance, Record, ReleaseFile
-from scirgen.core.registry import returned, returned_list
+from scirgen.core.registry import described, returned, returned_list
 from scirgen.core.tracing import span
 from scirgen.pipeline.dataset_scope import DatasetScope, Sharing, sharing_fingerprint
 from scirgen.pipeline.engine import Engine
@@ -334,7 +334,7 @@ class Runner:
                 raise error
             return StageResult(failures=(Failure.of(name, error),))
         self._ctx.log.error("%s %s", name, item.key, exc_info=error)
-        failure = Failure(stage=name, code="internal_error", message=f"{type(error).__name__}: {error}")
+        failure = Failure(stage=name, code="internal_error", message=described(error))
         return StageResult(failures=(failure,))
 
     async def _release(self) -> None:
