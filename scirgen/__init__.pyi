@@ -1,7 +1,6 @@
 from scirgen.api import Run as Run
 from scirgen.api import agenerate as agenerate
 from scirgen.api import astream as astream
-from scirgen.api import estimate as estimate
 from scirgen.api import generate as generate
 from scirgen.api import inspect as inspect
 from scirgen.api import merge as merge

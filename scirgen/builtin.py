@@ -60,6 +60,7 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "not_computed": ("scirgen.stages.filter.gates.cells:NotComputedGate",),
         "not_supported": ("scirgen.stages.filter.gates.evidence:NotSupportedGate",),
         "other_question": ("scirgen.stages.filter.gates.other_question:OtherQuestionGate",),
+        "guessable": ("scirgen.stages.filter.gates.reference:GuessableGate",),
         "poor_question": ("scirgen.stages.filter.gates.reference:PoorQuestionGate",),
         "duplicate": ("scirgen.stages.filter.gates.duplicate:DuplicateGate",),
         "same_fact": ("scirgen.stages.filter.gates.duplicate:SameFactGate",),

@@ -26,7 +26,7 @@ from scirgen.plugin import Document, PartContent, PartWritten, ReleaseMaterial, 
 
 _DEPTH = 100
 _MISSED = 5
-"""A question is hard if no searcher has a passage of grade 2 among so many."""
+"""A question is hard if no searcher has a passage of grade 2 among so many, and it is not guessable."""
 _NEAR = 0.8
 _BATCH = 256
 
@@ -47,7 +47,9 @@ class DifficultyRow(Record):
     overlap: float | None = Field(
         default=None, description="share of the question's terms that stand in its passages of grade 2"
     )
-    hard: bool | None = Field(default=None, description="true: neither search has one among the first five")
+    hard: bool | None = Field(
+        default=None, description="true: no search has one among the first five, and no model answers without documents"
+    )
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ def _measure(run: RunView, ctx: StageContext, encoder: str) -> Measured:
             bm25_rank=lexical[pair.id],
             dense_rank=dense.get(pair.id),
             overlap=round(len(asked & said) / len(asked), 4) if asked else None,
-            hard=not any(0 < rank <= _MISSED for rank in ranks),
+            hard=not pair.guessable and not any(0 < rank <= _MISSED for rank in ranks),
         )
     return Measured(rows, len(ids), near)
 
@@ -193,7 +195,7 @@ class DifficultyContent(PartContent):
         lines = [
             f"Difficulty of {len(rows):,} questions among {self.found.passages:,} passages of all that was read: "
             f"{' '.join(said)} {overlap:.0%} of a question's terms stand in its gold passages. {hard:.0%} are hard: "
-            "missed by all in the first five (`hard`).",
+            "missed by all in the first five, and not answered without documents where that was tried (`hard`).",
         ]
         if self.found.near is not None:
             lines.append(f"{self.found.near:.0%} of the questions have a neighbour with a cosine above {_NEAR:g}.")

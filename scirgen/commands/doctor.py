@@ -175,7 +175,7 @@ def _named(db: sqlite3.Connection, table: str, number: int) -> str:
 
 
 def _fault(row: Mapping[str, Any]) -> str:
-    """The fault of a result; "" if it is sound. Results of the first store version have no hash."""
+    """The fault of a result; "" if it is sound."""
     blobs = [row["outputs"], row["rejections"], row["failures"]]
     try:
         counts = [len(unpack(bytes(blob))) for blob in blobs]
@@ -183,8 +183,8 @@ def _fault(row: Mapping[str, Any]) -> str:
         return f"the stored records cannot be read: {error.message}"
     except (TypeError, AttributeError):
         return "the stored records cannot be read"
-    said = row.get("hash")
-    if said and said != result_hash(row["stage"], row["key"], row["fingerprint"], row["status"], *map(bytes, blobs)):
+    named = (row["stage"], row["key"], row["fingerprint"], row["status"])
+    if row["hash"] != result_hash(*named, *map(bytes, blobs)):
         return "edited since it was written (its hash differs)"
     if counts[:2] != [row["n_outputs"], row["n_rejections"]]:
         return "it holds another number of records than were written"

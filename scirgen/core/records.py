@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -378,6 +378,10 @@ class Aspect(Record):
         return cells_text(self.cells) or self.span.text
 
 
+GUESSED: Final = "guessed"
+"""Part of the judge's score: 1 if what a model answers without documents is the answer's main part."""
+
+
 class Score(Record):
     """One measured quantity of a pair. ``passed`` is None if the value was measured but decides nothing."""
 
@@ -452,7 +456,17 @@ class QAPair(Record):
     question_id: Id | None = Field(default=None, description="the question of step ask that it answers")
     given_id: Id = Field(default="", description="the user's own id of the question")
     grades: tuple[Grade, ...] = Field(default=(), description="of all that was read to answer it, by passage id")
+    from_memory: str | None = Field(
+        default=None, description="what a model answers without documents; empty: it does not know; None: not asked"
+    )
     provenance: Provenance | None = None
+
+    @property
+    def guessable(self) -> bool | None:
+        """True if the judge finds the answer's main part in ``from_memory``; None if that was not measured."""
+        if not self.from_memory:
+            return None if self.from_memory is None else False
+        return next((bool(v) for s in self.scores for name, v in s.parts if name == GUESSED), None)
 
     @property
     def sought(self) -> bool:

@@ -130,6 +130,9 @@ class ReleaseRow(Record):
         description="the searches that found those that answer it: question, rewording 1, in pt; subject: none did, it "
         "is of the document that the question was asked about",
     )
+    guessable: bool | None = Field(
+        default=None, description="true: a model without documents gives the answer's main part; null: not measured"
+    )
     model: str | None = Field(default=None, description="model that wrote question and answer")
     prompt: str | None = Field(default=None, description="prompt that they were written with: id@version#hash")
     checked: int = Field(default=0, description="number of people who checked the row and kept it")

@@ -86,7 +86,7 @@ def _copy_result(store: Store, part: Part, result_id: int) -> int:
         StoreError: the result is damaged.
     """
     (row,) = _rows(part, f"SELECT {_RESULT} FROM results WHERE id=?", result_id)
-    if row[-1] and row[-1] != result_hash(*row[:7]):
+    if row[-1] != result_hash(*row[:7]):
         raise StoreError(
             f"{part.folder}: the result of {row[0]} {row[1]} is damaged",
             hint=f"Run: scirgen doctor {part.folder} --repair",

@@ -91,15 +91,15 @@ class AnswerStage(Stage):
     """One item is up to four questions about one subject with their pools."""
 
     name: ClassVar[str] = "answer"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def uses(self, config: Config) -> Uses:
-        """Both prompts, the model and the second grader's; nothing if nobody asks."""
+        """The prompts, the model and the judge's; nothing if nobody asks."""
         if not config.generate.asks:
             return Uses()
         return Uses(
             config=("language", "seed", "filter.second_reader"),
-            prompts=("answer/passages", "answer/datasets"),
+            prompts=("answer/passages", "answer/datasets", "answer/memory"),
             roles=("generator", "judge") if config.models.judge else ("generator",),
         )
 
@@ -138,6 +138,8 @@ class AnswerStage(Stage):
             pooled = every | {e.passage.id: e for e in pool.entries}
             made = self._settled(question, shown, one, pooled, (prompt, reply.reply_key), ctx)
             (rejections if isinstance(made, Rejection) else outputs).append(made)  # type: ignore[arg-type]
+        if questions[0].wants == "answer":
+            outputs = await _from_memory(outputs, ctx)
         if derived_seed(ctx.config.seed, "second grader", item.key) % _PARTS < ctx.config.filter.second_reader * _PARTS:
             outputs += await _graded_again(questions, shown, reply.value, ctx)
         return StageResult(tuple(outputs), tuple(rejections))
@@ -233,6 +235,19 @@ def _shown(found: Iterable[Passage], question: Question, seed: int) -> _Shown:
     order = list(found)
     random.Random(seed).shuffle(order)
     return _Shown(tuple(order), tuple(_Line(p, s) for p in order for s in _sentences(p, question)))
+
+
+async def _from_memory(made: Sequence[Record], ctx: StageContext) -> list[Record]:
+    """The outputs, the candidates among them with what the judge's model answers without documents."""
+    pairs = [one for one in made if isinstance(one, QAPair)]
+    if not pairs:
+        return [*made]
+    asked = [{"number": n, "text": pair.question} for n, pair in enumerate(pairs, 1)]
+    prompt = ctx.prompt("memory").render(questions=asked, language=language_name(ctx.config.language))
+    fields: dict[str, Any] = {f"a{n}": (str, ...) for n, _ in enumerate(pairs, 1)}
+    reply = await ctx.judge.ask(prompt, create_model("FromMemory", **fields), seed=ctx.seed("memory"))
+    said = (" ".join(getattr(reply.value, name).split()) for name in fields)
+    return [r.model_copy(update={"from_memory": next(said)}) if isinstance(r, QAPair) else r for r in made]
 
 
 async def _graded_again(

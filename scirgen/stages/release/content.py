@@ -106,7 +106,7 @@ def from_run(run: RunView, info: ReleaseInfo) -> ReleaseContent:
             update={
                 "left_out": dict(sorted(left_out.items())),
                 "made": made,
-                "notes": (*info.notes, *_second_grades(run)),
+                "notes": (*info.notes, *_second_grades(run), *_guessed(run)),
                 "counts": count_links(run.records("match", Link)),
             }
         ),
@@ -142,6 +142,19 @@ def _second_grades(run: RunView) -> list[str]:
     return [
         f"A second grader ({by}), who saw the passages in another order, graded "
         f"{len(calls):,} calls again: {raw:.0%} of {len(pairs):,} grades are equal; Cohen's kappa {kappa}."
+    ]
+
+
+def _guessed(run: RunView) -> list[str]:
+    """A line for the card: how many questions a model answers without documents."""
+    told = [p.guessable for p in run.pairs() if p.guessable is not None]
+    left = sum(r.code == "guessable" for r in run.rejections("filter"))
+    if not told and not left:
+        return []
+    share, kept = (sum(told) + left) / (len(told) + left), f", {sum(told):,} kept" if any(told) else ""
+    return [
+        f"A model without documents gives the main part of the answer to {share:.0%} of the {len(told) + left:,} asked "
+        f"and answered questions that papers answer: {left:,} left out (`guessable`){kept}."
     ]
 
 

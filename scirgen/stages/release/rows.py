@@ -216,6 +216,7 @@ def release_row(
             "given_id": pair.given_id,
             "depth": len(pair.grades),
             "found_by": pair.found_by,
+            "guessable": pair.guessable,
             "model": model,
             "prompt": prompt,
         }

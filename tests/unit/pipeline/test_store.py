@@ -105,9 +105,10 @@ def test_second_writer_is_refused_with_the_holders_pid(tmp_path: Path, store: St
     assert ended.returncode != 0 and f"in use by process {os.getpid()}" in ended.stderr
 
 
-def test_newer_store_is_refused(tmp_path: Path) -> None:
-    sqlite3.connect(tmp_path / "run.db").execute("PRAGMA user_version=999")
-    with pytest.raises(StoreError, match="newer scirgen"):
+@pytest.mark.parametrize(("version", "whose"), [(999, "newer"), (1, "older")])
+def test_a_store_of_another_version_is_refused(tmp_path: Path, version: int, whose: str) -> None:
+    sqlite3.connect(tmp_path / "run.db").execute(f"PRAGMA user_version={version}")
+    with pytest.raises(StoreError, match=f"{whose} scirgen"):
         Store(tmp_path / "run.db")
 
 

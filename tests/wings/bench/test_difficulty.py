@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from scirgen.core.config import Config
+from scirgen.core.records import Score
 from scirgen.core.registry import Plugin, Provided, Registry, load_registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
@@ -66,6 +67,20 @@ def test_rows_have_the_rank_of_their_gold_passage_and_the_hard_ones_are_marked(t
     assert "14% are hard" in card and "neighbour" not in card
     report = evaluate_passages(release, ["bm25"], registry=load_registry(), split="train")
     assert {b.value: b.queries for b in report.breakdown if b.by == "difficulty"} == {"hard": 1, "not hard": 6}
+
+
+def test_a_question_that_is_answered_without_documents_is_not_hard(tmp_path):
+    run = hidden(sought_run())
+    first, second, *others = run.all_pairs
+    judged = Score(name="llm_judge", value=1.0, parts=(("question", 1.0), ("guessed", 1.0)))
+    known = first.model_copy(update={"from_memory": "In May.", "scores": (judged,), "asked": "user"})
+    run.all_pairs = [known, second.model_copy(update={"from_memory": ""}), *others]
+    release = released(run, tmp_path, steps=["difficulty"], release={"ratios": [1, 0, 0]})
+    rows = {r.question: r for r in release.rows()}
+    easy = rows.pop("Zzyzx quux?")
+    assert (easy.guessable, easy.added()["hard"]) == (True, False)
+    assert sorted(str(r.guessable) for r in rows.values()) == ["False", *["None"] * 5]
+    assert "50% of the 2 asked and answered questions" in (release.folder / "README.md").read_text()
 
 
 def test_an_encoder_gives_a_second_rank_and_the_share_of_near_questions(tmp_path):

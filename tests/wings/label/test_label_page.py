@@ -389,6 +389,32 @@ def test_no_label_is_lost_in_fifty_kills_and_reloads(labels: LabelSet, tmp_path:
     assert labelled >= 75
 
 
+@pytest.mark.browser
+def test_labels_survive_a_browser_that_loses_its_database(labels: LabelSet, tmp_path: Path) -> None:
+    """Chromium deletes a database whose log was torn by a kill, at the start after the next kill."""
+    from playwright.sync_api import sync_playwright
+
+    file, profile = _file(labels), tmp_path / "profile"
+    with sync_playwright() as started:
+        process, page = _launch(started, profile, file)
+        for key in "yn":
+            page.keyboard.press(key)
+            page.keyboard.type(f"Reason {key}.")
+            page.keyboard.press("Escape")
+            page.keyboard.press("j")
+        _saved(page)
+        before = _drafts(page)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        (database,) = profile.glob("Default/IndexedDB/file*")
+        shutil.rmtree(database)
+        process, page = _launch(started, profile, file)
+        assert page.inner_text("#done") == "0 of 12" and page.inner_text("#status") == "Your earlier labels are here."
+        assert _drafts(page) == before and sorted(r["label"] for r in before) == ["no", "yes"]
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
 def _launch(started: Any, profile: Path, file: Path) -> tuple[subprocess.Popen[bytes], Any]:
     """A Chromium of our own, whose process we may kill, and the page in it."""
     port = profile / "DevToolsActivePort"

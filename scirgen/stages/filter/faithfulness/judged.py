@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from scirgen.core.errors import ModelError, ScirgenError
-from scirgen.core.records import QAPair, Score
+from scirgen.core.records import GUESSED, QAPair, Score
 from scirgen.core.registry import returned_list
 from scirgen.llm.encoders.entailment import Entailment, EntailmentModel, content_identity, open_entailment
 from scirgen.stages.base import StageContext
@@ -86,7 +86,7 @@ class Fault(BaseModel):
 
 class JudgeReply(BaseModel):
     """``faults`` of the pairs that are not supported, then of all pairs of a call the verdicts, ``p1``, ``p2``..., the
-    levels, ``l1``..., and the texts that only say what or where, ``c1``..."""
+    levels, ``l1``..., the texts that only say what or where, ``c1``..., and what memory alone gives, ``g1``..."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -98,12 +98,16 @@ class JudgeReply(BaseModel):
         return getattr(self, f"p{number}", None), " ".join(said.split())[:200]
 
 
-def judge_reply(count: int, levels: Sequence[str]) -> type[JudgeReply]:
-    """Return `JudgeReply` for so many pairs. One field for each pair takes a third of the tokens of one object each."""
+def judge_reply(count: int, levels: Sequence[str], remembered: Sequence[int] = ()) -> type[JudgeReply]:
+    """Return `JudgeReply` for so many pairs. One field for each pair takes a third of the tokens of one object each.
+
+    ``remembered``: the numbers of pairs that a model answered without documents.
+    """
     numbers = range(1, count + 1)
     fields: dict[str, Any] = {f"p{n}": (JudgeVerdict, None) for n in numbers}
     fields |= {f"l{n}": (Literal[tuple(levels)], None) for n in numbers}
     fields |= {f"c{n}": (list[int], []) for n in numbers}
+    fields |= {f"g{n}": (Literal["missed", "stated"], None) for n in remembered}
     return create_model("JudgeReply", __base__=JudgeReply, faults=(list[Fault], []), **fields)
 
 
@@ -113,14 +117,15 @@ class JudgeScorer(Faithfulness):
 
     Asks ``models.judge``, or the generator, about every pair, `PAIRS` in a call. The same call judges the questions of
     supported answers (part ``question`` is 1 or 0, and the gate ``poor_question`` decides by it), names the Bloom
-    levels (`Score.level`), and says which spans only say what or where the answer is about (`Score.context`).
+    levels (`Score.level`), says which spans only say what or where the answer is about (`Score.context`), and whether
+    a model's answer without documents has the main part (part ``guessed``, gate ``guessable``).
     """
 
     name: ClassVar[str] = "llm_judge"
     needs: ClassVar[tuple[Need, ...]] = ("judge",)
     default_threshold: ClassVar[float] = 0.5
     prompts: ClassVar[tuple[str, ...]] = ("judge",)
-    version: ClassVar[int] = 9
+    version: ClassVar[int] = 10
 
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
         found: dict[str, Score | Exception] = {}
@@ -132,16 +137,22 @@ class JudgeScorer(Faithfulness):
     async def _judge(self, batch: Batch, ctx: StageContext) -> dict[str, Score | Exception]:
         judge = ctx.judge
         listed = [
-            {"number": n, "question": pair.question, "answer": pair.answer, "evidence": list(dict.fromkeys(cited))}
+            {"number": n, "question": pair.question, "answer": pair.answer, "evidence": list(dict.fromkeys(cited)),
+             "memory": pair.from_memory or ""}
             for n, (pair, cited) in enumerate(zip(batch.pairs, batch.cited, strict=True), 1)
-        ]
+        ]  # fmt: skip
+        remembered = [n for n, pair in enumerate(batch.pairs, 1) if pair.from_memory]
         bloom = ctx.taxonomies.bloom
         prompt = ctx.prompt("judge").render(
-            evidence=batch.lines, pairs=listed, levels=bloom.levels, tie_breaking=bloom.tie_breaking
+            evidence=batch.lines,
+            pairs=listed,
+            remembered=remembered,
+            levels=bloom.levels,
+            tie_breaking=bloom.tie_breaking,
         )
         try:
             seed = ctx.seed("judge", *(p.id for p in batch.pairs))
-            wanted = judge_reply(len(batch.pairs), [level.id for level in bloom.levels])
+            wanted = judge_reply(len(batch.pairs), [level.id for level in bloom.levels], remembered)
             reply = await judge.ask(prompt, wanted, seed=seed)
         except ScirgenError as error:
             if error.fatal:
@@ -159,17 +170,18 @@ class JudgeScorer(Faithfulness):
                 model=str(judge.identity),
                 prompt_hash=prompt.hash,
                 detail=f"{_SAID[verdict]}: {fault}" if fault and verdict != "supported" else _SAID[verdict],
-                parts=_parts_of(verdict),
+                parts=_parts_of(verdict, getattr(reply.value, f"g{n}", None)),
                 level=getattr(reply.value, f"l{n}", None),
                 context=_context(cited, getattr(reply.value, f"c{n}")) if pair.evidence else None,
             )
         return found
 
 
-def _parts_of(verdict: JudgeVerdict) -> tuple[tuple[str, float], ...]:
+def _parts_of(verdict: JudgeVerdict, memory: str | None) -> tuple[tuple[str, float], ...]:
     if verdict in _UNSUPPORTED:
         return (("order", 1.0),) if verdict == "order" else ()
-    return (("question", float(verdict in ("supported", "minor"))),)
+    guessed = () if memory is None else ((GUESSED, float(memory == "stated")),)
+    return (("question", float(verdict in ("supported", "minor"))), *guessed)
 
 
 def _context(cited: Sequence[int], said: Sequence[int]) -> tuple[int, ...] | None:

@@ -149,6 +149,25 @@ class PoorQuestionGate(PairGate):
         return Verdict(False, judged.detail)
 
 
+class GuessableGate(PairGate):
+    """A model without documents gives the main part of the answer to what somebody asked. Asks no model: step answer
+    asked it, and the judge compared (``llm_judge``)."""
+
+    code: ClassVar[str] = "guessable"
+    explanation: ClassVar[str] = (
+        "Without documents, a model gives the main part of the answer: the question measures no search. The user's own "
+        "questions stay; off without the judge."
+    )
+    order: ClassVar[int] = 91
+    after_scores: ClassVar[bool] = True
+    needs: ClassVar[tuple[str, ...]] = ("scores",)
+
+    def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
+        if pair.asked == "user" or not pair.guessable:
+            return ACCEPT
+        return Verdict(False, f"without documents, a model answers: {pair.from_memory}")
+
+
 @lru_cache(maxsize=8)
 def shown_examples(taxonomies: Taxonomies, prompts: PromptLibrary) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Normalised questions (type definitions and instructions among them), and answers, that a model may have been

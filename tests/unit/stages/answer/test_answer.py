@@ -40,11 +40,13 @@ def question(**more: object) -> Question:
 
 
 async def run(reply: Mapping[str, object], grades: Mapping[str, int], **more: object) -> tuple[StageResult, str]:
-    """The result for a reply whose grades are by passage id and whose lines are texts."""
+    """The result for a reply whose grades are by passage id and whose lines are texts; memory says " Snow does. "."""
     shown = ""
 
     def rule(prompt, n):
         nonlocal shown
+        if prompt.id == "answer/memory":
+            return {"a1": " Snow does. "}
         shown = prompt.messages[-1][1]
         lines = {text: int(number) for number, text in re.findall(r"^\[(\d+)\] (.*)$", shown, re.M)}
         order = [next(p.id for p in PASSAGES if p.text.split(".")[0] in part) for part in shown.split("Passage ")[1:]]
@@ -78,6 +80,7 @@ async def test_an_answer_has_the_places_of_its_sentences_their_roles_and_all_gra
     assert {g.passage_id: g.grade for g in pair.grades} == GRADES
     assert [s.text for s in needed_evidence(pair)] == ["Snow insulates ice."]
     assert pair.found_by == ("subject",)
+    assert (pair.from_memory, pair.guessable) == ("Snow does.", None), "the judge has to compare"
 
 
 async def test_a_sentence_of_a_useless_passage_makes_it_useful() -> None:
@@ -151,6 +154,9 @@ async def test_questions_about_one_subject_share_a_call_and_are_settled_each_by_
     calls: list[int] = []
 
     def rule(prompt, n):
+        if prompt.id == "answer/memory":
+            assert "Answer" not in prompt.messages[-1][1] and "Passage" not in prompt.messages[-1][1]
+            return {"a1": "Yes.", "a2": ""}
         asked = re.findall(r"^(q\d)", prompt.messages[-1][1], re.M)
         calls.append(len(asked))
         empty = {"grades": [], "answer": "", "lines": [], "about": [], "lacking": "", "narrower": ""}
@@ -161,7 +167,8 @@ async def test_questions_about_one_subject_share_a_call_and_are_settled_each_by_
     made = [r for item in AnswerStage().items(scope, ctx) for r in (await AnswerStage().process(item, ctx)).outputs]
     assert calls == [3, 3]
     assert [type(r).__name__ for r in made] == ["QAPair", "Unanswered", "QAPair"] * 2
-    assert {r.question_id for r in made if isinstance(r, QAPair)} == {"q0", "q2", "q3", "q5"}
+    told = {r.question_id: r.from_memory for r in made if isinstance(r, QAPair)}
+    assert told == {"q0": "Yes.", "q2": "", "q3": "Yes.", "q5": ""}, "what is not answered is not asked again"
 
 
 def test_a_call_shows_the_first_of_every_pool_before_the_second_of_any() -> None:

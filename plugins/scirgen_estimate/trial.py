@@ -13,42 +13,42 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from scirgen.core.config import Config
-from scirgen.core.errors import ScirgenError
-from scirgen.core.fingerprint import digest
-from scirgen.core.prompts import PromptLibrary
-from scirgen.core.records import Dataset
-from scirgen.core.registry import Registry
-from scirgen.core.resources import Domain, Resources
-from scirgen.core.runtime import rare_collections
-from scirgen.core.taxonomy import Taxonomies
-from scirgen.llm.base import (
+from scirgen import (
     Backend,
+    Candidate,
     Capabilities,
-    ChatModel,
     ChatReply,
     ChatRequest,
-    Message,
+    Config,
+    Dataset,
+    Domain,
     ModelIdentity,
+    ModelURI,
+    Observer,
+    ScirgenError,
     ScoreReply,
     ScoreRequest,
-    ScoringModel,
+    Source,
+    Stage,
+    StageContext,
+    StageResult,
+    Step,
     Usage,
+    WorkItem,
 )
+from scirgen.core.runtime import rare_collections
 from scirgen.llm.chat_session import CachedChatSession
 from scirgen.llm.open import backend_of, open_chat
 from scirgen.llm.plausible import Plausible, word_logprobs
 from scirgen.llm.score_session import CachedScoreSession
-from scirgen.llm.uri import ModelURI
 from scirgen.pipeline.engine import Engine
-from scirgen.pipeline.observer import Observer
-from scirgen.pipeline.plan import WRITERS, Step, plan
+from scirgen.pipeline.plan import WRITERS, plan
 from scirgen.pipeline.run import build_stages
 from scirgen.pipeline.runner import Runner
 from scirgen.pipeline.store import Store
 from scirgen.pipeline.views.view import StoreView
-from scirgen.stages.base import Stage, StageContext, StageResult, WorkItem, suited
-from scirgen.stages.collect.source import Candidate, Source
+from scirgen.plugin import ChatModel, Message, PromptLibrary, Registry, Resources, ScoringModel, Taxonomies, digest
+from scirgen.stages.base import suited
 
 STAGE: ContextVar[str] = ContextVar("scirgen_fake_stage", default="")
 """The stage that calls; set by whoever wants calls by stage."""

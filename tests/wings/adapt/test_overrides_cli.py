@@ -9,10 +9,10 @@ import pytest
 from click.testing import CliRunner
 
 from scirgen.cli.main import cli
-from scirgen.commands.scaffold import place, scaffold
 from scirgen.core.errors import InputError, ResourceError
 from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
+from scirgen_adapt.scaffold import place, scaffold
 
 
 def run(*command: str) -> tuple[int, str]:

@@ -12,30 +12,41 @@ from typing import TypeVar, Unpack
 
 from pydantic import BaseModel
 
-from scirgen.core.config import Config
-from scirgen.core.errors import InputError, ReplyInvalidError
-from scirgen.core.prompts import PromptLibrary, RenderedPrompt
-from scirgen.core.records import (
-    Aspect,
+from scirgen import (
+    Capabilities,
+    Config,
     Dataset,
-    Document,
-    Link,
+    Domain,
+    InputError,
+    ModelIdentity,
     Paper,
     QAPair,
     Record,
     Rejection,
-    SectionLabel,
+    Stage,
+    StageContext,
+    WorkItem,
 )
-from scirgen.core.registry import Registry
-from scirgen.core.resources import Domain, Resources
-from scirgen.core.taxonomy import QuestionType, Taxonomies
+from scirgen.core.records import SectionLabel
+from scirgen.core.taxonomy import QuestionType
 from scirgen.core.text.shown import shown
-from scirgen.llm.base import Capabilities, ModelIdentity
-from scirgen.llm.open import open_sessions
-from scirgen.llm.session import Answer, Asking, ChatSession, TextAnswer
+from scirgen.llm.session import Answer, Asking, TextAnswer
 from scirgen.pipeline.intake import open_input
 from scirgen.pipeline.views.view import open_view
-from scirgen.stages.base import Stage, StageContext, WorkItem, made_stage, suited
+from scirgen.plugin import (
+    Aspect,
+    ChatSession,
+    Document,
+    Link,
+    PromptLibrary,
+    Registry,
+    RenderedPrompt,
+    ReplyInvalidError,
+    Resources,
+    Taxonomies,
+    open_sessions,
+)
+from scirgen.stages.base import made_stage, suited
 from scirgen.stages.collect.pages import iterate
 from scirgen.stages.generate.joint import in_groups
 from scirgen.stages.generate.stage import paper_parameters

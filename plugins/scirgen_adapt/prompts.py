@@ -1,4 +1,4 @@
-"""``scirgen prompts``: tools for people who edit YAML. The work is done in `scirgen.commands.prompts`."""
+"""``scirgen prompts``: tools for people who edit YAML. The work is done in `prompt_lint` and `prompt_tryout`."""
 
 from __future__ import annotations
 
@@ -15,17 +15,27 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from scirgen.api import find_domain, resolve_config
-from scirgen.cli.options import PATH, as_json_flag, config_option, echo_json, parse_settings, settings_option
-from scirgen.core.prompts import PromptLibrary, RenderedPrompt
+from scirgen import Dataset, Record
+from scirgen.cli.options import PATH, as_json_flag, config_option
 from scirgen.core.questions import Question
-from scirgen.core.records import Aspect, Dataset, Link, Record, SectionLabel
-from scirgen.core.registry import load_registry
-from scirgen.core.resources import Resources
-from scirgen.core.taxonomy import Taxonomies
+from scirgen.core.records import SectionLabel
+from scirgen.core.resources import find_domain
+from scirgen.plugin import (
+    Aspect,
+    Link,
+    PromptLibrary,
+    RenderedPrompt,
+    Resources,
+    Taxonomies,
+    echo_json,
+    load_registry,
+    parse_settings,
+    resolve_config,
+    settings_option,
+)
 
 if TYPE_CHECKING:
-    from scirgen.commands.prompts.tryout import Tried
+    from scirgen_adapt.prompt_tryout import Tried
 
 _DOMAIN = click.option("--domain", default="general", show_default=True, help="Domain whose overrides apply.")
 _OVERRIDES = click.option("--overrides", type=PATH, help="Your own folder of overrides.")
@@ -71,7 +81,7 @@ def show(prompt: str, domain: str, overrides: Path | None) -> None:
 @click.option("--into", type=PATH, required=True, help="Your folder of overrides.")
 def copy(prompt: str, domain: str, into: Path) -> None:
     """Copy a prompt's file into your folder of overrides."""
-    from scirgen.commands.scaffold import copy_override
+    from scirgen_adapt.scaffold import copy_override
 
     made = copy_override(Resources(find_domain(domain)), "prompts", prompt, into)
     click.echo(f"wrote {made}")
@@ -92,7 +102,7 @@ def render(
 
     A value that no taxonomy gives is shown as <name>; --var sets it: --var quotes=true.
     """
-    from scirgen.commands.prompts.lint import sample_variables
+    from scirgen_adapt.prompt_lint import sample_variables
 
     resources = Resources(find_domain(domain), overrides)
     taxonomies = Taxonomies(resources)
@@ -112,7 +122,7 @@ def lint(domain: str, overrides: Path | None, language: str, context: int | None
 
     The exit code is 2 if there is an error; warnings alone do not change it.
     """
-    from scirgen.commands.prompts.lint import lint as check
+    from scirgen_adapt.prompt_lint import lint as check
 
     resources = Resources(find_domain(domain), overrides)
     library = PromptLibrary(resources)
@@ -153,7 +163,7 @@ def try_(
 
     Without --run, only the metadata is used, and you cannot try prompts that read papers.
     """
-    from scirgen.commands.prompts import tryout
+    from scirgen_adapt import prompt_tryout as tryout
 
     if beside and not given["overrides"]:
         raise click.UsageError("--beside compares with --overrides, which is not given")

@@ -14,12 +14,10 @@ from pydantic import BaseModel
 from scirgen.claims.conformance import answer_problem, question_problem
 from scirgen.core.config import GenerateConfig
 from scirgen.core.errors import ResourceError
-from scirgen.core.prompts import Prompt, PromptLibrary
-from scirgen.core.registry import load_registry, suggest
-from scirgen.core.resources import Resources
+from scirgen.core.prompts import Prompt
 from scirgen.core.safety.sandbox import Placeholder
-from scirgen.core.taxonomy import QuestionType, Taxonomies
-from scirgen.core.text.language import language_name
+from scirgen.core.taxonomy import QuestionType
+from scirgen.plugin import PromptLibrary, Resources, Taxonomies, language_name, load_registry, suggest
 from scirgen.stages.filter.gates.form import foreign_text
 
 _KIND = re.compile(r"\bkind((?:\.[a-z_]+)+)(?!\w*\()")

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from scirgen.cli.options import PATH
-from scirgen.commands.scaffold import OVERRIDES, scaffold
-from scirgen.core.registry import load_registry
+from scirgen.plugin import load_registry
+from scirgen_adapt.scaffold import OVERRIDES, scaffold
 
 
 @click.command()

@@ -12,26 +12,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise, product
 from pathlib import Path
-from typing import Final
+from typing import Final, Unpack
 
-from scirgen.commands.estimate.trial import Trial, tried
-from scirgen.core.config import Config
-from scirgen.core.errors import ConfigError, InputError
-from scirgen.core.records import Dataset
-from scirgen.core.registry import load_registry
-from scirgen.core.resources import Domain
+from scirgen import Config, ConfigError, Dataset, Domain, InputError, ModelURI, Source
+from scirgen.api import Options, own_source, resolved, takes_options
+from scirgen.core.runtime import blocking
 from scirgen.llm.open import price_of_uri
 from scirgen.llm.server.openai_compat import THINKING_TOKENS
-from scirgen.llm.uri import ModelURI
 from scirgen.pipeline.intake import open_input
 from scirgen.pipeline.store import Store
 from scirgen.pipeline.subjects import requested
 from scirgen.pipeline.views.view import StoreView
+from scirgen.plugin import load_registry
 from scirgen.stages.ask.given import read_questions
 from scirgen.stages.collect.pages import absent, iterate, setting_aside
-from scirgen.stages.collect.source import Source
 from scirgen.stages.collect.validated_source import CheckedSource, checked
 from scirgen.stages.generate.quotas import budget
+from scirgen_estimate.trial import Trial, tried
 
 WALK = 20_000
 """Largest number of records read to count datasets; beyond that, the catalogue's own count is used if it has one."""
@@ -133,6 +130,52 @@ def _rounded(value: object) -> object:
     if isinstance(value, dict):
         return {k: _rounded(v) for k, v in value.items()}
     return [_rounded(v) for v in value] if isinstance(value, list | tuple) else value
+
+
+@takes_options
+def estimate(
+    out: str | Path,
+    *,
+    sample: int = 3,
+    history: str | Path | None = None,
+    tokens_per_second: float | None = None,
+    **given: Unpack[Options],
+) -> Estimate:
+    """Predict calls, tokens, cost and hours of `generate` with the same arguments. It calls no model.
+
+    Args:
+        out: the run's folder; it keeps downloaded papers for the run.
+        sample: datasets to try with the fake model.
+        history: folder of an earlier run with the same model, whose usage per dataset and speed are used instead.
+        tokens_per_second: new tokens per second of the whole server.
+        given: as for `generate`.
+
+    Raises:
+        ScirgenError: wrong input or settings.
+    """
+    return blocking(aestimate(out, sample=sample, history=history, tokens_per_second=tokens_per_second, **given))
+
+
+@takes_options
+async def aestimate(
+    out: str | Path,
+    *,
+    sample: int = 3,
+    history: str | Path | None = None,
+    tokens_per_second: float | None = None,
+    **given: Unpack[Options],
+) -> Estimate:
+    """`estimate` for asynchronous code."""
+    config, domain = resolved(given)
+    return await estimate_run(
+        Path(out),
+        config,
+        domain,
+        sample=sample,
+        history=Path(history) if history else None,
+        tokens_per_second=tokens_per_second,
+        source=own_source(given),
+    )
 
 
 async def estimate_run(

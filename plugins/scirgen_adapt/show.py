@@ -11,11 +11,9 @@ from typing import Any
 import click
 from pydantic import BaseModel
 
-from scirgen.api import Run, resolve_config
-from scirgen.cli.options import PATH, as_json_flag, config_option, echo_json, parse_settings, settings_option
-from scirgen.core.config import Config
-from scirgen.core.registry import load_registry
-from scirgen.core.version import __version__
+from scirgen import Config, Run, __version__
+from scirgen.cli.options import PATH, as_json_flag, config_option
+from scirgen.plugin import echo_json, load_registry, parse_settings, resolve_config, settings_option
 
 
 @click.group()

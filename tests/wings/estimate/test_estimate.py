@@ -8,9 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from scirgen.commands.estimate import estimate
-from scirgen.commands.estimate.estimate import CALLS, KNOWN, Figure, Share, _of_history, _summed
-from scirgen.commands.estimate.trial import Call, Trial, rough_tokens, tried
 from scirgen.core.config import Config, load_config
 from scirgen.core.errors import ConfigError
 from scirgen.core.records import Dataset, ReleaseFile
@@ -20,6 +17,9 @@ from scirgen.pipeline.intake import open_input
 from scirgen.pipeline.plan import PLAN
 from scirgen.pipeline.store import RUN, Store
 from scirgen.stages.base import StageResult
+from scirgen_estimate import estimating as estimate
+from scirgen_estimate.estimating import CALLS, KNOWN, Figure, Share, _of_history, _summed
+from scirgen_estimate.trial import Call, Trial, rough_tokens, tried
 from tests.support.small_runs import write_records
 
 PRICES: dict[str, object] = {"models.generator": "openai:m@http://h/v1", "models.prices": {"m": [1.0, 2.0]}}

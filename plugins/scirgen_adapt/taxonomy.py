@@ -7,10 +7,9 @@ from pathlib import Path
 import click
 import yaml
 
-from scirgen.api import find_domain
-from scirgen.cli.options import PATH, as_json_flag, echo_json
-from scirgen.core.resources import Resources
-from scirgen.core.taxonomy import Taxonomies
+from scirgen.cli.options import PATH, as_json_flag
+from scirgen.core.resources import find_domain
+from scirgen.plugin import Resources, Taxonomies, echo_json
 
 _DOMAIN = click.option("--domain", default="general", show_default=True, help="Domain whose overrides apply.")
 _OVERRIDES = click.option("--overrides", type=PATH, help="Your own folder of overrides.")
@@ -80,6 +79,6 @@ def show(name: str, entry: str | None, domain: str, overrides: Path | None, lang
 @click.option("--into", type=PATH, required=True, help="Your folder of overrides.")
 def copy(name: str, domain: str, into: Path) -> None:
     """Copy a taxonomy's file into your folder of overrides. Only what differs needs to stay in it."""
-    from scirgen.commands.scaffold import copy_override
+    from scirgen_adapt.scaffold import copy_override
 
     click.echo(f"wrote {copy_override(Resources(find_domain(domain)), 'taxonomies', name, into)}")

@@ -8,11 +8,12 @@ from typing import Any
 
 from click.testing import CliRunner
 
-from scirgen.api import estimate_run, resolve_config, run_pipeline
+from scirgen.api import resolve_config, run_pipeline
 from scirgen.cli.main import cli
 from scirgen.pipeline.observer import Observer
 from scirgen.testing import replies
 from scirgen.testing.server import FakeServer
+from scirgen_estimate.estimating import estimate_run
 from tests.support.small_runs import SETTINGS, run_small, write_records
 
 

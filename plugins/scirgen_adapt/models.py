@@ -9,12 +9,11 @@ from importlib.util import find_spec
 
 import click
 
-from scirgen.cli.options import as_json_flag, echo_json
-from scirgen.core.config import LimitsConfig, ModelsConfig
-from scirgen.core.errors import ModelError
+from scirgen import ModelError, ModelURI
+from scirgen.cli.options import as_json_flag
 from scirgen.llm.server.openai_client import open_servers
 from scirgen.llm.services import listed_prices, local_servers, prices_read, services
-from scirgen.llm.uri import ModelURI
+from scirgen.plugin import LimitsConfig, ModelsConfig, echo_json
 
 _WAIT_S = 2.0
 _MOST_MODELS = 20

@@ -8,11 +8,11 @@ from typing import Any
 
 import click
 
-from scirgen.api import estimate_run, resolve_config
-from scirgen.cli.options import PATH, as_json_flag, counted, echo_json, run_options, settings_of
+from scirgen.cli.options import PATH, as_json_flag, counted, run_options, settings_of
 from scirgen.cli.run.generate import default_folder
-from scirgen.commands.estimate.estimate import Estimate, Figure
 from scirgen.llm.services import prices_read
+from scirgen.plugin import echo_json, resolve_config
+from scirgen_estimate.estimating import Estimate, Figure, estimate_run
 
 
 @click.command()

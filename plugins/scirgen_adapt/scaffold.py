@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from scirgen.core.errors import InputError
-from scirgen.core.registry import Registry
-from scirgen.core.resources import Resources, builtin_root
+from scirgen import InputError
+from scirgen.core.resources import builtin_root
+from scirgen.plugin import Registry, Resources
 
 OVERRIDES: Final[Mapping[str, tuple[str, ...]]] = {
     "standard": ("taxonomies/graesser", "prompts/generate/joint"),

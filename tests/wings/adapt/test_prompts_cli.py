@@ -9,8 +9,6 @@ from click.testing import CliRunner
 
 from scirgen.api import resolve_config
 from scirgen.cli.main import cli
-from scirgen.commands.prompts import tryout
-from scirgen.commands.prompts.lint import lint
 from scirgen.core.errors import InputError
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.registry import load_registry
@@ -18,6 +16,8 @@ from scirgen.core.resources import Resources, builtin_root
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.testing.server import FakeServer
 from scirgen.testing.serving import serving
+from scirgen_adapt import prompt_tryout as tryout
+from scirgen_adapt.prompt_lint import lint
 
 RECORD = {
     "id": "ds-1",

@@ -6,11 +6,11 @@ import json
 
 import click
 
-from scirgen.api import find_domain
-from scirgen.cli.options import as_json_flag, echo_json
+from scirgen import Domain
+from scirgen.cli.options import as_json_flag
 from scirgen.core.config import load_config
-from scirgen.core.registry import load_registry
-from scirgen.core.resources import Domain, Resources
+from scirgen.core.resources import find_domain
+from scirgen.plugin import Resources, echo_json, load_registry
 
 
 @click.group()
