@@ -241,17 +241,11 @@ def _data_places(pair: Pair, similar: Sequence[Place]) -> list[Place]:
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence with its BM25 score and the distinctive words that it shares with the metadata."""
+    """A sentence with words of the metadata. It ``describes`` the dataset if it has three of its distinctive words, or
+    is about data and has two."""
 
     place: Place
-    score: float
-    shared: frozenset[str]
-    says_data: bool
-
-    @property
-    def describes(self) -> bool:
-        """Tells whether it has three of the dataset's distinctive words, or is about data and has two."""
-        return len(self.shared) >= (2 if self.says_data else 3)
+    describes: bool
 
 
 def nearest_sentences(pair: Pair, limit: int) -> list[Sentence]:
@@ -273,11 +267,12 @@ def nearest_sentences(pair: Pair, limit: int) -> list[Sentence]:
     if not places or not query:
         return []
     words = [_telling(text[p.start : p.end]) for p in places]
-    return [
-        Sentence(places[i], score, names.subject & set(words[i]), _says_data(text[places[i].start : places[i].end]))
-        for i, score in BM25(words).ranked(query)[:limit]
-        if score > 0  # it shares a word
-    ]
+    found: list[Sentence] = []
+    for i, score in BM25(words).ranked(query)[:limit]:
+        if score > 0:  # it shares a word
+            enough = 2 if _says_data(text[places[i].start : places[i].end]) else 3
+            found.append(Sentence(places[i], len(names.subject.intersection(words[i])) >= enough))
+    return found
 
 
 def _telling(sentence: str) -> list[str]:

@@ -158,8 +158,7 @@ def _is_name(text: str) -> bool:
 
 def _is_mixed(word: str) -> bool:
     """Tells whether a word is spelt as only names are: capitals inside it (HiWATER, CalCOFI), or letters and digits
-    (ERA5,
-    GRFRV1.0)."""
+    (ERA5, GRFRV1.0)."""
     capitals = sum(c.isupper() for c in word)
     plain = "-" not in word and len(word) >= 4
     return (

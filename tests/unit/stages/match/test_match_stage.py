@@ -140,7 +140,7 @@ async def test_auto_asks_about_a_near_name_and_shows_it(title: str, sentence: st
     document, labels = make_paper([("Part", SectionClass.METHOD, [sentence])])
     ctx, model = make_context(lambda p, n: json.dumps(said("used", 1)), stage="match")
     pair = Pair(Dataset(id="x", title=title), document, labels, ("folder",))
-    judgement = await strategy("auto", ctx).judge(pair, ctx)
+    judgement = await strategy("auto", ctx.registry).judge(pair, ctx)
     assert (len(model.prompts), judgement.used) == (calls, bool(calls))
     assert all(sentence in prompt.messages[-1][1] for prompt in model.prompts)
 
