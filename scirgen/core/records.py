@@ -117,6 +117,19 @@ ORIGINS: Mapping[str, str] = {
 """Each origin in words, for cards and reports."""
 
 
+LINKED = "linked"
+"""Name of the score of a question whose answer cites several documents (`QAPair.needs`), and the strategy of those that
+are written for two."""
+LINKS: Mapping[str, str] = {
+    "bridge": "one document leads to what the other says",
+    "comparison": "each says something of one of two things",
+    "agreement": "they agree or conflict on one matter",
+    "change": "they say how one thing was at different times",
+    "other": "joined in another way",
+}
+"""The ways in which documents together answer a question, in words."""
+
+
 class Span(Record):
     """A verbatim piece of a parsed document or of a dataset's metadata."""
 
@@ -483,6 +496,16 @@ class QAPair(Record):
     def answer_evidence(self) -> tuple[Span, ...]:
         """The spans that carry the answer."""
         return tuple(s for s in self.evidence if s.role == "answer")
+
+    @property
+    def needs(self) -> tuple[str, ...] | None:
+        """Ids of the documents without which a judge could not answer it; None if none was asked."""
+        return next((tuple(d for d, lost in s.parts if lost) for s in self.scores if s.name == LINKED), None)
+
+    @property
+    def link(self) -> str:
+        """The way in which the documents that it needs answer it together (`LINKS`); empty for one document."""
+        return next((s.detail for s in self.scores if s.name == LINKED), "")
 
     @property
     def gold(self) -> tuple[str, ...]:

@@ -103,7 +103,16 @@ class ReleaseRow(Record):
         default=None, description="source of the answer: the dataset's record, or a paper that uses it; None if unknown"
     )
     bloom: str | None = Field(default=None, description="C1..C6")
-    needs_documents: int = Field(default=0, description="documents that the answer needs, by the words that they hold")
+    needs_documents: int = Field(
+        default=0,
+        description="documents that the answer needs: those without which a judge could not give it, if one was asked; "
+        "else by the words that they hold",
+    )
+    linked: str = Field(
+        default="",
+        description="how the documents that it needs answer it together (bridge, comparison, agreement, change, "
+        "other), if a judge could not answer it without each of two",
+    )
     needs_facts: int = Field(default=0, description="pieces of evidence that it needs, counted so")
     language: str = "en"
     strategy: str = ""
@@ -383,6 +392,9 @@ class ReleaseInfo(Record):
     row_fields: tuple[RowField, ...] = Field(default=(), description="fields that plugins added to the rows")
     files: tuple[FileRow, ...] = ()
     tasks: dict[str, TaskInfo] = Field(default={}, description="retrieval tasks, in tasks/NAME")
+    tables: dict[str, tuple[tuple[str, ...], ...]] = Field(
+        default={}, description="tables of plugins for card and report: caption -> rows of cells, the head first"
+    )
 
 
 _BREAKS_TREC = re.compile(r"[\s<>&]")

@@ -62,7 +62,7 @@ def gather(folder: Path, *, sample: int = 300) -> ReportData:
     return data.model_copy(
         update={
             "name": folder.resolve().name, "field": field_of(data.domain), "judged": judged,
-            "publishing": publishing(release) if release else None,
+            "publishing": publishing(release) if release else None, "tables": release.info.tables if release else {},
             "date": day_of(folder / "manifest.json", folder / "run.db"),
         }
     )  # fmt: skip
@@ -108,6 +108,7 @@ def _gather(view: StoreView, sample: int) -> ReportData:
         evenness=evenness(bloom) if bloom else None,
         facts=histogram(p.facts for p in pairs),
         asked=dict(Counter(p.asked for p in pairs)),
+        linked=dict(Counter(p.linked for p in pairs if p.linked)),
         seeking=_seeking(manifest) if funnel.get("ask", {}).get("outputs") else 0.0,
         scores=tuple(scores),
         sides=tuple(near.sides()),
@@ -159,6 +160,7 @@ class _Accepted:
     intended_bloom: str | None
     facts: int
     asked: str
+    linked: str
     cited: tuple[str, ...]
 
 
@@ -181,7 +183,7 @@ def _accepted(pairs: Iterable[QAPair], scores: list[ScoreRow], near: Nearest) ->
                 near.add(score.name, _near(pair, score), kept=True)
         yield _Accepted(
             pair.id, intern(pair.dataset_id), pair.question, pair.answer, intern(pair.question_type), pair.bloom,
-            pair.intended_bloom, len(needed_evidence(pair)), pair.asked,
+            pair.intended_bloom, len(needed_evidence(pair)), pair.asked, pair.link,
             tuple({intern(span.document_id) for span in pair.evidence}),
         )  # fmt: skip
 

@@ -36,6 +36,7 @@ class _Asked:
     bloom: str | None
     facts: int
     asked: str
+    linked: str
 
 
 def gather_release(release: Release, *, sample: int = 300) -> ReportData:
@@ -61,6 +62,7 @@ def gather_release(release: Release, *, sample: int = 300) -> ReportData:
                 row.bloom,
                 row.needs_facts,
                 row.asked,
+                row.linked,
             )
         )
         scores += _scores(row)
@@ -95,6 +97,8 @@ def gather_release(release: Release, *, sample: int = 300) -> ReportData:
         bloom_agreement=None,
         evenness=evenness(bloom) if bloom else None,
         asked=dict(Counter(a.asked for a in asked)),
+        linked=dict(Counter(a.linked for a in asked if a.linked)),
+        tables=info.tables,
         facts=histogram(a.facts for a in asked) if any(a.facts for a in asked) else {},
         scores=tuple(scores),
         defects=dict(Counter(info.left_out).most_common()),

@@ -18,7 +18,7 @@ from scirgen.core.records import Aspect, Dataset, Document, Doubt, Failure, QAPa
 from scirgen.core.registry import Registry, known_needs, load_registry, returned_list
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.stages.base import Role, Scope, Stage, StageContext, StageResult, Uses, WorkItem, made_stage
-from scirgen.stages.filter import second_look, second_reader
+from scirgen.stages.filter import linked, second_look, second_reader
 from scirgen.stages.filter.base import MATERIAL, MODELS, Gate, Material, Need, PairGate, Verdict
 from scirgen.stages.filter.deciding import (
     AUTO,
@@ -41,7 +41,7 @@ class FilterStage(Stage):
     verdict."""
 
     name: ClassVar[str] = "filter"
-    version: ClassVar[int] = 8
+    version: ClassVar[int] = 9
     refuse_empty: ClassVar[bool] = True
     more_gates: ClassVar[tuple[str, ...]] = ()
     """Gates beside those that are on by default; a variant for a prompt pack names them."""
@@ -91,7 +91,7 @@ class FilterStage(Stage):
             return ""
         parts: list[object] = []
         if reads_all(ctx):
-            parts += (ctx.prompt(name).hash for name in (second_look.PROMPT, *second_reader.PROMPTS))
+            parts += (ctx.prompt(name).hash for name in (second_look.PROMPT, linked.PROMPT, *second_reader.PROMPTS))
         for gate in gates_of(ctx):
             prompts = [ctx.prompt(name).hash for name in gate.prompts]
             parts.append((gate.code, gate.version, prompts, *filter(None, [plugin_code(type(gate))])))
@@ -136,7 +136,8 @@ class FilterStage(Stage):
         single = await _gated(candidates, [g for g in gates if not g.after_scores], material, found)
         faithful = await _looked(await _faithful(single, material, found), material, found)
         accepted = await _gated(faithful, [g for g in gates if g.after_scores], material, found)
-        accepted = await _read_again(await _looked(accepted, material, found), material, found)
+        accepted = await _linked(await _looked(accepted, material, found), material, found)
+        accepted = await _read_again(accepted, material, found)
         # Accepted pairs keep the provenance of their generation; the store knows which item of this stage accepted
         # them.
         return StageResult(tuple(accepted), tuple(found.rejections), tuple(found.failures))
@@ -400,6 +401,24 @@ async def _read_again(pairs: list[QAPair], material: Material, found: _Outcome) 
             found.rejected(pair, second_reader.READER, score.detail, score.value)
         else:
             kept.append(pair)
+    return kept
+
+
+async def _linked(pairs: list[QAPair], material: Material, found: _Outcome) -> list[QAPair]:
+    """Return the pairs, those whose answer cites several documents with what it needs; of those that were written for
+    two documents, the ones that need two."""
+    asked = await linked.ask_without(pairs, material, found.ctx) if found.judged else {}
+    kept = []
+    for pair in pairs:
+        score = asked.get(pair.id)
+        if isinstance(score, Score):
+            pair = pair.model_copy(update={"scores": (*pair.scores, score)})
+        if pair.link or not linked.written_for_two(pair):
+            kept.append(pair)
+        elif isinstance(score, Exception):
+            found.failed(pair, score)
+        else:
+            found.rejected(pair, "one_document", "the judge answers it without one of its documents", None)
     return kept
 
 

@@ -124,7 +124,7 @@ def from_run(run: RunView, info: ReleaseInfo) -> ReleaseContent:
 
 def _found(run: RunView, datasets: Mapping[str, Dataset]) -> dict[str, str]:
     """Document id -> paper id of the papers that answer what somebody asked."""
-    cited = {s.document_id for p in run.pairs() if p.sought for s in p.evidence} - {*datasets}
+    cited = {s.document_id for p in run.pairs() if p.grades for s in p.evidence} - {*datasets}
     return {d.id: d.paper_id for d in run.records("parse", Document) if d.id in cited} if cited else {}
 
 
@@ -196,7 +196,7 @@ def _with_gold(pair: QAPair, users: Mapping[str, set[str]], datasets: Container[
     """
     if pair.about != "paper":
         return pair
-    if pair.sought:
+    if pair.grades:
         carrying = {g.document_id for g in pair.grades if g.grade == 2}
         able = sorted({d for c in carrying for d in users.get(c, {c} if c in datasets else ())} or {*pair.gold})
         first = pair.dataset_id if pair.dataset_id in able else able[0]

@@ -53,7 +53,7 @@ def batches(pairs: Sequence[QAPair], material: Material, size: int, characters: 
         read = span_texts(pair, material) or chosen_window("evidence", pair, material).split("\n")
         said = [" ".join(t.split()) for t in read if t.strip() or pair.evidence]
         texts = [f"{abouts[t]}: {t}" if t in abouts else t for t in said]
-        if pair.sought:  # it may cite several records, whose sentences do not name them
+        if pair.grades:  # it may cite several records, whose sentences do not name them
             texts = [f"{material.title(s.document_id)}: {t}" for s, t in zip(pair.evidence, texts, strict=True)]
         length = sum(len(t) for t in numbers) + sum(len(t) for t in texts if t not in numbers)
         if len(chosen) >= size or (chosen and length > characters):

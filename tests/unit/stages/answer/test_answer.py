@@ -222,3 +222,58 @@ async def test_a_second_grader_that_fails_leaves_the_answer() -> None:
     pool = Pool(id="q1", dataset_id="ds-1", entries=tuple(Pooled(passage=p) for p in PASSAGES))
     result = await AnswerStage().process(WorkItem("ds-1|q1", (question(), pool)), ctx)
     assert calls == 2 and [type(r) for r in result.outputs] == [Unanswered]
+
+
+LINK = {"type": "comparison", "question": "Is ice thin for want of snow or of cold?", "answer": "Snow.", "about": []}
+
+
+@pytest.mark.parametrize(
+    ("cited", "grades", "mix", "rejected"),
+    [
+        (("Ice was thin.", "Snow insulates ice."), GRADES, "known_item", []),
+        (("Snow insulates ice.",), GRADES, "known_item", ["one_document"]),
+        (("Ice was thin.", "Snow insulates ice."), {**GRADES, "psg-0": 0}, "known_item", None),
+        (("Ice was thin.", "Snow insulates ice."), GRADES, "seeking", None),
+    ],
+)
+async def test_passages_of_two_documents_give_questions_that_both_answer(cited, grades, mix, rejected) -> None:
+    asked: list[str] = []
+
+    def rule(prompt, n):
+        asked.append(prompt.id)
+        shown = prompt.messages[-1][1]
+        if prompt.id == "answer/memory":
+            return {"a1": "It depends."}
+        lines = {text: int(number) for number, text in re.findall(r"^\[(\d+)\] (.*)$", shown, re.M)}
+        if prompt.id == "answer/linked":
+            assert "Rain fell." not in shown and "Why does thick snow" in shown
+            return {"pairs": [{**LINK, "lines": [lines[text] for text in cited]}]}
+        order = [next(p.id for p in PASSAGES if p.text.split(".")[0] in part) for part in shown.split("Passage ")[1:]]
+        given = [{"passage": n, "grade": grades[id]} for n, id in enumerate(order, 1) if grades[id]]
+        empty = {"verdict": "not_here", "answer": "", "lines": [], "about": [], "lacking": "", "narrower": ""}
+        return {"q1": {**empty, "grades": given}}
+
+    ctx, _ = make_context(rule, stage="answer", key="ds-1|q1", **{"generate.mix": {"seeking": 0.7, mix: 0.3}})
+    pool = Pool(id="q1", dataset_id="ds-1", entries=tuple(Pooled(passage=p) for p in PASSAGES))
+    result = await AnswerStage().process(WorkItem("ds-1|q1", (question(), pool)), ctx)
+    assert ("answer/linked" in asked) == (rejected is not None)
+    assert [r.code for r in result.rejections] == (rejected or [])
+    found = [r for r in result.outputs if isinstance(r, QAPair)]
+    assert len(found) == (rejected == [])
+    for pair in found:
+        assert (pair.strategy, pair.asked, pair.question_type) == ("linked", "known_item", "comparison")
+        assert pair.from_memory == "It depends."
+        assert {g.passage_id: g.grade for g in pair.grades} == {"psg-0": 2, "psg-1": 2}
+
+
+async def test_linked_questions_that_fail_leave_the_answers_and_are_tried_again() -> None:
+    def rule(prompt, n):
+        if prompt.id == "answer/linked":
+            raise ModelError("the server is gone")
+        base = {"verdict": "not_here", "answer": "", "lines": [], "about": [], "lacking": "", "narrower": ""}
+        return {"q1": {**base, "grades": [{"passage": 1, "grade": 1}, {"passage": 2, "grade": 1}]}}
+
+    ctx, _ = make_context(rule, stage="answer", key="ds-1|q1", **{"generate.mix": {"seeking": 0.7, "known_item": 0.3}})
+    pool = Pool(id="q1", dataset_id="ds-1", entries=tuple(Pooled(passage=p) for p in PASSAGES))
+    result = await AnswerStage().process(WorkItem("ds-1|q1", (question(), pool)), ctx)
+    assert [type(r) for r in result.outputs] == [Unanswered] and [f.stage for f in result.failures] == ["answer"]
