@@ -193,7 +193,9 @@ class Runner:
         """Set to do what a changed plan or a new reading of the catalogue may change; returns the run's number."""
         number = self._store.next_run()
         self._store.set_meta("run", str(number))
-        self._store.set_meta("steps", json.dumps([step.stage for step in self._plan]))
+        provider = self._ctx.registry.provider
+        done_by = {s.stage: s.by and f"{s.by} (plugin {provider('stage', s.by)})" for s in self._plan}
+        self._store.set_meta("steps", json.dumps(done_by))
         self._store.set_meta(MERGED, "")  # from now on the run is its own
         self._store.set_meta(SUBJECTS, "")
         if self._store.meta("plan") != self._plan_fingerprint:
