@@ -59,7 +59,7 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "papers": ("scirgen.stages.collect.papers_source:PapersSource", "a folder of papers, one record per paper"),
     },
     "parser": {
-        "text": ("scirgen.stages.parse.text:TextParser", "Markdown, plain text, JATS and TEI"),
+        "text": ("scirgen.stages.parse.text:TextParser", "Markdown, plain text and JATS"),
     },
     "gate": {
         "schema": ("scirgen.stages.filter.gates.form:SchemaGate",),

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 from scirgen import Config, Dataset, Gate, Material, QAPair, StageContext, Table
 from scirgen.claims.conformance import matches, polarity
 from scirgen.commands.tables import Rows, holds_questions, rows_of
-from scirgen.core.runtime import blocking
 from scirgen.core.text.analysis import terms
 from scirgen.core.text.language import detect_language
-from scirgen.plugin import PromptLibrary, QAGroup, QARow, Registry, Resources, Taxonomies, open_qa
+from scirgen.plugin import PromptLibrary, QAGroup, QARow, Registry, Resources, Taxonomies, blocking, open_qa
 from scirgen.release_files.qafiles import QAFile, no_rows, plain_groups
 from scirgen.repeats.neardup import Asked, resolve
 from scirgen.stages.collect.files.folder import record_files

@@ -338,9 +338,9 @@ async def run_qa(
     rows: list[SystemRow] = []
     given: list[Answered] = []
     broken_down: list[Cell] = []
-    sessions = await open_sessions(config, registry, out / "replies.db", prompts=prompts, needs_scores=False)
-    sessions.tell(tell)
-    try:
+    kept = out / "replies.db"
+    async with await open_sessions(config, registry, kept, prompts=prompts, needs_scores=False) as sessions:
+        sessions.tell(tell)
         for k in settings.ks:
             replies = await answers(
                 questions,
@@ -359,8 +359,6 @@ async def run_qa(
             rows.append(row)
             given += found
             broken_down += cells(row.system, k, questions, found)
-    finally:
-        await sessions.aclose()
     for name, repeated in baselines(questions).items():
         row, found = await score(name, 0 if name == "always Yes" else 1, questions, repeated, judge)
         rows.append(row)

@@ -12,8 +12,7 @@ from typing import ClassVar, get_args
 
 from scirgen import Discard, Draft, Span, StageContext
 from scirgen import GenerationTask as Task
-from scirgen.core.taxonomy import QuestionType
-from scirgen.plugin import ReplyInvalidError
+from scirgen.plugin import QuestionType, ReplyInvalidError
 from scirgen.stages.generate.passages import choose_evidence, fitness, further_evidence
 from scirgen.stages.generate.strategy import About, Passage, Wish
 from scirgen_embedded.writer.writer import SmallWriter, holds_answer

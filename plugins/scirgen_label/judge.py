@@ -194,13 +194,8 @@ async def _by_model(
     labels: LabelSet, judge: str, items: Sequence[Item], config: Config, guideline: Prompt, registry: Registry
 ) -> Judged:
     config = config.model_copy(update={"models": config.models.model_copy(update={"generator": judge})})
-    sessions = await open_sessions(
-        config, registry, labels.folder / "replies.db", needs_scores=False
-    )  # fmt: skip
-    try:
+    async with await open_sessions(config, registry, labels.folder / "replies.db", needs_scores=False) as sessions:
         return await judge_with(labels, judge, items, sessions.chat, guideline, config.limits.concurrency)
-    finally:
-        await sessions.aclose()
 
 
 async def judge_with(

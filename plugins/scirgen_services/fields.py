@@ -1,8 +1,8 @@
 """Reads fields of services' irregular JSON; what this wing takes for it from behind the public line."""
 
 from scirgen.core.secrets import secret_from_environment
-from scirgen.core.text.doi import find_doi
 from scirgen.core.text.language import by_language, stated_language
+from scirgen.plugin import find_doi
 from scirgen.stages.collect.files.envelopes import as_dict, as_list, as_text
 
 __all__ = [

@@ -14,8 +14,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 PATH = click.Path(path_type=Path)
 """The type of arguments that name a file or folder."""
 
-as_json_flag = click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
 config_option = click.option("--config", "config_file", type=PATH, help="YAML file of settings.")
+
+
+def as_json_flag(command: F) -> F:
+    """Add ``--json`` to a command, which gets it as ``as_json``: print the result as JSON."""
+    return click.option("--json", "as_json", is_flag=True, help="Machine-readable.")(command)
 
 
 def settings_option(example: str = "") -> Callable[[F], F]:

@@ -96,6 +96,12 @@ class Sessions:
         for session in self._opened.values():
             await session.aclose()
 
+    async def __aenter__(self) -> Sessions:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.aclose()
+
 
 async def open_sessions(
     config: Config,
@@ -105,7 +111,7 @@ async def open_sessions(
     prompts: PromptLibrary | None = None,
     needs_scores: bool = True,
 ) -> Sessions:
-    """Open the generator's and the scorer's session.
+    """Open the generator's and the scorer's session: ``async with await open_sessions(...) as sessions``.
 
     Args:
         config: the settings; ``models`` and ``limits`` are read.

@@ -262,8 +262,8 @@ async def opened(
         judge: ChatSession | None = None
         scorer: ScoreSession | None = None
         if asks:
-            sessions = await open_sessions(config, registry, prompts=prompts, needs_scores="scorer" in roles)
-            closing.push_async_callback(sessions.aclose)
+            opened = await open_sessions(config, registry, prompts=prompts, needs_scores="scorer" in roles)
+            sessions = await closing.enter_async_context(opened)
             chat, scorer, judge = sessions.chat, sessions.score, sessions.judge
         elif "scorer" in roles:
             model = await open_scoring(config.models.scorer or config.models.generator, config, registry)

@@ -11,7 +11,7 @@ from scirgen_bench.cli.options import PATH, SPLIT, names_in
 
 if TYPE_CHECKING:
     from scirgen import Release
-    from scirgen.stages.release.content import ReleaseContent
+    from scirgen.plugin import ReleaseContent
 
 
 @click.group("import")

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from scirgen.cli.options import PATH, as_json_flag, config_option, counted, names_in
+from scirgen.cli.options import config_option, counted, names_in
+from scirgen.plugin import PATH, as_json_flag
 
 __all__ = [
     "PATH", "SPLIT", "as_json_flag", "config_option", "counted", "json_file_option", "names_in", "write_json",

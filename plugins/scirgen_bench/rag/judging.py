@@ -58,14 +58,12 @@ async def judge_systems(
         return found
     config = Config.model_validate({"models": {"generator": judge}})
     await asyncio.to_thread(out.mkdir, parents=True, exist_ok=True)
-    sessions = await open_sessions(config, registry, out / "replies.db", prompts=prompts, needs_scores=False)
-    try:
+    replies = out / "replies.db"
+    async with await open_sessions(config, registry, replies, prompts=prompts, needs_scores=False) as sessions:
         for name, pairs in answered.items():
             nuggets = await nugget_scores([(r, g.answer) for r, g in pairs if r.answer], sessions.chat, prompts)
             support = await _support(pairs, sessions.chat, prompts, config.limits.concurrency)
             found[name] = Judged(str(sessions.chat.identity), entailment, entailed[name], support, nuggets)
-    finally:
-        await sessions.aclose()
     return found
 
 

@@ -90,20 +90,17 @@ async def run_task_pool(
     if dry_run:
         return PoolResult(queries, Graded(), 0, _info(task, settings, Graded(), {}, ()))
     await asyncio.to_thread(out.mkdir, parents=True, exist_ok=True)
-    replies = out / "replies.db"
     graded = Graded()
 
     async def with_judge(uri: str, settle: bool) -> None:
         config = Config.model_validate({"models": {"generator": uri}})
-        sessions = await open_sessions(config, registry, replies, prompts=prompts, needs_scores=False)
-        try:
+        replies = out / "replies.db"
+        async with await open_sessions(config, registry, replies, prompts=prompts, needs_scores=False) as sessions:
             name = f"model:{sessions.chat.identity}"
             if settle:
                 found = await judging.settle(asked, graded.grades, name, sessions.chat)
             else:
                 found = await judging.judge(asked, name, sessions.chat)
-        finally:
-            await sessions.aclose()
         graded.grades += found.grades
         graded.failed += found.failed
 

@@ -54,5 +54,5 @@ def test_a_parser_reads_what_it_declares_and_others_read_the_rest(
     registry.add(own)
     assert choose_parser(registry, "notes", "text").name == "notes"
     assert choose_parser(registry, "notes", "pdf").name == "pdf"
-    assert choose_parser(registry, "notes", "html").name == "text"
+    assert choose_parser(registry, "notes", "html").name == "html"
     assert len(provided_code(registry, "parser", "notes")) == 1

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from scirgen.api import merge, resolve_config, run_pipeline
+from scirgen.api import resolve_config, run_pipeline
 from scirgen.commands import doctor
 from scirgen.commands.doctor import diagnose, repair
 from scirgen.core.errors import InputError, PluginError, ScirgenError, StoreError
@@ -25,6 +25,7 @@ from scirgen.pipeline.store import Store
 from scirgen.release_files.qafiles import open_qa
 from scirgen.report import write_report
 from scirgen.testing.server import FakeServer
+from scirgen_scale import merge
 from tests.support.counting_runs import World
 from tests.support.small_runs import release_bytes, run_small, write_records
 
