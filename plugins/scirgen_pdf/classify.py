@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import pairwise
 from statistics import median
 
@@ -134,8 +135,13 @@ def _completes(caption: Group, group: Group) -> bool:
 def _is_code(group: Group, body: Style) -> bool:
     """Tells that most of a group is in a typewriter font and the body is not, as a program or a command is."""
     runs = [run for line in group.lines for run in line.runs]
-    typed = sum(printed(run.text) for run in runs if _MONOSPACED.search(run.style.font))
-    return typed > 0.5 * sum(printed(run.text) for run in runs) and not _MONOSPACED.search(body.font)
+    typed = sum(printed(run.text) for run in runs if _is_typewriter(run.style.font))
+    return typed > 0 and typed > 0.5 * sum(printed(run.text) for run in runs) and not _is_typewriter(body.font)
+
+
+@lru_cache(maxsize=1024)
+def _is_typewriter(font: str) -> bool:
+    return bool(_MONOSPACED.search(font))
 
 
 def _mark_equation_parts(groups: list[Group]) -> None:
@@ -217,7 +223,7 @@ def _is_scattered(group: Group, body: Style) -> bool:
     if kind_of_heading(text) or _NUMBERED_HEADING.match(text):
         return False
     small = group.style.size <= body.size - 0.9
-    letters = sum(c.isalpha() for c in text)
+    letters = sum(map(str.isalpha, text))
     per_line = median(_printed_width(line.text) for line in group.lines)
     if letters < 0.35 * len(text.replace(" ", "")):
         return len(text) < 400
@@ -226,13 +232,14 @@ def _is_scattered(group: Group, body: Style) -> bool:
 
 def _printed_width(text: str) -> int:
     """The number of Latin letters that would take as much room."""
-    return sum(2 if "\u3000" <= c <= "\u9fff" else 1 for c in text)
+    return len(text) if text.isascii() else sum(2 if "\u3000" <= c <= "\u9fff" else 1 for c in text)
 
 
 def _is_footnote(group: Group, body: Style) -> bool:
-    low = group.lines[0].y0 > 550 or _PUBLISHER.search(group.text[:400])
-    small = group.style.size <= body.size - 0.9
-    return bool(small and low and (_FOOTNOTE.match(group.text) or _PUBLISHER.search(group.text[:400])))
+    if group.style.size > body.size - 0.9:
+        return False
+    low, marked = group.lines[0].y0 > 550, _FOOTNOTE.match(group.text)
+    return bool((low and marked) or _PUBLISHER.search(group.text[:400]))
 
 
 def _mark_tables(groups: list[Group], body: Style) -> None:

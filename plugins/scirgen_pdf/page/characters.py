@@ -91,11 +91,13 @@ def name_ligatures(spans: Iterable[Span]) -> None:
     """
     known = [span for span in spans if span.text]
     beside: dict[str, Counter[str]] = {name: Counter() for name in _BESIDE_LETTERS}
-    words: Counter[str] = Counter()
     for span in known:
+        if not span.text.isprintable():
+            for name, pattern in _BESIDE_LETTERS.items():
+                beside[name][span.font] += len(pattern.findall(span.text))
+    words: Counter[str] = Counter()
+    for span in known if any(sum(counts.values()) >= _LEAST for counts in beside.values()) else ():
         words[span.font] += len(_WORD.findall(span.text))
-        for name, pattern in _BESIDE_LETTERS.items():
-            beside[name][span.font] += len(pattern.findall(span.text))
     for name, table in (("old", _OLD), ("cork", _CORK)):
         fonts = {font for font, count in beside[name].items() if count and words[font] >= _LEAST_WORDS}
         if sum(beside[name][font] for font in fonts) >= _LEAST:
@@ -173,15 +175,15 @@ def is_unreadable(file: PdfFile, texts: Iterable[str]) -> bool:
 
 def is_right_to_left(text: str) -> bool:
     """Tells whether many of a text's letters are of a right-to-left script (Arabic, Hebrew, Syriac ...)."""
-    letters = sum(c.isalpha() for c in text)
-    return len(_RIGHT_TO_LEFT.findall(text)) > _MAX_RIGHT_TO_LEFT * max(1, letters)
+    found = len(_RIGHT_TO_LEFT.findall(text))
+    return found > 0 and found > _MAX_RIGHT_TO_LEFT * max(1, sum(map(str.isalpha, text)))
 
 
 def _like_words(text: str) -> bool:
     """Tells whether most letters are small ones and most words have a vowel."""
     words = _LATIN_WORD.findall(text)
     letters = "".join(words)
-    small = sum(c.islower() for c in letters) >= 0.6 * len(letters)
+    small = sum(map(str.islower, letters)) >= 0.6 * len(letters)
     return len(words) >= _MIN_WORDS and small and _with_vowel(words) >= 0.75
 
 

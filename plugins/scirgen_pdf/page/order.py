@@ -134,7 +134,10 @@ def _band(strips: list[list[Line]], start: int, page: Interval, known: Interval 
             stages.append((end + 1, left))
         free = left
     for end, left in reversed(stages):
-        gutter = _gutter([line for strip in strips[start:end] for line in strip], left, page, known)
+        inside = [f for f in left if f[0] > page[0] and f[1] < page[1]]
+        if not inside:
+            continue
+        gutter = _gutter([line for strip in strips[start:end] for line in strip], inside, page, known)
         if gutter is not None:
             end = _without_next_columns(strips, start, end, gutter, known)
             return _without_next_heading(strips, start, end, gutter), gutter
@@ -198,8 +201,6 @@ def _gutter(lines: list[Line], free: list[Interval], page: Interval, known: Inte
     """The widest free interval that has a text column on either side; at the paper's own gutter, one text column is
     enough."""
     for a, b in sorted(free, key=lambda f: f[0] - f[1])[:6]:
-        if a <= page[0] or b >= page[1]:
-            continue
         left = [line for line in lines if line.x1 <= a + 0.5]
         right = [line for line in lines if line.x0 >= b - 0.5]
         if len(lines) >= 2 * _MIN_LINES and all(_is_column(side, page[1] - page[0]) for side in (left, right)):
