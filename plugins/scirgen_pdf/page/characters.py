@@ -11,6 +11,8 @@ from itertools import pairwise
 from statistics import median
 from typing import Final
 
+from fontTools import agl
+
 from scirgen_pdf.reading.page import Glyph, PdfFile, Span, TextLine
 
 _MARKS: Final = {
@@ -105,6 +107,23 @@ def name_ligatures(spans: Iterable[Span]) -> None:
                 if span.font in fonts:
                     span.text = span.text.translate(table)
             return
+
+
+_DINGBATS: Final = {
+    ord(sign): (_OLD | _CORK).get(code, chr(code))
+    for code in (*_OLD, *_CORK, *range(0x21, 0x7F))
+    if (sign := agl.toUnicode(f"a{code}", isZapfDingbats=True))
+}
+_LEAST_DINGBATS: Final = 0.2  # of the characters; a paper about ornaments has fewer
+
+
+def name_letters(spans: Iterable[Span]) -> None:
+    """Replace the ornaments that readers give for letters in fonts of dvips, which calls a letter "a" and its code."""
+    known = list(spans)
+    signs = sum(ord(c) in _DINGBATS for span in known for c in span.text if not c.isascii())
+    if signs and signs > _LEAST_DINGBATS * sum(len(span.text) for span in known):
+        for span in known:
+            span.text = span.text.translate(_DINGBATS)
 
 
 _GLUED: Final = re.compile(r"(?<![\w/.@:-])[A-Za-zÀ-ÿ]{25,}(?![\w/@:]|\.\w)")

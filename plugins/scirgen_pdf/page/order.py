@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
+from scirgen.stages.parse.terms import kind_of_heading
 from scirgen_pdf.page.lines import Line
 
 _MIN_GUTTER = 7.0
@@ -171,13 +172,15 @@ def _without_next_columns(
 
 def _without_next_heading(strips: list[list[Line]], start: int, end: int, gutter: Interval) -> int:
     """The end of a band of columns, before a line in another type below both columns, which is the next heading."""
-    while end - start > 2 * _MIN_LINES and end < len(strips):
+    while end - start > 1 and end < len(strips):
         last, rest = strips[end - 1], [line for strip in strips[start : end - 1] for line in strip]
         right = max((line.y1 for line in rest if line.x0 >= gutter[1] - 0.5), default=0.0)
         above = max((line for line in rest if line.x1 <= gutter[0] + 0.5), key=lambda line: line.y1, default=None)
         heading = len(last) == 1 and last[0].x1 <= gutter[0] + 0.5 and last[0].y0 > right and len(last[0].text) < 80
         if not heading or above is None or (last[0].style.bold, last[0].size) == (above.style.bold, above.size):
             break
+        if end - start <= 2 * _MIN_LINES and not kind_of_heading(last[0].text):
+            break  # a few lines show too little of the columns' type
         end -= 1
     return end
 

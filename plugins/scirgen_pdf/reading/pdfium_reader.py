@@ -37,7 +37,7 @@ _DEEPEST: Final = 4  # forms within forms whose drawings are read
 
 def _direct(function: Any, result: Any, *arguments: Any) -> Any:
     """One of pdfium's functions with addresses as integers; pypdfium2 makes an object of each address."""
-    return ctypes.CFUNCTYPE(result, *arguments)(ctypes.cast(function, ctypes.c_void_p).value)
+    return ctypes.CFUNCTYPE(result, *arguments)(ctypes.cast(function, ctypes.c_void_p).value or 0)
 
 
 _ADDRESS, _INDEX = ctypes.c_void_p, ctypes.c_int
