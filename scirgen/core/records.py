@@ -237,7 +237,7 @@ class Link(Record):
     used: bool | None = None
     explanation: str = ""
     evidence: tuple[Span, ...] = ()
-    criteria: Criteria | None = Field(default=None, description="the model's answers; none where a rule decided")
+    criteria: Criteria | None = Field(default=None, description="criteria that the model or a rule found met")
     strategy: str | None = Field(default=None, description="the match strategy that judged it")
     provenance: Provenance | None = None
 

@@ -34,8 +34,7 @@ class _Counts:
 
 
 class ScreenObserver(Observer):
-    """Counts events and shows them as a live table, or as a line every ten seconds (every minute if nothing
-    happens).
+    """Counts events and shows them as a live table, or as a line every ten seconds (every minute if nothing happens).
 
     Args:
         live: show a table; None: on a terminal.

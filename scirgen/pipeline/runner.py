@@ -21,7 +21,7 @@ from scirgen.core.errors import BudgetReachedError, RunStoppingError, ScirgenErr
 from scirgen.core.fingerprint import digest, file_sha256
 from scirgen.core.plugincode import made_of
 from scirgen.core.records import Failure, Provenance, Record, ReleaseFile
-from scirgen.core.registry import returned, returned_list
+from scirgen.core.registry import described, returned, returned_list
 from scirgen.core.tracing import span
 from scirgen.pipeline.dataset_scope import DatasetScope, Sharing, sharing_fingerprint
 from scirgen.pipeline.engine import Engine
@@ -193,7 +193,9 @@ class Runner:
         """Set to do what a changed plan or a new reading of the catalogue may change; returns the run's number."""
         number = self._store.next_run()
         self._store.set_meta("run", str(number))
-        self._store.set_meta("steps", json.dumps([step.stage for step in self._plan]))
+        provider = self._ctx.registry.provider
+        done_by = {s.stage: s.by and f"{s.by} (plugin {provider('stage', s.by)})" for s in self._plan}
+        self._store.set_meta("steps", json.dumps(done_by))
         self._store.set_meta(MERGED, "")  # from now on the run is its own
         self._store.set_meta(SUBJECTS, "")
         if self._store.meta("plan") != self._plan_fingerprint:
@@ -334,7 +336,7 @@ class Runner:
                 raise error
             return StageResult(failures=(Failure.of(name, error),))
         self._ctx.log.error("%s %s", name, item.key, exc_info=error)
-        failure = Failure(stage=name, code="internal_error", message=f"{type(error).__name__}: {error}")
+        failure = Failure(stage=name, code="internal_error", message=described(error))
         return StageResult(failures=(failure,))
 
     async def _release(self) -> None:

@@ -198,7 +198,7 @@ class ReportData(Frozen):
     bloom: dict[str, int]
     bloom_by_type: dict[str, dict[str, int]]
     bloom_agreement: float | None
-    diversity: float | None
+    evenness: float | None
     facts: dict[str, int]
     asked: dict[str, int] = Field(default={})
     linked: dict[str, int] = Field(default={})

@@ -26,7 +26,7 @@ from scirgen.pipeline.plan import PLAN, WRITERS, Step
 from scirgen.pipeline.views.view import StoreView, dearest_papers, open_view
 from scirgen.release_files.release import Release
 from scirgen.report.about import day_of, field_of, judgements, most_rows, publishing
-from scirgen.report.counting import Nearest, aspect_rows, cross, diversity_index, drawn, histogram, type_rows
+from scirgen.report.counting import Nearest, aspect_rows, cross, drawn, evenness, histogram, type_rows
 from scirgen.report.data import (
     LEVELS,
     SHOWN_SPAN,
@@ -105,7 +105,7 @@ def _gather(view: StoreView, sample: int) -> ReportData:
         bloom={level: bloom.get(level, 0) for level in LEVELS},
         bloom_by_type=cross(pairs),
         bloom_agreement=sum(a == b for a, b in intended) / len(intended) if intended else None,
-        diversity=diversity_index(bloom) if bloom else None,
+        evenness=evenness(bloom) if bloom else None,
         facts=histogram(p.facts for p in pairs),
         asked=dict(Counter(p.asked for p in pairs)),
         linked=dict(Counter(p.linked for p in pairs if p.linked)),

@@ -91,6 +91,8 @@ async def test_examples_of_all_kinds_make_a_release_together(installed: Registry
     (query,) = map(json.loads, (run.release / "tasks" / "titles" / "queries.jsonl").read_text().splitlines()[:1])
     assert query["gold"]
     added_everywhere(run.release)
+    card = (run.release / "README.md").read_text()
+    assert "The step tag was replaced by first_words (plugin scirgen-examples)." in card
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
     assert manifest["models"] == {"generator": "echo:any@1", "scorer": "letters:any@1"}
 

@@ -29,8 +29,7 @@ S = TypeVar("S", bound=Section)
 
 
 class ModelsConfig(Section):
-    """The models by role, as URIs (``openai:NAME[@BASE_URL]``, ``hf:ID_OR_DIR``, ``vllm:...``,
-    ``bundled:...``)."""
+    """The models by role, as URIs (``openai:NAME[@BASE_URL]``, ``hf:ID_OR_DIR``, ``vllm:...``, ``bundled:...``)."""
 
     generator: str = Field(
         default="bundled:smollm2-135m", description="URI of the model that reads papers and writes pairs"

@@ -107,6 +107,8 @@ def test_unexpected_exception_is_recorded_and_the_others_go_on(world: World) -> 
     assert world.run().status == "partial"
     view = open_view(world.folder)
     assert view.funnel()["extract"]["failed:internal_error"] == 1
+    [failure] = [f for r in view.results("extract") for f in r.failures()]
+    assert failure.message.startswith("ZeroDivisionError: oops (") and ", line " in failure.message
     view.close()
 
 
