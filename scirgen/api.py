@@ -1,5 +1,4 @@
-"""The public Python API: `generate` runs the pipeline, `merge` makes one release from several runs, `Run` reads their
-results."""
+"""The public Python API: `generate` runs the pipeline, `Run` reads what runs made."""
 
 from __future__ import annotations
 
@@ -11,7 +10,6 @@ from inspect import Parameter, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict, TypeVar, Unpack, get_type_hints
 
-from scirgen.commands.merge.merge import Permitted, merge_runs
 from scirgen.commands.tables import Table
 from scirgen.core.config import Config
 from scirgen.core.errors import ScirgenError
@@ -294,47 +292,6 @@ def _modified(folder: Path) -> int:
     """Time of the run's manifest, which an ended run writes; 0 without one."""
     manifest = folder / "manifest.json"
     return manifest.stat().st_mtime_ns if manifest.is_file() else 0
-
-
-def merge(
-    out: str | Path,
-    parts: Sequence[str | Path],
-    *,
-    mixed: bool = False,
-    partial: bool = False,
-    first_wins: bool = False,
-    config_file: str | Path | None = None,
-    settings: Mapping[str, object] | None = None,
-    report: bool = True,
-    observer: Observer | None = None,
-) -> Run:
-    """Make one release from several finished runs, as if they had been one. It calls no model and only reads the parts.
-
-    Args:
-        out: the merged run's folder (release, manifest, report); the parts stay where they are.
-        parts: folders of runs, or of merged runs, which stand for their parts.
-        mixed: allow parts that were made with different models, prompts, settings or seeds; the card says so.
-        partial: allow parts that are unfinished or have failed items; the card reports it.
-        first_wins: if several parts have different results for a dataset, take those of the part named first.
-        config_file: a YAML file of settings; only those of the release are used.
-        settings: dotted setting -> value, of the release (``release.*``, ``generate.quota.*``, ``seed``,
-            ``overrides``).
-        report: also write report.html.
-        observer: receives the events of the run.
-
-    Returns:
-        The merged run. Everything that reads a run's folder can read it, as long as the parts stay where they are.
-
-    Raises:
-        ScirgenError: the parts cannot become one release, or only with one of the permissions above; nothing is
-            written.
-    """
-    permitted = Permitted(mixed=mixed, partial=partial, first_wins=first_wins)
-    file, folder = Path(config_file) if config_file else None, Path(out)
-    outcome = merge_runs(folder, [Path(p) for p in parts], permitted, file, settings or {}, observer or Observer())
-    if report:
-        write_report(folder)
-    return Run(folder, outcome)
 
 
 def inspect(run: str | Path, id: str) -> list[Record]:

@@ -7,10 +7,9 @@ import json
 import click
 
 from scirgen import Domain
-from scirgen.cli.options import as_json_flag
 from scirgen.core.config import load_config
 from scirgen.core.resources import find_domain
-from scirgen.plugin import Resources, echo_json, load_registry
+from scirgen.plugin import Resources, as_json_flag, echo_json, load_registry
 
 
 @click.group()

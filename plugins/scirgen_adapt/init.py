@@ -6,8 +6,7 @@ from pathlib import Path
 
 import click
 
-from scirgen.cli.options import PATH
-from scirgen.plugin import load_registry
+from scirgen.plugin import PATH, load_registry
 from scirgen_adapt.scaffold import OVERRIDES, scaffold
 
 

@@ -10,10 +10,9 @@ from importlib.util import find_spec
 import click
 
 from scirgen import ModelError, ModelURI
-from scirgen.cli.options import as_json_flag
 from scirgen.llm.server.openai_client import open_servers
 from scirgen.llm.services import listed_prices, local_servers, prices_read, services
-from scirgen.plugin import LimitsConfig, ModelsConfig, echo_json
+from scirgen.plugin import LimitsConfig, ModelsConfig, as_json_flag, echo_json
 
 _WAIT_S = 2.0
 _MOST_MODELS = 20

@@ -16,8 +16,7 @@ from scirgen.core.config import GenerateConfig
 from scirgen.core.errors import ResourceError
 from scirgen.core.prompts import Prompt
 from scirgen.core.safety.sandbox import Placeholder
-from scirgen.core.taxonomy import QuestionType
-from scirgen.plugin import PromptLibrary, Resources, Taxonomies, language_name, load_registry, suggest
+from scirgen.plugin import PromptLibrary, QuestionType, Resources, Taxonomies, language_name, load_registry, suggest
 from scirgen.stages.filter.gates.form import foreign_text
 
 _KIND = re.compile(r"\bkind((?:\.[a-z_]+)+)(?!\w*\()")

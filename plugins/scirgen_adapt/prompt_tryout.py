@@ -28,7 +28,6 @@ from scirgen import (
     WorkItem,
 )
 from scirgen.core.records import SectionLabel
-from scirgen.core.taxonomy import QuestionType
 from scirgen.core.text.shown import shown
 from scirgen.llm.session import Answer, Asking, TextAnswer
 from scirgen.pipeline.intake import open_input
@@ -39,6 +38,7 @@ from scirgen.plugin import (
     Document,
     Link,
     PromptLibrary,
+    QuestionType,
     Registry,
     RenderedPrompt,
     ReplyInvalidError,

@@ -16,17 +16,19 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from scirgen import Dataset, Record
-from scirgen.cli.options import PATH, as_json_flag, config_option
+from scirgen.cli.options import config_option
 from scirgen.core.questions import Question
 from scirgen.core.records import SectionLabel
 from scirgen.core.resources import find_domain
 from scirgen.plugin import (
+    PATH,
     Aspect,
     Link,
     PromptLibrary,
     RenderedPrompt,
     Resources,
     Taxonomies,
+    as_json_flag,
     echo_json,
     load_registry,
     parse_settings,

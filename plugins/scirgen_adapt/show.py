@@ -12,8 +12,8 @@ import click
 from pydantic import BaseModel
 
 from scirgen import Config, Run, __version__
-from scirgen.cli.options import PATH, as_json_flag, config_option
-from scirgen.plugin import echo_json, load_registry, parse_settings, resolve_config, settings_option
+from scirgen.cli.options import config_option
+from scirgen.plugin import PATH, as_json_flag, echo_json, load_registry, parse_settings, resolve_config, settings_option
 
 
 @click.group()

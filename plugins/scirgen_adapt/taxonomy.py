@@ -7,9 +7,8 @@ from pathlib import Path
 import click
 import yaml
 
-from scirgen.cli.options import PATH, as_json_flag
 from scirgen.core.resources import find_domain
-from scirgen.plugin import Resources, Taxonomies, echo_json
+from scirgen.plugin import PATH, Resources, Taxonomies, as_json_flag, echo_json
 
 _DOMAIN = click.option("--domain", default="general", show_default=True, help="Domain whose overrides apply.")
 _OVERRIDES = click.option("--overrides", type=PATH, help="Your own folder of overrides.")

@@ -9,8 +9,8 @@ import numpy as np
 
 from scirgen import InputError
 from scirgen.plugin import PluginError, read_json
-from scirgen.release_files.release import trec_id
 from scirgen_bench.retriever import Ranking, Retriever
+from scirgen_bench.rowfiles import trec_id
 
 
 class RunFile:

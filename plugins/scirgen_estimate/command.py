@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
-from scirgen.cli.options import PATH, as_json_flag, counted, run_options, settings_of
+from scirgen.cli.options import counted, run_options, settings_of
 from scirgen.cli.run.generate import default_folder
 from scirgen.llm.services import prices_read
-from scirgen.plugin import echo_json, resolve_config
+from scirgen.plugin import PATH, as_json_flag, echo_json, resolve_config
 from scirgen_estimate.estimating import Estimate, Figure, estimate_run
 
 

@@ -16,14 +16,13 @@ from typing import Final, Unpack
 
 from scirgen import Config, ConfigError, Dataset, Domain, InputError, ModelURI, Source
 from scirgen.api import Options, own_source, resolved, takes_options
-from scirgen.core.runtime import blocking
 from scirgen.llm.open import price_of_uri
 from scirgen.llm.server.openai_compat import THINKING_TOKENS
 from scirgen.pipeline.intake import open_input
 from scirgen.pipeline.store import Store
 from scirgen.pipeline.subjects import requested
 from scirgen.pipeline.views.view import StoreView
-from scirgen.plugin import load_registry
+from scirgen.plugin import blocking, load_registry
 from scirgen.stages.ask.given import read_questions
 from scirgen.stages.collect.pages import absent, iterate, setting_aside
 from scirgen.stages.collect.validated_source import CheckedSource, checked

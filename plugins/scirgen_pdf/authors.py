@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, islice, pairwise, takewhile
+from itertools import accumulate, groupby, islice, pairwise, takewhile
 
 from scirgen_pdf.page.characters import composed
 from scirgen_pdf.reading.page import Span, TextLine
@@ -32,6 +32,7 @@ _NO_NAME = re.compile(
     r"|correspond\w*|abstract|keywords?|key|points|supplement\w*|states|street|road|data|introduction"
     r"|information|number|board|project|the|of|for|in|on)\b"
 )
+_BY = re.compile(r"^\W*(?:[Bb]y|[Pp]ar|[Pp]or|[Vv]on)\s+(?=[^\W\d_a-z])")
 _PRINTED = re.compile(r"[^\s—–-]")
 _LOWEST = 330  # points below the title
 _FIRST = 2  # texts in one type that may stand before the names: a date, the kind of the article
@@ -62,17 +63,28 @@ def printed_authors(lines: Sequence[TextLine], top: float, size: float, bottom: 
     inside = (s for s in _spans(lines) if top - 0.3 * size < s.box[1] and s.box[3] < lowest + s.size)
     below = [c for c in _cells(islice(inside, _MOST)) if c.box[3] < lowest]
     for style in dict.fromkeys(c.style for c in below if c.style[1] < 0.97 * size):
-        texts = _joined([c for c in below if c.style == style])
-        start = next((n for n, text in enumerate(texts[:_FIRST]) if _names(text)), None)
+        parts = _joined([c for c in below if c.style == style])
+        found = [_names(_text(part)) or _above_affiliation(part) for part in parts]
+        start = next((n for n, names in enumerate(found[:_FIRST]) if names), None)
         if start is not None:
-            lists = takewhile(lambda names: names is not None, map(_names, texts[start:]))
+            lists = takewhile(lambda names: names is not None, found[start:])
             return tuple(dict.fromkeys(name for names in lists for name in names or ()))
     return ()
 
 
+def _above_affiliation(part: Sequence[_Cell]) -> list[str] | None:
+    """The names in the rows above an affiliation in the same type; None if another row stands between them."""
+    rows = [list(row) for _, row in groupby(part, key=lambda c: round(c.box[3]))]
+    names = [_names(_text(row)) for row in rows]
+    last = next((n for n, held in enumerate(names) if held is None), 0)
+    if not last or not _NO_NAME.search(_text(rows[last])):
+        return None
+    return [name for held in names[:last] for name in held or ()]
+
+
 def _names(text: str) -> list[str] | None:
     """The names in a text; None if one of its pieces is no name."""
-    text = _MARKS.sub("\0", text)
+    text = _MARKS.sub("\0", _BY.sub("", text, count=1))
     if _NO_NAME.search(text):
         return None
     pieces = [" ".join(p.split()).strip(" .:-–") for p in _SEPARATOR.split(text)]
@@ -92,17 +104,19 @@ def _names(text: str) -> list[str] | None:
     return None if surname else found
 
 
-def _joined(cells: Sequence[_Cell]) -> list[str]:
-    """The texts of the cells, those of one list of names joined: rows that follow closely, with separators in them."""
+def _joined(cells: Sequence[_Cell]) -> list[list[_Cell]]:
+    """The cells of each list of names: rows that follow closely."""
     parts: list[list[_Cell]] = []
     for cell in cells:
         last = next((p for p in parts if _follows(p[-1], cell)), None)
         parts.append([cell]) if last is None else last.append(cell)
-    texts: list[str] = []
-    for part in parts:
-        listed = any(_SEPARATOR.search(c.text) for c in part)
-        texts.append((" " if listed else "\0").join(c.text for c in part))
-    return texts
+    return parts
+
+
+def _text(cells: Sequence[_Cell]) -> str:
+    """The text of cells; a row ends a name where no separator does."""
+    listed = any(_SEPARATOR.search(c.text) for c in cells)
+    return (" " if listed else "\0").join(c.text for c in cells)
 
 
 def _follows(last: _Cell, cell: _Cell) -> bool:

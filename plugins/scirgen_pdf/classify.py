@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
+from functools import lru_cache
+from itertools import pairwise, takewhile
 from statistics import median
 
 from scirgen import BlockKind
-from scirgen.stages.parse.terms import CAPTION, kind_of_heading
+from scirgen.stages.parse.terms import CAPTION, kind_of_heading, plain
 from scirgen_pdf.page.characters import is_right_to_left
 from scirgen_pdf.page.lines import Line, Style, printed
 from scirgen_pdf.paragraphs import Group
@@ -33,6 +34,12 @@ _MONOSPACED = re.compile(
 _ADDRESS = re.compile(r"(?:doi:?\s*|https?://)?\S*(?:10\.\d{4,9}/|www\.|://)\S+")
 _CONTENTS = re.compile(r"(?:\. ?){5}")
 """Dots that lead to a page's number, in a table of contents."""
+_NAMES_OF_CONTENTS = frozenset(
+    ["contents", "table of contents", "inhaltsverzeichnis", "table des matieres", "indice", "sumario", "目录"]
+)
+_PAGE_NUMBER = re.compile(r"[\s.]*\b\d{1,3}$")
+_LEAST_ENTRIES, _PROSE = 3, 200
+"""Groups of a table of contents, and characters of a group that is none of them."""
 _OPEN_END = re.compile(r"[^.!?:;。！？：]$")
 _SMALL_LETTER = re.compile(r"[\"“‘'(\[]*[a-zà-ÿ]")
 _YEAR = re.compile(r"\b(?:18|19|20)\d\d[a-z]?\b|in press", re.I)
@@ -66,6 +73,7 @@ _MAY_BE_REFERENCE = (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM, BlockKind.OTHER, 
 
 def mark_kinds(groups: list[Group], body: Style) -> None:
     """Set the kind of captions, figure and table text, equations, footnotes and list items."""
+    _join_contents(groups)
     for group in groups:
         if group.kind is not BlockKind.PARAGRAPH:
             continue
@@ -93,6 +101,24 @@ def mark_kinds(groups: list[Group], body: Style) -> None:
     _mark_tables(groups, body)
     _mark_equation_parts(groups)
     _mark_sidebars(groups, body)
+
+
+def _join_contents(groups: list[Group]) -> None:
+    """Make a table of contents one group of other text: its entries are named as the headings are."""
+    start = next((n for n, g in enumerate(groups) if plain(g.text) in _NAMES_OF_CONTENTS), None)
+    if start is None:
+        return
+    below = groups[start + 1 :]
+    last = {plain(g.text): n for n, g in enumerate(below)}
+    end = 0
+    for n, group in enumerate(takewhile(lambda g: len(g.text) < _PROSE or _CONTENTS.search(g.text), below), 1):
+        name = plain(_PAGE_NUMBER.sub("", group.text))
+        if not name or last.get(name, 0) >= n or _CONTENTS.search(group.text):
+            end = n
+    if end >= _LEAST_ENTRIES:
+        listed = groups[start : start + end + 1]
+        whole = replace(listed[0], lines=[line for g in listed for line in g.lines], kind=BlockKind.OTHER)
+        groups[start : start + end + 1] = [whole.settle()]
 
 
 def _continue_captions(groups: list[Group], body: Style) -> None:
@@ -134,8 +160,18 @@ def _completes(caption: Group, group: Group) -> bool:
 def _is_code(group: Group, body: Style) -> bool:
     """Tells that most of a group is in a typewriter font and the body is not, as a program or a command is."""
     runs = [run for line in group.lines for run in line.runs]
-    typed = sum(printed(run.text) for run in runs if _MONOSPACED.search(run.style.font))
-    return typed > 0.5 * sum(printed(run.text) for run in runs) and not _MONOSPACED.search(body.font)
+    typed = sum(printed(run.text) for run in runs if _is_typewriter(run.style.font))
+    return typed > 0 and typed > 0.5 * sum(printed(run.text) for run in runs) and not _is_typewriter(body.font)
+
+
+def is_program(group: Group) -> bool:
+    """Return whether most of a group is in a typewriter font and it holds no address, as a footnote may."""
+    return _is_typewriter(group.style.font) and not _ADDRESS.search(group.text)
+
+
+@lru_cache(maxsize=1024)
+def _is_typewriter(font: str) -> bool:
+    return bool(_MONOSPACED.search(font))
 
 
 def _mark_equation_parts(groups: list[Group]) -> None:
@@ -217,7 +253,7 @@ def _is_scattered(group: Group, body: Style) -> bool:
     if kind_of_heading(text) or _NUMBERED_HEADING.match(text):
         return False
     small = group.style.size <= body.size - 0.9
-    letters = sum(c.isalpha() for c in text)
+    letters = sum(map(str.isalpha, text))
     per_line = median(_printed_width(line.text) for line in group.lines)
     if letters < 0.35 * len(text.replace(" ", "")):
         return len(text) < 400
@@ -226,13 +262,14 @@ def _is_scattered(group: Group, body: Style) -> bool:
 
 def _printed_width(text: str) -> int:
     """The number of Latin letters that would take as much room."""
-    return sum(2 if "\u3000" <= c <= "\u9fff" else 1 for c in text)
+    return len(text) if text.isascii() else sum(2 if "\u3000" <= c <= "\u9fff" else 1 for c in text)
 
 
 def _is_footnote(group: Group, body: Style) -> bool:
-    low = group.lines[0].y0 > 550 or _PUBLISHER.search(group.text[:400])
-    small = group.style.size <= body.size - 0.9
-    return bool(small and low and (_FOOTNOTE.match(group.text) or _PUBLISHER.search(group.text[:400])))
+    if group.style.size > body.size - 0.9:
+        return False
+    low, marked = group.lines[0].y0 > 550, _FOOTNOTE.match(group.text)
+    return bool((low and marked) or _PUBLISHER.search(group.text[:400]))
 
 
 def _mark_tables(groups: list[Group], body: Style) -> None:

@@ -9,11 +9,13 @@ from itertools import pairwise
 
 from scirgen import BlockKind, ParsedBlock
 from scirgen.plugin import PlacedLine
+from scirgen_pdf.classify import is_program
 from scirgen_pdf.page.lines import Line
 from scirgen_pdf.paragraphs import Group
 
 _FLOATS = frozenset({BlockKind.CAPTION, BlockKind.TABLE, BlockKind.FOOTNOTE, BlockKind.OTHER})
 _RUNS = frozenset({BlockKind.EQUATION, BlockKind.TABLE, BlockKind.OTHER})
+_PRINTED = frozenset({BlockKind.OTHER, BlockKind.TABLE})  # what a program prints may look like a table
 _INITIAL = re.compile(r"\b[A-Z]\.$")  # of a person or a genus, before a small letter
 _ENDED = re.compile(r"[.!?:。！？：][\"'”’)\]\d,–]*$")
 _ABBREVIATED = re.compile(r"\b(?:et al|e\.g|i\.e|cf|vs|[Ff]igs?|[Ee]qs?|[Rr]efs?|[Tt]ab|[Ss]ect?|ca|approx|resp)\.$")
@@ -128,6 +130,8 @@ def _is_display(since: Sequence[tuple[Group, list[Line]]], group: Group) -> bool
     float."""
     (first, lines), *between = since
     last = lines[-1]
+    if between and all(found.kind in _PRINTED and is_program(found) for found, _ in between):
+        return not last.text.endswith("-")  # a program may be long, and go on on the next page
     length = sum(len(found.text) for found, _ in between)
     whole = _SHORTEST_DISPLAY <= length <= _LONGEST_DISPLAY and not last.text.endswith("-")
     return whole and all(
@@ -159,6 +163,8 @@ def _continued(merged: Sequence[tuple[Group, list[Line]]], prose: Sequence[int],
     affiliations."""
     if prose and _continues(merged[prose[-1]], group):
         return prose[-1]
+    if _leading(merged, prose, group) is not None:
+        return None
     for index in reversed(prose[-_MOST_BETWEEN:-1]):
         first, lines = merged[index]
         same = first.style.size == group.style.size and first.style.font == group.style.font

@@ -132,7 +132,7 @@ def _read_front(groups: list[Group], body: Style, known_title: str, language: st
 
 
 def _title(groups: list[Group], head: Sequence[int], body: Style, known: str) -> int | None:
-    first = [i for i in head if groups[i].page == groups[0].page and 8 <= len(groups[i].text) <= 400]
+    first = [i for i in head if groups[i].page == groups[0].page and 6 <= len(groups[i].text) <= 400]
     wanted = plain(known)
     if len(wanted) > 15:
         for i in first:
@@ -324,6 +324,8 @@ def _before(
     ]
     if not prose or intro - prose[-1] > 6:
         return None
+    if any(group.kind is BlockKind.EQUATION for group in groups[after + 1 : prose[-1]]):
+        return None  # an introduction
     taken = [prose[-1]]
     while taken[0] - 1 in prose and not _other_setting(groups[taken[0] - 1], groups[taken[0]]):
         taken.insert(0, taken[0] - 1)

@@ -21,6 +21,7 @@ _SUBSECTION = re.compile(r"^(?:\d{1,2}|[A-H])(?:\.\d{1,2})+\.?\s+[A-ZÀ-Þ]")
 _NUMBERED = re.compile(
     r"^(?:(?:Appendix|Section)\s+)?(?:\d{1,2}(?:\.\d{1,2})*|[A-Z](?:\.?\d{1,2})*|[IVX]{1,5}|[a-z]|[IVX]+-[A-Z]\d?)[.):]?\s+\S"
 )
+_TERM = re.compile(r"([^\s:.][^:.]{0,40}):\s")
 _WORD = re.compile(r"[^\W\d_]{3}|[\u4e00-\u9fff]")
 _LABEL = re.compile(r"^(?:\d{1,2}(?:\.\d{1,2})*\.?|[IVX]{1,5}\.?|[A-Z]\.)$")
 
@@ -264,7 +265,7 @@ def _breaks(a: Line, b: Line, shape: _Shape) -> bool:
         or (short and (_SUBSECTION.match(b.text) or _is_mixed_title(a, b)))
     ):
         return True
-    if _ENTRY.match(b.text) and b.x0 < a.x0 - 3:
+    if (_ENTRY.match(b.text) and b.x0 < a.x0 - 3) or (_END.search(a.text) and _is_labelled(b)):
         return True
     if _wraps(a, b, shape) or (_is_one_title(a, b, shape) and step < 1.35 * size):
         return False
@@ -278,6 +279,13 @@ def _breaks(a: Line, b: Line, shape: _Shape) -> bool:
     if indent > 0.7 * size and abs(b.x0 - a.x0) < 2 and a.x1 < right - 2 * size and _END.search(a.text):
         return True
     return bool(short and _END.search(a.text) and not b.text[:1].islower() and b.x0 <= left + 4 * size)
+
+
+def _is_labelled(line: Line) -> bool:
+    """Return whether a line begins with a label and a colon in another type, as an item of a list of terms does."""
+    first = line.runs[0].style
+    label = _TERM.match(line.text)
+    return label is not None and first != line.style and line.runs[0].text.strip() in (label[1], label[0].strip())
 
 
 def _wraps(a: Line, b: Line, shape: _Shape) -> bool:

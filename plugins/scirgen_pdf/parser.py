@@ -18,6 +18,7 @@ from scirgen_pdf.page.characters import (
     has_glued_words,
     is_right_to_left,
     is_unreadable,
+    name_letters,
     name_ligatures,
     with_blanks,
 )
@@ -138,6 +139,7 @@ def _page(file: PdfFile, number: int, options: ParserOptions, signs: Signs, *, t
         return recognised(file, number, options.ocr_language)
     if tight:
         with_blanks(page.lines)
+    name_letters(page.spans())
     for span in page.spans() if signs else ():
         if span.font in signs:
             span.text = span.text.translate(signs[span.font])

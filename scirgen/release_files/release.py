@@ -14,7 +14,6 @@ README.md, croissant.json    dataset card and Croissant metadata; further format
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import GenericAlias
@@ -395,20 +394,6 @@ class ReleaseInfo(Record):
     tables: dict[str, tuple[tuple[str, ...], ...]] = Field(
         default={}, description="tables of plugins for card and report: caption -> rows of cells, the head first"
     )
-
-
-_BREAKS_TREC = re.compile(r"[\s<>&]")
-_ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")
-
-
-def trec_id(identity: str) -> str:
-    """An id for TREC files, whose cells are separated by blanks: blanks, ``<``, ``>`` and ``&`` are percent-encoded.
-
-    Different ids stay different; most stay unchanged.
-    """
-    if not (_BREAKS_TREC.search(identity) or _ENCODED.search(identity)):
-        return identity
-    return re.sub(r"[\s<>&%]", lambda m: "".join(f"%{b:02X}" for b in m.group().encode()), identity)
 
 
 class Release:

@@ -22,7 +22,7 @@ import psutil
 import pytest
 
 from scirgen.core.resources import builtin_root
-from scirgen.stages.filter.gates.form import LengthGate
+from scirgen.stages.filter.gates.form import SchemaGate
 from scirgen.stages.generate.joint import JointStrategy
 from scirgen.testing.server import FakeServer
 from tests.support.small_runs import run_small, write_records
@@ -261,7 +261,7 @@ async def test_a_finished_run_follows_what_plugins_define(tmp_path: Path, monkey
     records, out = write_records(tmp_path / "records.jsonl", 3), tmp_path / "run"
     async with FakeServer() as fake:
         await run_small(fake, records, out)
-        for kind, first in ((LengthGate, "filter"), (JointStrategy, "generate")):
+        for kind, first in ((SchemaGate, "filter"), (JointStrategy, "generate")):
             worked = len(stages_worked(out))
             monkeypatch.setattr(kind, "version", 99)
             await run_small(fake, records, out)

@@ -27,7 +27,6 @@ class PublishedQuestions:
     metadata (section 2.2, table 13), one pair of each. Each dataset's questions are written from all its papers."""
 
     name: ClassVar[str] = "scirgen-paper"
-    version: ClassVar[int] = 2
     prompts: ClassVar[tuple[str, ...]] = ("published_types", "joint", "name")
     writes_together: ClassVar[bool] = True
     asks_each_dataset: ClassVar[bool] = True

@@ -11,6 +11,8 @@ from itertools import pairwise
 from statistics import median
 from typing import Final
 
+from fontTools import agl
+
 from scirgen_pdf.reading.page import Glyph, PdfFile, Span, TextLine
 
 _MARKS: Final = {
@@ -91,11 +93,13 @@ def name_ligatures(spans: Iterable[Span]) -> None:
     """
     known = [span for span in spans if span.text]
     beside: dict[str, Counter[str]] = {name: Counter() for name in _BESIDE_LETTERS}
-    words: Counter[str] = Counter()
     for span in known:
+        if not span.text.isprintable():
+            for name, pattern in _BESIDE_LETTERS.items():
+                beside[name][span.font] += len(pattern.findall(span.text))
+    words: Counter[str] = Counter()
+    for span in known if any(sum(counts.values()) >= _LEAST for counts in beside.values()) else ():
         words[span.font] += len(_WORD.findall(span.text))
-        for name, pattern in _BESIDE_LETTERS.items():
-            beside[name][span.font] += len(pattern.findall(span.text))
     for name, table in (("old", _OLD), ("cork", _CORK)):
         fonts = {font for font, count in beside[name].items() if count and words[font] >= _LEAST_WORDS}
         if sum(beside[name][font] for font in fonts) >= _LEAST:
@@ -103,6 +107,23 @@ def name_ligatures(spans: Iterable[Span]) -> None:
                 if span.font in fonts:
                     span.text = span.text.translate(table)
             return
+
+
+_DINGBATS: Final = {
+    ord(sign): (_OLD | _CORK).get(code, chr(code))
+    for code in (*_OLD, *_CORK, *range(0x21, 0x7F))
+    if (sign := agl.toUnicode(f"a{code}", isZapfDingbats=True))
+}
+_LEAST_DINGBATS: Final = 0.2  # of the characters; a paper about ornaments has fewer
+
+
+def name_letters(spans: Iterable[Span]) -> None:
+    """Replace the ornaments that readers give for letters in fonts of dvips, which calls a letter "a" and its code."""
+    known = list(spans)
+    signs = sum(ord(c) in _DINGBATS for span in known for c in span.text if not c.isascii())
+    if signs and signs > _LEAST_DINGBATS * sum(len(span.text) for span in known):
+        for span in known:
+            span.text = span.text.translate(_DINGBATS)
 
 
 _GLUED: Final = re.compile(r"(?<![\w/.@:-])[A-Za-zÀ-ÿ]{25,}(?![\w/@:]|\.\w)")
@@ -173,15 +194,15 @@ def is_unreadable(file: PdfFile, texts: Iterable[str]) -> bool:
 
 def is_right_to_left(text: str) -> bool:
     """Tells whether many of a text's letters are of a right-to-left script (Arabic, Hebrew, Syriac ...)."""
-    letters = sum(c.isalpha() for c in text)
-    return len(_RIGHT_TO_LEFT.findall(text)) > _MAX_RIGHT_TO_LEFT * max(1, letters)
+    found = len(_RIGHT_TO_LEFT.findall(text))
+    return found > 0 and found > _MAX_RIGHT_TO_LEFT * max(1, sum(map(str.isalpha, text)))
 
 
 def _like_words(text: str) -> bool:
     """Tells whether most letters are small ones and most words have a vowel."""
     words = _LATIN_WORD.findall(text)
     letters = "".join(words)
-    small = sum(c.islower() for c in letters) >= 0.6 * len(letters)
+    small = sum(map(str.islower, letters)) >= 0.6 * len(letters)
     return len(words) >= _MIN_WORDS and small and _with_vowel(words) >= 0.75
 
 

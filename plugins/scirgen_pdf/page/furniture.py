@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from functools import lru_cache
 
 from scirgen_pdf.page.lines import Line
 
@@ -97,5 +98,6 @@ def _place(line: Line) -> tuple[str, int, int]:
     return line.text, round(line.x0 / 4), round(line.y0 / 4)
 
 
+@lru_cache(maxsize=8192)
 def _shape(text: str) -> str:
     return _DIGITS.sub("#", text).lower().replace(" ", "")

@@ -230,7 +230,9 @@ def _line(raw: TextLine, page: int, block: int) -> Line | None:
     base = max((s for s in spans if s.text.strip()), key=lambda s: len(s.text.strip()))
     runs: list[Run] = []
     for span in _whole_marks(spans, base, full):
-        text = _INVISIBLE.sub("", UNKNOWN.sub("\ufffd", _SOFT_HYPHEN.sub("", span.text.translate(LIGATURES))))
+        text = span.text
+        if not (text.isascii() and text.isprintable()):
+            text = _INVISIBLE.sub("", UNKNOWN.sub("\ufffd", _SOFT_HYPHEN.sub("", text.translate(LIGATURES))))
         if not text:
             continue
         raised = _raised(span, base, full)
@@ -332,14 +334,15 @@ def _raised(span: Span, base: Span, full: float) -> bool:
 
 
 def _style(span: Span) -> Style:
-    parts = (span.colour >> shift & 0xFF for shift in (16, 8, 0))
-    colour = span.colour if max(parts) > _BLACKEST else 0
-    return _made_style(span.font.split("+")[-1], round(span.size * 2) / 2, span.bold, span.italic, colour)
+    return _made_style(span.font, span.size, span.bold, span.italic, span.colour)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def _made_style(font: str, size: float, bold: bool, italic: bool, colour: int) -> Style:
-    return Style(font, size, bold or bool(_BOLD.search(font)), italic or bool(_ITALIC.search(font)), colour)
+    font = font.split("+")[-1]
+    colour = colour if max(colour >> shift & 0xFF for shift in (16, 8, 0)) > _BLACKEST else 0
+    bold, italic = bold or bool(_BOLD.search(font)), italic or bool(_ITALIC.search(font))
+    return Style(font, round(size * 2) / 2, bold, italic, colour)
 
 
 @lru_cache(maxsize=1024)

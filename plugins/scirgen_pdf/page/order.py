@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
+from scirgen.stages.parse.terms import kind_of_heading
 from scirgen_pdf.page.lines import Line
 
 _MIN_GUTTER = 7.0
@@ -134,7 +135,10 @@ def _band(strips: list[list[Line]], start: int, page: Interval, known: Interval 
             stages.append((end + 1, left))
         free = left
     for end, left in reversed(stages):
-        gutter = _gutter([line for strip in strips[start:end] for line in strip], left, page, known)
+        inside = [f for f in left if f[0] > page[0] and f[1] < page[1]]
+        if not inside:
+            continue
+        gutter = _gutter([line for strip in strips[start:end] for line in strip], inside, page, known)
         if gutter is not None:
             end = _without_next_columns(strips, start, end, gutter, known)
             return _without_next_heading(strips, start, end, gutter), gutter
@@ -168,13 +172,15 @@ def _without_next_columns(
 
 def _without_next_heading(strips: list[list[Line]], start: int, end: int, gutter: Interval) -> int:
     """The end of a band of columns, before a line in another type below both columns, which is the next heading."""
-    while end - start > 2 * _MIN_LINES and end < len(strips):
+    while end - start > 1 and end < len(strips):
         last, rest = strips[end - 1], [line for strip in strips[start : end - 1] for line in strip]
         right = max((line.y1 for line in rest if line.x0 >= gutter[1] - 0.5), default=0.0)
         above = max((line for line in rest if line.x1 <= gutter[0] + 0.5), key=lambda line: line.y1, default=None)
         heading = len(last) == 1 and last[0].x1 <= gutter[0] + 0.5 and last[0].y0 > right and len(last[0].text) < 80
         if not heading or above is None or (last[0].style.bold, last[0].size) == (above.style.bold, above.size):
             break
+        if end - start <= 2 * _MIN_LINES and not kind_of_heading(last[0].text):
+            break  # a few lines show too little of the columns' type
         end -= 1
     return end
 
@@ -198,8 +204,6 @@ def _gutter(lines: list[Line], free: list[Interval], page: Interval, known: Inte
     """The widest free interval that has a text column on either side; at the paper's own gutter, one text column is
     enough."""
     for a, b in sorted(free, key=lambda f: f[0] - f[1])[:6]:
-        if a <= page[0] or b >= page[1]:
-            continue
         left = [line for line in lines if line.x1 <= a + 0.5]
         right = [line for line in lines if line.x0 >= b - 0.5]
         if len(lines) >= 2 * _MIN_LINES and all(_is_column(side, page[1] - page[0]) for side in (left, right)):

@@ -55,11 +55,11 @@ class Fonts:
         self._known: dict[int, Font] = {}
         self._texts = texts
 
-    def of(self, raw: Any) -> Font:
-        """Return the font that pdfium calls ``raw``."""
-        key = ctypes.cast(raw, ctypes.c_void_p).value or 0
+    def of(self, address: int | None) -> Font:
+        """Return the font at an address of pdfium's."""
+        key = address or 0
         if key not in self._known:
-            self._known[key] = Font(raw, self._texts)
+            self._known[key] = Font(ctypes.cast(key, pdfium.FPDF_FONT), self._texts)
         return self._known[key]
 
 

@@ -22,7 +22,7 @@ from scirgen_pdf.reading.pdfium_fonts import Font, Fonts
 from scirgen_pdf.reading.placed import NO_BLANK, ONE_LINE, Piece, Typeface, placed_lines
 from scirgen_pdf.reading.rules import straight
 from scirgen_pdf.reading.signs import extent
-from scirgen_pdf.reading.type1 import Type1Font, metadata_packet, misread_signs, type1_fonts
+from scirgen_pdf.reading.type1 import Objects, Type1Font, misread_signs
 
 FAULT: Final = pypdfium2.PdfiumError
 _MAY_COPY: Final = 16  # ISO 32000-1, table 22, bit 5
@@ -33,6 +33,25 @@ _OVERHANG: Final = 0.15  # ems
 _HYPHENS: Final = ("\x02", "\ufffe")
 """The signs that pdfium gives for a hyphen at the end of a line."""
 _DEEPEST: Final = 4  # forms within forms whose drawings are read
+
+
+def _direct(function: Any, result: Any, *arguments: Any) -> Any:
+    """One of pdfium's functions with addresses as integers; pypdfium2 makes an object of each address."""
+    return ctypes.CFUNCTYPE(result, *arguments)(ctypes.cast(function, ctypes.c_void_p).value or 0)
+
+
+_ADDRESS, _INDEX = ctypes.c_void_p, ctypes.c_int
+_TEXT_OBJECT: Final = _direct(pdfium.FPDFText_GetTextObject, _ADDRESS, _ADDRESS, _INDEX)
+_ORIGIN: Final = _direct(pdfium.FPDFText_GetCharOrigin, _INDEX, _ADDRESS, _INDEX, _ADDRESS, _ADDRESS)
+_LOOSE_BOX: Final = _direct(pdfium.FPDFText_GetLooseCharBox, _INDEX, _ADDRESS, _INDEX, _ADDRESS)
+_IS_GENERATED: Final = _direct(pdfium.FPDFText_IsGenerated, _INDEX, _ADDRESS, _INDEX)
+_FONT: Final = _direct(pdfium.FPDFTextObj_GetFont, _ADDRESS, _ADDRESS)
+_MATRIX: Final = _direct(pdfium.FPDFText_GetMatrix, _INDEX, _ADDRESS, _INDEX, _ADDRESS)
+_FONT_SIZE: Final = _direct(pdfium.FPDFText_GetFontSize, ctypes.c_double, _ADDRESS, _INDEX)
+_COLOUR: Final = _direct(pdfium.FPDFPageObj_GetFillColor, _INDEX, *[_ADDRESS] * 5)
+_KIND: Final = _direct(pdfium.FPDFPageObj_GetType, _INDEX, _ADDRESS)
+_OBJECT: Final = _direct(pdfium.FPDFPage_GetObject, _ADDRESS, _ADDRESS, _INDEX)
+_OBJECT_OF_FORM: Final = _direct(pdfium.FPDFFormObj_GetObject, _ADDRESS, _ADDRESS, _INDEX)
 
 
 class PdfiumFile:
@@ -49,6 +68,7 @@ class PdfiumFile:
         self._document: Any = None
         self._password: str | None = None
         self._fonts = Fonts(self._texts)
+        self._held: tuple[int, Any] = (-1, None)
         self.count = 0
         self._open(None)
 
@@ -64,8 +84,12 @@ class PdfiumFile:
         return True
 
     @cached_property
+    def _objects(self) -> Objects:
+        return Objects(self._path, self._password)
+
+    @cached_property
     def _type1(self) -> list[Type1Font]:
-        return type1_fonts(self._path, self._password)
+        return self._objects.type1_fonts()
 
     def _texts(self, font: str) -> Mapping[int, str]:
         """The texts of a font's named codes; pdfium leaves out the tags of subsets, so these must agree."""
@@ -84,7 +108,7 @@ class PdfiumFile:
 
     def facts(self) -> Facts:
         stated = self._document.get_metadata_dict()
-        metadata = f"{metadata_packet(self._path, self._password)} {stated.get('Subject', '')}"
+        metadata = f"{self._objects.metadata_packet()} {stated.get('Subject', '')}"
         may_copy = bool(pdfium.FPDF_GetDocPermissions(self._document.raw) & _MAY_COPY)
         return Facts(stated.get("Title", ""), metadata, may_copy)
 
@@ -97,23 +121,31 @@ class PdfiumFile:
         return found
 
     def page(self, number: int, *, glyphs: bool = False) -> Page:
-        page = self._document[number]
+        page = self._page(number)
         text = page.get_textpage()
         try:
             place = Place(page)
-            pieces = _Text(text.raw, place, self._fonts, glyphs).pieces(_text_objects(page))
+            pieces = _Text(text.raw, place, self._fonts, glyphs).pieces(_text_objects(page.raw))
             return Page(placed_lines(pieces), place.width, place.height)
         finally:
             text.close()
-            page.close()
+
+    def _page(self, number: int) -> Any:
+        """Return a page; the last one stays open, because its rules are read after its text."""
+        held, page = self._held
+        if held != number:
+            if page is not None:
+                page.close()
+            page = self._document[number]
+            self._held = number, page
+        return page
 
     def rules(self, number: int) -> list[Box]:
-        page = self._document[number]
+        page = self._page(number)
         place = Place(page)
         found: list[Box] = []
         for item in page.get_objects((pdfium.FPDF_PAGEOBJ_PATH,), max_depth=_DEEPEST):
             found += straight(_strokes(item, place))
-        page.close()
         return found
 
     def pictures(self, number: int) -> list[Box]:
@@ -210,49 +242,47 @@ class _Text:
         self._place = place
         self._fonts = fonts
         self._glyphs = glyphs
+        self._address = _address(text)
         self._count: int = pdfium.FPDFText_CountChars(text)
         self._letters = _letters(text, self._count)
+        self._x, self._y, self._box = ctypes.c_double(), ctypes.c_double(), pdfium.FS_RECTF()
+        self._at = ctypes.addressof(self._x), ctypes.addressof(self._y)
 
     def pieces(self, objects: Iterable[int]) -> list[Piece]:
         """Return the pieces on the page in the order of ``objects``, the addresses of its text objects."""
         drawn: dict[int, list[Piece]] = {key: [] for key in objects}
         index = 0
         while index < self._count:
-            item = pdfium.FPDFText_GetTextObject(self._text, index)
+            item = _TEXT_OBJECT(self._address, index)
             if not item:
                 index += 1  # pdfium's own blanks and ends of lines
                 continue
-            key = ctypes.addressof(item.contents)
-            end = self._end(index, key)
-            drawn.setdefault(key, []).extend(self._drawn(index, end, item))
+            end = self._end(index, item)
+            drawn.setdefault(item, []).extend(self._drawn(index, end, item))
             index = end
         return [piece for piece in _in_order(drawn.values()) if _is_on(piece.box, self._place)]
 
-    def _end(self, index: int, key: int) -> int:
+    def _end(self, index: int, item: int) -> int:
         """The index behind the last character of an object, found in steps that double and halve."""
         step, inside, outside = 1, index, self._count
-        while inside + step < self._count and self._is_of(inside + step, key):
+        while inside + step < self._count and _TEXT_OBJECT(self._address, inside + step) == item:
             inside += step
             step *= 2
         outside = min(outside, inside + step)
         while outside - inside > 1:
             middle = (inside + outside) // 2
-            if self._is_of(middle, key):
+            if _TEXT_OBJECT(self._address, middle) == item:
                 inside = middle
             else:
                 outside = middle
         return outside
 
-    def _is_of(self, index: int, key: int) -> bool:
-        item = pdfium.FPDFText_GetTextObject(self._text, index)
-        return bool(item) and ctypes.addressof(item.contents) == key
-
-    def _drawn(self, start: int, end: int, item: Any) -> Iterator[Piece]:
+    def _drawn(self, start: int, end: int, item: int) -> Iterator[Piece]:
         """The pieces of an object, cut at gaps that are too wide for a line.
 
         pdfium puts blanks into narrower gaps than readers see; those go.
         """
-        face = _face(self._text, start, item, self._place, self._fonts)
+        face = _face(self._address, start, item, self._place, self._fonts)
         size = face.type.size
         ranges: list[tuple[int, int]] = []
         begin = start
@@ -274,7 +304,7 @@ class _Text:
 
     def _is_made(self, index: int) -> bool:
         """Return whether a character is a blank that pdfium put into a gap."""
-        return bool(pdfium.FPDFText_IsGenerated(self._text, index) == 1)
+        return bool(_IS_GENERATED(self._address, index) == 1)
 
     def _piece(self, ranges: Iterable[tuple[int, int]], face: _Face) -> Iterator[Piece]:
         """The piece of the characters in ranges of indices; none if there are none."""
@@ -307,9 +337,8 @@ class _Text:
         yield Glyph(waiting, _box(base, (base[0] + dx * width, base[1] + dy * width), face))
 
     def _origin(self, index: int) -> Point:
-        x, y = ctypes.c_double(), ctypes.c_double()
-        pdfium.FPDFText_GetCharOrigin(self._text, index, ctypes.byref(x), ctypes.byref(y))
-        return self._place.point(x.value, y.value)
+        _ORIGIN(self._address, index, *self._at)
+        return self._place.point(self._x.value, self._y.value)
 
     def _width(self, index: int, face: _Face) -> float:
         """The distance from a character to the next, in points.
@@ -317,8 +346,8 @@ class _Text:
         pdfium's boxes also hold what hangs over, as in an "f", and the font's width may be that of another glyph for
         the same character, such as a small capital.
         """
-        box = pdfium.FS_RECTF()
-        pdfium.FPDFText_GetLooseCharBox(self._text, index, ctypes.byref(box))
+        box = self._box
+        _LOOSE_BOX(self._address, index, ctypes.addressof(box))
         level = (abs(face.type.direction[0]) > 0.5) != self._place.sideways
         extent: float = abs(box.right - box.left if level else box.top - box.bottom)
         width = face.font.width(ord(self._letters[index])) * face.across
@@ -375,9 +404,27 @@ def _box(start: Point, end: Point, face: _Face) -> Box:
 
 
 def _text_objects(page: Any) -> Iterator[int]:
-    """The addresses of a page's text objects in the order of drawing."""
-    for item in page.get_objects((pdfium.FPDF_PAGEOBJ_TEXT,), max_depth=_DEEPEST):
-        yield ctypes.addressof(item.raw.contents)
+    """The addresses of a page's text objects in the order of drawing.
+
+    pypdfium2 makes a Python object for each of a page's thousands of paths, which takes longer than the text.
+    """
+    address = _address(page)
+    for index in range(pdfium.FPDFPage_CountObjects(page)):
+        yield from _text_objects_in(_OBJECT(address, index), _DEEPEST)
+
+
+def _text_objects_in(item: int, depth: int) -> Iterator[int]:
+    kind = _KIND(item)
+    if kind == pdfium.FPDF_PAGEOBJ_TEXT:
+        yield item
+    elif kind == pdfium.FPDF_PAGEOBJ_FORM and depth > 1:
+        form = ctypes.cast(item, pdfium.FPDF_PAGEOBJECT)
+        for index in range(pdfium.FPDFFormObj_CountObjects(form)):
+            yield from _text_objects_in(_OBJECT_OF_FORM(item, index), depth - 1)
+
+
+def _address(pointer: Any) -> int:
+    return ctypes.addressof(pointer.contents)
 
 
 def _is_on(box: Box, place: Place) -> bool:
@@ -392,15 +439,15 @@ class _Face(NamedTuple):
     across: float
 
 
-def _face(text: Any, index: int, item: Any, place: Place, fonts: Fonts) -> _Face:
-    font = fonts.of(pdfium.FPDFTextObj_GetFont(item))
-    matrix = pdfium.FS_MATRIX()
-    pdfium.FPDFText_GetMatrix(text, index, ctypes.byref(matrix))
-    given = pdfium.FPDFText_GetFontSize(text, index)
+def _face(text: int, index: int, item: int, place: Place, fonts: Fonts) -> _Face:
+    font = fonts.of(_FONT(item))
+    matrix, parts = pdfium.FS_MATRIX(), (ctypes.c_uint * 4)()
+    _MATRIX(text, index, ctypes.addressof(matrix))
+    given = _FONT_SIZE(text, index)
     size = given * sqrt(abs(matrix.a * matrix.d - matrix.b * matrix.c))
-    parts = [ctypes.c_uint() for _ in range(4)]
-    known = pdfium.FPDFPageObj_GetFillColor(item, *(ctypes.byref(part) for part in parts))
-    colour = parts[0].value << 16 | parts[1].value << 8 | parts[2].value if known else 0
+    first = ctypes.addressof(parts)
+    known = _COLOUR(item, first, first + 4, first + 8, first + 12)
+    colour = parts[0] << 16 | parts[1] << 8 | parts[2] if known else 0
     direction = place.direction(matrix.a, matrix.b)
     bold, italic = bool(font.flags & _BOLD), bool(font.flags & _ITALIC)
     return _Face(Typeface(font.name, size, bold, italic, colour, direction), font, given * hypot(matrix.a, matrix.b))

@@ -11,7 +11,7 @@ import pymupdf
 from scirgen.plugin import Box
 from scirgen_pdf.reading.page import Facts, Glyph, Page, Raster, Signs, Span, TextLine
 from scirgen_pdf.reading.rules import straight
-from scirgen_pdf.reading.type1 import misread_signs, type1_fonts
+from scirgen_pdf.reading.type1 import Objects, misread_signs
 
 FAULT: Final = pymupdf.mupdf.FzErrorBase
 _MAY_COPY: Final = 16  # ISO 32000-1, table 22, bit 5
@@ -95,7 +95,7 @@ class PyMuPDFFile:
         return Raster(drawn.width, drawn.height, bytes(drawn.samples)), page.rect.width, page.rect.height
 
     def signs(self) -> Signs:
-        return misread_signs(type1_fonts(self._path, self._password))
+        return misread_signs(Objects(self._path, self._password).type1_fonts())
 
     def unmapped(self, numbers: Sequence[int]) -> float:
         text = "".join("".join(self._document[n].get_text("text", flags=_PLAIN).split()) for n in numbers)

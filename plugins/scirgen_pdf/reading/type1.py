@@ -61,25 +61,33 @@ class Type1Font:
         return {code: text for code, name in self.names.items() if (text := agl.toUnicode(name))}
 
 
-def metadata_packet(path: Path, password: str | None) -> str:
-    """Return a file's XMP packet; "" if it has none."""
-    logging.getLogger("pypdf").setLevel(logging.CRITICAL)
-    try:
-        packet: Any = PdfReader(path, password=password).root_object["/Metadata"]
-        return str(packet.get_object().get_data().decode("utf-8", "replace"))
-    except Exception:  # pypdf raises what Python raises on broken files
-        return ""
+class Objects:
+    """The objects of a file as pypdf reads them; one that pypdf cannot read has none."""
 
+    def __init__(self, path: Path, password: str | None) -> None:
+        """Read the table of a file's objects."""
+        logging.getLogger("pypdf").setLevel(logging.CRITICAL)
+        try:
+            self._reader: Any = PdfReader(path, password=password)
+        except Exception:  # pypdf raises what Python raises on broken files
+            self._reader = None
 
-def type1_fonts(path: Path, password: str | None) -> list[Type1Font]:
-    """Return the Type 1 fonts of a file's pages."""
-    logging.getLogger("pypdf").setLevel(logging.CRITICAL)
-    found: list[Type1Font] = []
-    try:
-        found.extend(_fonts(PdfReader(path, password=password)))
-    except Exception:  # pypdf raises what Python raises on broken files
+    def metadata_packet(self) -> str:
+        """Return the XMP packet; "" if there is none."""
+        try:
+            packet = self._reader.root_object["/Metadata"]
+            return str(packet.get_object().get_data().decode("utf-8", "replace"))
+        except Exception:
+            return ""
+
+    def type1_fonts(self) -> list[Type1Font]:
+        """Return the Type 1 fonts of the pages."""
+        found: list[Type1Font] = []
+        try:
+            found.extend(_fonts(self._reader))
+        except Exception:
+            return found
         return found
-    return found
 
 
 def _fonts(reader: PdfReader) -> Iterator[Type1Font]:

@@ -4,17 +4,23 @@ and in which way they answer it together."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
-from pydantic import create_model
+from pydantic import BaseModel
 
 from scirgen.core.errors import ScirgenError
 from scirgen.core.records import LINKED, LINKS, QAPair, Score
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Material
+from scirgen.stages.filter.deciding import Ruling
+from scirgen.stages.filter.faithfulness.batches import reply_to
 from scirgen.stages.filter.second_reader import read_again
 
 PROMPT: Final = "linked"
+
+
+class Ways(BaseModel):
+    """In ``w1``..., the way in which documents answer each pair together."""
 
 
 def written_for_two(pair: QAPair) -> bool:
@@ -22,7 +28,24 @@ def written_for_two(pair: QAPair) -> bool:
     return pair.strategy == LINKED
 
 
-async def ask_without(pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> dict[str, Score | Exception]:
+async def ask_without(pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Ruling]:
+    """Keep the pairs, those whose answer cites several documents with a score of what it needs; of those that were
+    written for two documents, the ones that need two."""
+    scores = await _scores(pairs, material, ctx)
+    return [_ruling(pair, scores.get(pair.id)) for pair in pairs]
+
+
+def _ruling(pair: QAPair, score: Score | Exception | None) -> Ruling:
+    if isinstance(score, Score):
+        pair = pair.model_copy(update={"scores": (*pair.scores, score)})
+    if pair.link or not written_for_two(pair):
+        return Ruling(pair)
+    if isinstance(score, Exception):
+        return Ruling(pair, error=score)
+    return Ruling(pair, "reject", "one_document", "the judge answers it without one of its documents")
+
+
+async def _scores(pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> dict[str, Score | Exception]:
     """Return by pair id a score for each pair whose answer cites several documents.
 
     Its ``parts`` are 1 for the documents without which the judge gives another answer or none, its value is 1 if there
@@ -65,9 +88,11 @@ async def _ways(pairs: Sequence[QAPair], ctx: StageContext) -> dict[str, str]:
     """Return by pair id the way in which documents together answer it."""
     if not pairs:
         return {}
-    numbered = [{"number": n, "question": p.question, "answer": p.answer} for n, p in enumerate(pairs, 1)]
-    prompt = ctx.prompt(PROMPT).render(pairs=numbered, ways=[{"id": k, "meaning": v} for k, v in LINKS.items()])
-    fields: dict[str, Any] = {f"w{n}": (Literal[tuple(LINKS)], ...) for n in range(1, len(pairs) + 1)}
-    seed = ctx.seed(LINKED, *(p.id for p in pairs))
-    reply = (await ctx.judge.ask(prompt, create_model("Ways", **fields), seed=seed)).value
-    return {p.id: getattr(reply, f"w{n}") for n, p in enumerate(pairs, 1)}
+    every = list(enumerate(pairs, 1))
+    prompt = ctx.prompt(PROMPT).render(
+        pairs=[{"number": n, "question": p.question, "answer": p.answer} for n, p in every],
+        ways=[{"id": k, "meaning": v} for k, v in LINKS.items()],
+    )
+    wanted = reply_to(Ways, [n for n, _ in every], w=(Literal[tuple(LINKS)], ...))
+    reply = (await ctx.judge.ask(prompt, wanted, seed=ctx.seed(LINKED, *(p.id for p in pairs)))).value
+    return {p.id: getattr(reply, f"w{n}") for n, p in every}

@@ -12,7 +12,7 @@ from typing import ClassVar, cast
 from scirgen.core.config import Config, GenerateConfig
 from scirgen.core.errors import ConfigError, ReplyInvalidError, ReplyTruncatedError
 from scirgen.core.fingerprint import content_id, digest
-from scirgen.core.plugincode import plugin_code
+from scirgen.core.plugincode import made_of
 from scirgen.core.printed import as_printed
 from scirgen.core.records import Aspect, Dataset, Document, Failure, Paper, QAPair, Record, Rejection, Span
 from scirgen.core.registry import returned_list
@@ -57,13 +57,13 @@ class GenerateStage(Stage):
         )
 
     def definitions(self, ctx: StageContext) -> str:
-        """Hash of the strategy that writes: its name, its version, its prompts (a plugin's, too)."""
+        """Hash of the strategy that writes and its prompts, and of further requests."""
         if ctx.config.generate.off:
             return ""
         writer = self.strategy(ctx)
         further = definitions(ctx)
         prompts = [ctx.prompt(name).hash for name in writer.prompts]
-        return digest([writer.name, writer.version, prompts, *filter(None, [further, plugin_code(type(writer))])])
+        return digest([writer.name, made_of(writer), prompts, further])
 
     def check(self, ctx: StageContext) -> None:
         """Refuse further requests of plugins that the strategy would not make."""

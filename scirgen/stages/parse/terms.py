@@ -13,8 +13,9 @@ from typing import Final
 @lru_cache(maxsize=8192)
 def plain(text: str) -> str:
     """Lower case, no accents, no numbering, no outer punctuation, letter-spaced words closed up."""
-    text = unicodedata.normalize("NFKD", text)
-    text = "".join(c for c in text if not unicodedata.combining(c)).lower().replace("’", "'")
+    if not text.isascii():
+        text = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+    text = text.lower().replace("’", "'")
     text = re.sub(r"\b(?:\w ){3,}\w\b", lambda m: m.group().replace(" ", ""), text)
     text = re.sub(r"(?<=[\u4e00-\u9fff]) +(?=[\u4e00-\u9fff])", "", text)
     text = NUMBERING.sub("", text)
@@ -129,7 +130,10 @@ _LENGTH: Final = re.compile(r"\s*\(\d{1,4}(?: words?)?\)\s*:?$", re.I)  # "Abstr
 
 def kind_of_heading(text: str) -> str:
     """``abstract``, ``other_abstract``, ``keywords``, ``references``, ``main``, ``back`` or "" for a heading's text."""
-    if len(text) > _LONGEST_NAME:
-        return ""
+    return "" if len(text) > _LONGEST_NAME else _kind(text)
+
+
+@lru_cache(maxsize=8192)
+def _kind(text: str) -> str:
     name = plain(_LENGTH.sub("", text))
     return "keywords" if KEYWORDS.match(name) and len(name) < 30 else _KINDS.get(name, "")

@@ -28,7 +28,7 @@ from scirgen.stages.release.parts import PartContent
 
 @dataclass
 class ReleaseContent:
-    """Input of `scirgen.stages.release.write.write_release`.
+    """What a release is written from, by a run or by an import of a published set.
 
     Attributes:
         info: name, origin, seed and the like; the writer fills in counts and files.

@@ -17,8 +17,8 @@ import pytest
 
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.resources import Resources
-from scirgen.release_files.labels import Hidden, LabelSet, Marked, Shown
 from scirgen.report.pictures import Picture
+from scirgen_bench.labels.labelset import Hidden, LabelSet, Marked, Shown
 from scirgen_label.draw import Request, draw
 from scirgen_label.merge import merge
 from scirgen_label.pages import page as page_of

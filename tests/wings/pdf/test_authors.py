@@ -60,6 +60,12 @@ def test_degrees_roles_and_surnames_first() -> None:
     assert authors(row("Doe, J. A., Roe, B.")) == ("J. A. Doe", "B. Roe")
 
 
+def test_names_above_affiliations_in_the_same_type_are_read() -> None:
+    place = row("Department of Ice, Oslo", y=112)
+    assert authors(row("by Jane Doe and John Roe", "^*"), place) == ("Jane Doe", "John Roe")
+    assert authors(row("Jane Doe"), row("Ice and Snow, 12 May 2021", y=112), row("Oslo University", y=124)) == ()
+
+
 def test_what_is_not_a_list_of_names_gives_none() -> None:
     assert authors(row("Received: 8 October 2021"), row("Department of Ice, Oslo", y=112)) == ()
 

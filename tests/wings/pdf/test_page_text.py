@@ -52,6 +52,22 @@ def test_codes_of_ligatures_beside_letters_are_read_as_their_letters(codes: tupl
     assert maths.text == f"x{fi} y {fl}z"
 
 
+def test_letters_that_readers_give_as_ornaments_are_letters() -> None:
+    from fontTools.agl import toUnicode
+
+    from scirgen_pdf.page.characters import name_letters
+
+    said = "".join(toUnicode(f"a{ord(c)}", isZapfDingbats=True) or c for c in "melted")
+    fi = toUnicode("a28", isZapfDingbats=True)
+    text, _ = letters = tuple(Span(t, "", 10.0, BOX, (0.0, 0.0)) for t in (f"{said} late {fi}rst", "✉ author"))
+    assert not text.text.isascii()
+    name_letters(letters)
+    assert text.text == "melted late first"
+    plain = Span("✉ the author of this paper", "", 10.0, BOX, (0.0, 0.0))
+    name_letters([plain])
+    assert plain.text.startswith("✉")
+
+
 def test_run_ins_of_one_type_in_two_blacks_are_all_headings(tmp_path: Path) -> None:
     from scirgen_pdf.page.lines import page_lines
 

@@ -8,12 +8,13 @@ import pytest
 
 from scirgen.core.records import BlockKind
 from scirgen.core.text.sentences import sentence_spans
-from scirgen_pdf.classify import mark_references, mark_reviews
+from scirgen_pdf.classify import mark_kinds, mark_references, mark_reviews
 from scirgen_pdf.flow import Vocabulary, blocks
 from scirgen_pdf.front import strip_title_label
 from scirgen_pdf.page.lines import Line, Run, Style, page_lines
-from scirgen_pdf.page.order import reading_order
+from scirgen_pdf.page.order import Region, reading_order
 from scirgen_pdf.paragraphs import Group
+from scirgen_pdf.paragraphs import groups as group_lines
 from scirgen_pdf.reading.page import Span, TextLine
 
 SERIF = Style("Serif", 10.0, False, False)
@@ -137,6 +138,70 @@ def test_a_program_set_inside_a_sentence_is_between_its_halves() -> None:
         group.x1 = 300.0
     made = blocks(found, Vocabulary([]))
     assert [b.kind for b in made] == [PARA, BlockKind.EQUATION, PARA]
+
+
+def typed(found: list[Group], *places: int) -> list[Group]:
+    """The groups, some in a typewriter font, each as wide as the column."""
+    for place, group in enumerate(found):
+        group.x1 = 300.0
+        if place in places:
+            for run in found[place].lines[0].runs:
+                run.style = SERIF._replace(font="Courier")
+            group.settle()
+    return found
+
+
+def test_a_sentence_that_leads_into_a_long_program_is_not_glued_to_the_next() -> None:
+    program = "R> lake(" + "depth = 1, " * 60 + ")"
+    found = typed(groups((PARA, "The depth is set by"), (OTHER, program), (PARA, "Snow is next.")), 1)
+    found[2].lines[0].page = 2
+    made = blocks(found, Vocabulary([]))
+    assert [b.kind for b in made] == [PARA, BlockKind.EQUATION, PARA]
+
+
+def test_an_address_at_the_foot_of_a_page_does_not_part_a_sentence() -> None:
+    found = typed(groups((PARA, "The lake is fed by"), (OTHER, "1 https://snow.org"), (PARA, "snow of the valley.")), 1)
+    for group in found[2:]:
+        group.lines[0].page = 2
+    made = blocks(found, Vocabulary([]))
+    assert made[0].text == "The lake is fed by snow of the valley."
+
+
+def test_a_table_of_contents_is_one_group_and_has_no_headings() -> None:
+    names = ("1 Introduction", "2 Methods", "2.1 Snow pits . . . . . 3", "3 Results")
+    listed = [(PARA, text) for text in ("Contents", *names, "12")]
+    prose = "The snow that fell in the upper valley melted late. " * 6
+    found = groups(*listed, *((PARA, text) for name in names for text in (name.split(" . ")[0], prose)))
+    mark_kinds(found, SERIF)
+    assert [group.kind for group in found[:2]] == [OTHER, PARA]
+    assert found[0].text.endswith("3 Results 12") and found[1].text == "1 Introduction"
+
+
+def test_authors_side_by_side_above_the_label_of_the_abstract_are_read_before_it() -> None:
+    bold = Style("Serif", 10.0, True, False)
+    left = [
+        line(text, y, 70, 170)
+        for text, y in (("Jane Doe of Oslo", 100), ("Ice Lab of the North", 113), ("Ann Roe of Tromsoe", 150))
+    ]
+    right = [
+        line(text, y, 250, 350)
+        for text, y in (("John Major Smith", 100), ("Snow House of Oslo", 113), ("University of Oslo", 163))
+    ]
+    left.append(line("Valley University of Snow", 163, 60, 180))
+    label = Line(1, (170, 200, 215, 210), [Run("Abstract", bold, x0=170)], 0).settle()
+    text = [line(f"Line {n} of an abstract about the snow that melted late", 230 + 12 * n, 60, 350) for n in range(5)]
+    order = [found.text for region in reading_order([*left, *right, label, *text]) for found in region.lines]
+    assert order.index("Abstract") == 7
+
+
+def test_each_item_of_a_list_of_terms_is_a_paragraph() -> None:
+    typewriter = SERIF._replace(font="Courier")
+    lines = [line("The slots of the class are described in the manual of the package.", 100)]
+    for place, term in enumerate(("fit:", "df:")):
+        y = 112 + 12 * place
+        runs = [Run(term, typewriter, x0=60.0), Run(" A function of the class.", SERIF, x0=80.0)]
+        lines.append(Line(1, (60, y, 300, y + 10), runs, 0).settle())
+    assert [len(group.lines) for group in group_lines([Region(lines, 60.0, 300.0)], 10.0)] == [1, 1, 1]
 
 
 def test_a_line_with_double_blanks_is_cut_where_its_text_says() -> None:

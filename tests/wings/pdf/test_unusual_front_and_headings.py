@@ -246,6 +246,10 @@ def test_cover_page_is_neither_title_nor_abstract(tmp_path: Path) -> None:
     assert document.abstract == (PROSE * 5).strip()
 
 
+def test_a_title_of_two_short_words_is_the_title(tmp_path: Path) -> None:
+    assert set_html(tmp_path / "p.pdf", f"<h1>zoo FAQ</h1><p>Ann Author</p>{sections()}").title == "zoo FAQ"
+
+
 def test_letter_that_says_how_to_cite_it_keeps_its_first_page(tmp_path: Path) -> None:
     title = "Letter on snow in the upper valley"
     cite = (

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import click
 
-from scirgen.cli.options import PATH, as_json_flag, names_in, parse_settings, settings_option
-from scirgen.commands import parts
-from scirgen.commands.tables import Table
+from scirgen import Table
+from scirgen.cli.options import names_in
+from scirgen.plugin import PATH, as_json_flag, parse_settings, settings_option
+from scirgen_parts import parts
 
 _domain = click.option("--domain", help="Domain whose prompts, taxonomies and settings are used.")
 _model = click.option("--model", help="Model URI, as in generate.")

@@ -14,11 +14,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-import scirgen
+import scirgen_scale
 from scirgen.api import Run, resolve_config, run_pipeline
 from scirgen.cli.main import cli
-from scirgen.commands.merge.merge import UNJUDGED
-from scirgen.commands.merge.parts import open_parts
 from scirgen.core.errors import ConfigError, InputError, ScirgenError, StoreError
 from scirgen.core.records import QAPair
 from scirgen.pipeline.observer import Observer
@@ -27,9 +25,11 @@ from scirgen.pipeline.views.view import open_view
 from scirgen.release_files.release import Release
 from scirgen.testing.faults import Faults
 from scirgen.testing.server import FakeServer
+from scirgen_scale.merging.merge import UNJUDGED
+from scirgen_scale.merging.parts import open_parts
 from tests.support.small_runs import KNOWN_ITEMS, answered, release_bytes, run_small, write_records
 
-SAMPLE = Path(__file__).parents[1] / "material" / "invented"
+SAMPLE = Path(__file__).parents[2] / "material" / "invented"
 
 
 def small(records: Path, out: Path, *, faults: Faults | None = None, model: str = "fake", **settings: object) -> Run:
@@ -125,7 +125,7 @@ def part_ids() -> dict[str, list[str]]:
 
 
 def test_three_merged_parts_give_the_release_of_one_run(sample: Path, tmp_path: Path) -> None:
-    run = scirgen.merge(tmp_path / "m", [sample / "c", sample / "a", sample / "b"])
+    run = scirgen_scale.merge(tmp_path / "m", [sample / "c", sample / "a", sample / "b"])
     assert run.outcome is not None and run.outcome.status == "success" and run.outcome.datasets == 6
     merged, whole = release_bytes(tmp_path / "m"), release_bytes(sample / "whole")
     assert merged == whole and {"README.md", "release.json", "corpus/papers.jsonl"} <= set(whole)
@@ -134,7 +134,7 @@ def test_three_merged_parts_give_the_release_of_one_run(sample: Path, tmp_path: 
 
 
 def test_what_parts_did_for_a_paper_they_share_is_counted_once(sample: Path, tmp_path: Path) -> None:
-    run = scirgen.merge(tmp_path / "m", [sample / "a", sample / "b", sample / "c"])
+    run = scirgen_scale.merge(tmp_path / "m", [sample / "a", sample / "b", sample / "c"])
     whole = Run(sample / "whole").funnel()
     assert run.funnel() == whole
     alone = [Run(sample / n).funnel()["parse"]["done"] for n in "abc"]
@@ -150,7 +150,7 @@ def test_what_parts_did_for_a_paper_they_share_is_counted_once(sample: Path, tmp
 
 
 def test_the_manifest_and_a_table_say_which_part_each_dataset_is_from(sample: Path, tmp_path: Path) -> None:
-    scirgen.merge(tmp_path / "m", [sample / "a", sample / "b", sample / "c"])
+    scirgen_scale.merge(tmp_path / "m", [sample / "a", sample / "b", sample / "c"])
     manifest = json.loads((tmp_path / "m" / "manifest.json").read_text())
     whole = json.loads((sample / "whole" / "manifest.json").read_text())
     assert [(p["name"], p["datasets"]) for p in manifest["merged"]["parts"]] == [("a", 2), ("b", 2), ("c", 2)]
@@ -168,7 +168,7 @@ def test_the_manifest_and_a_table_say_which_part_each_dataset_is_from(sample: Pa
 
 
 def test_a_merged_row_is_traced_to_its_prompt_reply_and_paper(sample: Path, tmp_path: Path) -> None:
-    run = scirgen.merge(tmp_path / "m", [sample / "a", sample / "b", sample / "c"])
+    run = scirgen_scale.merge(tmp_path / "m", [sample / "a", sample / "b", sample / "c"])
     row = next(r for r in Release(tmp_path / "m").rows() if any(e.source == "paper" for e in r.evidence))
     shown, brief = (command("inspect", run.folder, row.id, *more).output for more in (("--prompt",), ()))
     assert "[system]" in shown and "-- reply" in shown and row.evidence[0].text in shown
@@ -204,7 +204,7 @@ def test_near_duplicates_and_conflicts_across_parts_are_settled(tmp_path: Path) 
         file = tmp_path / f"{name}.jsonl"
         file.write_text("\n".join(json.dumps(r) for r in records))
         small(file, tmp_path / name, generate__types_without_paper=8)
-    merged = scirgen.merge(tmp_path / "m", [tmp_path / "p0", tmp_path / "p1"])
+    merged = scirgen_scale.merge(tmp_path / "m", [tmp_path / "p0", tmp_path / "p1"])
     dropped = merged.funnel()["release"]
     assert dropped["rejected"] > sum(Run(tmp_path / p).funnel()["release"]["rejected"] for p in ("p0", "p1"))
     assert dropped.get("rejected:merged", 0) > 0
@@ -222,7 +222,7 @@ def test_a_target_counts_over_all_parts(parts: Path, tmp_path: Path) -> None:
     for number, file in enumerate(split_file(records, slice(0, 9, 2), slice(1, 9, 2))):
         small(file, tmp_path / f"p{number}", generate__quota=quota)
     settings = {f"generate.quota.{key}": value for key, value in quota.items()}
-    merged = scirgen.merge(tmp_path / "m", [tmp_path / "p0", tmp_path / "p1"], settings=settings)
+    merged = scirgen_scale.merge(tmp_path / "m", [tmp_path / "p0", tmp_path / "p1"], settings=settings)
     assert release_bytes(tmp_path / "m") == release_bytes(tmp_path / "whole")
     assert 0 < sum(merged.released().values()) < sum(Run(parts / "whole").released().values())
 
@@ -261,10 +261,10 @@ def test_merging_again_does_nothing_until_a_part_has_changed(copied: Path, tmp_p
 
 
 def test_a_merged_run_may_be_a_part(parts: Path, tmp_path: Path) -> None:
-    scirgen.merge(tmp_path / "one", [parts / "p0"])
-    scirgen.merge(tmp_path / "m", [tmp_path / "one", parts / "p1"])
+    scirgen_scale.merge(tmp_path / "one", [parts / "p0"])
+    scirgen_scale.merge(tmp_path / "m", [tmp_path / "one", parts / "p1"])
     assert release_bytes(tmp_path / "m") == release_bytes(parts / "whole")
-    scirgen.merge(tmp_path / "again", [tmp_path / "m", parts / "p0"])
+    scirgen_scale.merge(tmp_path / "again", [tmp_path / "m", parts / "p0"])
     assert release_bytes(tmp_path / "again") == release_bytes(parts / "whole")
     assert "named twice" in refused(parts / "p0", parts / "p0", "--out", tmp_path / "x").message
     assert not (tmp_path / "x").exists()
@@ -276,7 +276,7 @@ def test_what_somebody_asked_in_parts_is_unjudged_elsewhere_until_the_merged_run
     small(records, tmp_path / "whole", **mix)
     for number, file in enumerate(split_file(records, slice(0, 6, 2), slice(1, 6, 2))):
         small(file, tmp_path / f"p{number}", **mix)
-    scirgen.merge(tmp_path / "m", [tmp_path / "p0", tmp_path / "p1"])
+    scirgen_scale.merge(tmp_path / "m", [tmp_path / "p0", tmp_path / "p1"])
     assert UNJUDGED in Release(tmp_path / "m").info.notes
     assert UNJUDGED not in Release(tmp_path / "p0").info.notes
     assert release_bytes(tmp_path / "m") != release_bytes(tmp_path / "whole")
@@ -289,7 +289,7 @@ def test_what_somebody_asked_in_parts_is_unjudged_elsewhere_until_the_merged_run
 
 
 def test_a_dataset_that_two_parts_did_alike_comes_once(parts: Path, tmp_path: Path) -> None:
-    merged = scirgen.merge(tmp_path / "m", [parts / "p0", parts / "whole"])
+    merged = scirgen_scale.merge(tmp_path / "m", [parts / "p0", parts / "whole"])
     assert release_bytes(tmp_path / "m") == release_bytes(parts / "whole")
     assert merged.funnel() == Run(parts / "whole").funnel()
     assert {line.split("\t")[1] for line in (tmp_path / "m/parts.tsv").read_text().splitlines()[1:]} == {"p0", "whole"}
@@ -324,7 +324,7 @@ def test_a_bad_record_that_every_part_read_is_counted_once(tmp_path: Path) -> No
     for name, ids in {"p0": ["d00000", "d00002"], "p1": ["d00001", "d00003"]}.items():
         small(records, tmp_path / name, collect__ids=ids)
         assert Run(tmp_path / name).funnel()["collect"]["rejected"] == 1
-    merged = scirgen.merge(tmp_path / "m", [tmp_path / "p0", tmp_path / "p1"])
+    merged = scirgen_scale.merge(tmp_path / "m", [tmp_path / "p0", tmp_path / "p1"])
     assert release_bytes(tmp_path / "m") == release_bytes(tmp_path / "whole")
     assert merged.funnel()["collect"]["rejected"] == 1
     assert sum(n for k, n in merged.funnel()["collect"].items() if k.startswith("rejected:")) == 1
@@ -335,7 +335,7 @@ def test_a_bad_record_that_every_part_read_is_counted_once(tmp_path: Path) -> No
 
 def test_parts_of_different_models_need_mixed_and_the_card_says_so(parts: Path, tmp_path: Path) -> None:
     file = split_file(parts / "records.jsonl", slice(1, 9, 2))[0]
-    small(file, tmp_path / "other", model="fake-2", filter__gates=["schema", "length"])
+    small(file, tmp_path / "other", model="fake-2", filter__gates=["schema", "language"])
     error = refused(parts / "p0", tmp_path / "other", "--out", tmp_path / "m")
     assert isinstance(error, ConfigError) and error.error_code == "mixed" and "--mixed" in error.hint
     assert "models.generator: openai:fake (p0), openai:fake-2 (other)" in error.message
@@ -375,7 +375,7 @@ def test_a_setting_that_an_older_part_did_not_know_is_that_of_the_others(copied:
         manifest = json.loads(store.meta("manifest") or "")
         del manifest["settings"]["release"]["decontaminate_words"]
         store.set_meta("manifest", json.dumps(manifest))
-    scirgen.merge(tmp_path / "m", [copied / "p0", copied / "p1"])
+    scirgen_scale.merge(tmp_path / "m", [copied / "p0", copied / "p1"])
     assert release_bytes(tmp_path / "m") == release_bytes(copied / "whole")
 
 
@@ -424,7 +424,7 @@ def test_a_part_without_pairs_is_merged_but_not_if_all_are(parts: Path, tmp_path
     file.write_text(json.dumps({"id": "bare", "title": "Q"}))
     with pytest.raises(ConfigError, match="produced no output"):
         small(file, tmp_path / "bare")
-    run = scirgen.merge(tmp_path / "m", [parts / "p0", tmp_path / "bare", parts / "p1"])
+    run = scirgen_scale.merge(tmp_path / "m", [parts / "p0", tmp_path / "bare", parts / "p1"])
     assert run.outcome is not None and run.outcome.status == "success"
     assert Release(tmp_path / "m").info.counts["datasets"] == 10
     error = refused(tmp_path / "bare", "--out", tmp_path / "nothing")
@@ -478,7 +478,7 @@ def test_a_damaged_or_newer_part_is_named_and_the_earlier_release_stays(
 ) -> None:
     assert callable(harm)
     given = (copied / "p0", copied / "p1", "--out", tmp_path / "m")
-    scirgen.merge(tmp_path / "m", [copied / "p0"])
+    scirgen_scale.merge(tmp_path / "m", [copied / "p0"])
     before = release_bytes(tmp_path / "m")
     harm(copied / "p1" / "run.db")
     error = refused(*given)
@@ -497,7 +497,7 @@ def test_folders_that_are_no_part_or_no_place_for_a_merge_are_refused(copied: Pa
 
 
 def test_a_merged_run_needs_its_parts_no_more(copied: Path, tmp_path: Path) -> None:
-    scirgen.merge(tmp_path / "m", [copied / "p0", copied / "p1"])
+    scirgen_scale.merge(tmp_path / "m", [copied / "p0", copied / "p1"])
     row = next(Release(tmp_path / "m").rows())
     shutil.rmtree(copied)
     assert "-- reply" in command("inspect", tmp_path / "m", row.id, "--prompt").output
@@ -506,7 +506,7 @@ def test_a_merged_run_needs_its_parts_no_more(copied: Path, tmp_path: Path) -> N
 
 
 def test_a_merged_run_is_resumed_as_an_ordinary_one(parts: Path, tmp_path: Path) -> None:
-    scirgen.merge(tmp_path / "m", [parts / "p0", parts / "p1"])
+    scirgen_scale.merge(tmp_path / "m", [parts / "p0", parts / "p1"])
     before = Run(tmp_path / "m").funnel()
 
     async def resume(records: Path) -> tuple[Run, int]:
@@ -526,7 +526,7 @@ def test_parts_of_the_same_name_are_told_apart_by_their_path(copied: Path, tmp_p
     for name in ("p0", "p1"):
         (tmp_path / name).mkdir()
         (copied / name).rename(tmp_path / name / "run")
-    scirgen.merge(tmp_path / "m", [tmp_path / "p0/run", tmp_path / "p1/run"])
+    scirgen_scale.merge(tmp_path / "m", [tmp_path / "p0/run", tmp_path / "p1/run"])
     assert {line.split("\t")[1] for line in (tmp_path / "m/parts.tsv").read_text().splitlines()[1:]} == {
         "p0/run",
         "p1/run",
@@ -536,7 +536,7 @@ def test_parts_of_the_same_name_are_told_apart_by_their_path(copied: Path, tmp_p
 def test_a_merge_that_fails_at_the_end_leaves_the_release_of_before(
     parts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scirgen.merge(tmp_path / "m", [parts / "p0"])
+    scirgen_scale.merge(tmp_path / "m", [parts / "p0"])
     before = release_bytes(tmp_path / "m")
 
     def full(*_: object) -> Iterator[None]:

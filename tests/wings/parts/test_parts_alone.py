@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-import scirgen
 import scirgen_bench
+import scirgen_parts
 from scirgen.cli.main import cli
 from scirgen.commands.tables import Table, rows_of
 from scirgen.core.errors import ConfigError, InputError
@@ -79,14 +79,14 @@ def test_a_table_shows_its_rows_and_becomes_a_data_frame() -> None:
 
 
 def test_parse_gives_front_matter_and_blocks(paper: Path) -> None:
-    (found,) = scirgen.parse(paper)
+    (found,) = scirgen_parts.parse(paper)
     assert found["title"] == "Lake ice of the north" and str(found["abstract"]).startswith("Lake ice in the north")
     assert [b["kind"] for b in found["blocks"]][:3] == ["title", "heading", "paragraph"]
 
 
 def test_parse_names_the_file_that_cannot_be_read(paper: Path) -> None:
     (paper.parent / "broken.pdf").write_bytes(b"%PDF-1.4 nothing")
-    bad, good = scirgen.parse([paper.parent])
+    bad, good = scirgen_parts.parse([paper.parent])
     assert bad["error"] == "damaged" and "error" not in good
 
 
@@ -94,7 +94,7 @@ def test_parse_names_the_file_that_cannot_be_read(paper: Path) -> None:
 def test_parse_gives_the_whole_reason_and_fails_if_nothing_can_be_read(flag: list[str], paper: Path) -> None:
     broken = paper.parent / "broken.pdf"
     broken.write_bytes(b"%PDF-1.4 nothing")
-    (row,) = scirgen.parse(broken)
+    (row,) = scirgen_parts.parse(broken)
     found = CliRunner().invoke(cli, ["parse", str(broken), *flag])
     assert found.exit_code == 2 and "".join(str(row["reason"]).split()) in "".join(found.output.split())
     assert CliRunner().invoke(cli, ["parse", str(broken), str(paper), *flag]).exit_code == 0
@@ -107,7 +107,7 @@ def test_parse_prints_markdown_that_reads_as_the_paper(paper: Path) -> None:
 
 def test_parse_of_nothing_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="does not exist"):
-        scirgen.parse(tmp_path / "none.pdf")
+        scirgen_parts.parse(tmp_path / "none.pdf")
 
 
 async def test_score_gives_each_row_its_value_and_verdict(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ async def test_score_gives_each_row_its_value_and_verdict(tmp_path: Path) -> Non
         model = f"openai:fake@{server.url}"
         command = ["score", str(written(tmp_path, "jsonl")), "--model", model, "--json"]
         found = await in_thread(lambda: CliRunner().invoke(cli, command))
-        table = await in_thread(lambda: scirgen.score(ROWS, model=model))
+        table = await in_thread(lambda: scirgen_parts.score(ROWS, model=model))
     rows = [json.loads(line) for line in found.output.splitlines()]
     assert found.exit_code == 0 and [r["shift"] for r in rows] == [r["shift"] for r in table]
     assert all(r["verdict"] in ("kept", "rejected", "unsure") for r in table)
@@ -124,12 +124,12 @@ async def test_score_gives_each_row_its_value_and_verdict(tmp_path: Path) -> Non
 
 async def test_tag_gives_types_by_form_and_levels(tmp_path: Path) -> None:
     async with FakeServer() as server:
-        found = await in_thread(lambda: scirgen.tag(pd.DataFrame(ROWS), model=f"openai:fake@{server.url}"))
+        found = await in_thread(lambda: scirgen_parts.tag(pd.DataFrame(ROWS), model=f"openai:fake@{server.url}"))
     assert [r["question_type"] for r in found] == ["quantification", "verification"]
     assert all(str(r["bloom"]).startswith("C") for r in found)
 
 
-@pytest.mark.parametrize("part", [scirgen.score, scirgen.tag])
+@pytest.mark.parametrize("part", [scirgen_parts.score, scirgen_parts.tag])
 async def test_the_first_line_names_the_model(part) -> None:
     async with FakeServer() as server:
         table = await in_thread(lambda: part(ROWS, model=f"openai:fake@{server.url}"))
@@ -141,7 +141,7 @@ async def test_match_says_which_papers_use_a_dataset(paper: Path, tmp_path: Path
     records.write_text(json.dumps([{"id": "lake", "title": "Arvel lake ice thickness", "doi": "10.5072/ice.7"}]))
     async with FakeServer() as server:
         model = f"openai:fake@{server.url}"
-        (found,) = await in_thread(lambda: scirgen.match(records, paper.parent, model=model))
+        (found,) = await in_thread(lambda: scirgen_parts.match(records, paper.parent, model=model))
     assert (found["dataset"], found["found_by"], found["used"]) == ("lake", "doi_in_text", True)
     assert "10.5072/ice.7" in str(found["evidence"])
     assert set(found["criteria"]) == {"methodology", "terminology", "results"}
@@ -151,7 +151,7 @@ async def test_match_says_which_papers_use_a_dataset(paper: Path, tmp_path: Path
 @pytest.mark.parametrize(("row", "lacks"), [({"question": "Why?"}, "answer"), ({"q": "Why?"}, "question")])
 def test_a_row_without_question_or_answer_is_named(row: dict[str, str], lacks: str) -> None:
     with pytest.raises(InputError, match=f"row 1 has no {lacks}; it has: {next(iter(row))}"):
-        scirgen.score([row], model="openai:fake@http://127.0.0.1:9/v1")
+        scirgen_parts.score([row], model="openai:fake@http://127.0.0.1:9/v1")
 
 
 @pytest.mark.parametrize("part", ["audit", "score", "tag"])
@@ -172,7 +172,7 @@ def test_a_table_without_questions_is_refused(part: str, text: str, says: str, t
 
 def test_a_setting_that_a_part_does_not_read_is_refused(paper: Path) -> None:
     with pytest.raises(ConfigError, match="changes nothing here"):
-        scirgen.parse(paper, settings={"seed": 2})
+        scirgen_parts.parse(paper, settings={"seed": 2})
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])

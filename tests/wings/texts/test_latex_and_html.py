@@ -6,9 +6,12 @@ import pytest
 
 from scirgen.core.errors import PaperError
 from scirgen.core.records import BlockKind
+from scirgen.core.registry import load_registry
 from scirgen.stages.parse.base import ParsedPaper, ParserOptions
 from scirgen.stages.parse.sniff import sniff
+from scirgen.stages.parse.stage import choose_parser
 from scirgen.stages.parse.text import TextParser
+from scirgen_texts.parsers import HtmlParser, LatexParser
 
 LATEX = (
     r"""% a comment with \section{Nothing}
@@ -47,7 +50,8 @@ HTML = f"""<!DOCTYPE html><html lang="en"><head><title>x</title><meta name="cita
 
 def _parsed(tmp_path: Path, name: str, text: str) -> ParsedPaper:
     (tmp_path / name).write_text(text, encoding="utf-8")
-    return TextParser().parse(tmp_path / name, ParserOptions())
+    parser = HtmlParser() if name.endswith(".html") else LatexParser()
+    return parser.parse(tmp_path / name, ParserOptions())
 
 
 def _of(parsed: ParsedPaper, kind: BlockKind) -> list[str]:
@@ -107,3 +111,13 @@ def test_html_page_of_links_is_refused(tmp_path: Path) -> None:
     with pytest.raises(PaperError) as raised:
         _parsed(tmp_path, "list.html", f"<!DOCTYPE html><html><body>{items}</body></html>")
     assert raised.value.error_code == "not_a_pdf"
+
+
+@pytest.mark.parametrize(("text", "kind"), [(LATEX, "latex"), (HTML * 3, "html")])
+def test_the_text_parser_leaves_other_forms_to_the_wing(tmp_path: Path, text: str, kind: str) -> None:
+    (tmp_path / "paper").write_text(text, encoding="utf-8")
+    with pytest.raises(PaperError, match=f"does not read {kind} files"):
+        TextParser().parse(tmp_path / "paper", ParserOptions())
+    for wanted in ("auto", "text", "grobid"):
+        found = choose_parser(load_registry(), wanted, kind)
+        assert found is not None and found.name == kind

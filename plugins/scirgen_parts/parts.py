@@ -10,25 +10,34 @@ from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from scirgen import (
+    BlockKind,
+    Config,
+    Domain,
+    InputError,
+    Material,
+    Paper,
+    PaperError,
+    QAPair,
+    Span,
+    Stage,
+    StageContext,
+    Table,
+    WorkItem,
+)
 from scirgen.claims.conformance import answer_problem, question_problem
-from scirgen.commands.tables import Row, Rows, Table, rows_of
-from scirgen.core.config import Config
-from scirgen.core.errors import InputError, PaperError
-from scirgen.core.fingerprint import content_id, file_sha256
-from scirgen.core.records import BlockKind, Document, Link, Paper, QAPair, SectionLabel, Span
-from scirgen.core.registry import load_registry
-from scirgen.core.resources import Domain, resolve_config
-from scirgen.core.runtime import blocking
+from scirgen.commands.tables import Row, Rows, rows_of
+from scirgen.core.records import SectionLabel
 from scirgen.core.table import Table as DocumentTable
-from scirgen.llm.session import ChatSession, ScoreSession
+from scirgen.llm.session import ScoreSession
 from scirgen.pipeline.intake import open_input
 from scirgen.pipeline.run import opened_context
+from scirgen.plugin import ChatSession, Document, Link, blocking, content_id, file_sha256, load_registry, resolve_config
 from scirgen.release_files.qafiles import lacking, no_rows, plain_groups
-from scirgen.stages.base import Stage, StageContext, WorkItem, made_stage, suited
+from scirgen.stages.base import made_stage, suited
 from scirgen.stages.collect.files.paperfolder import PAPER_TYPES, PaperFolder
 from scirgen.stages.collect.pages import Collected, pages
-from scirgen.stages.filter.base import Material
-from scirgen.stages.filter.deciding import failing, outcome, score_all, sentence
+from scirgen.stages.filter.deciding import outcome, score_all, sentence
 from scirgen.stages.parse.assemble import assemble
 from scirgen.stages.parse.frontmatter import front_matter
 from scirgen.stages.parse.process.pool import ParserPool
@@ -175,7 +184,7 @@ async def _scored(rows: list[Row], config: Config, pack: Domain) -> Table:
             pair = pair.model_copy(update={"evidence": (cited,)})
             scored = await score_all([pair], Material(None, (), context, {pair.dataset_id: context}), ctx)
             judged, error = scored[pair.id]
-            against = failing(judged)
+            against = next((s for s in judged.scores if s.passed is False), None)
             found.append({
                 **row,
                 **{s.name: s.value for s in judged.scores if not s.abstained},

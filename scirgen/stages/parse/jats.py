@@ -11,7 +11,7 @@ from scirgen.core.records import BlockKind
 from scirgen.core.text.doi import find_doi
 from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
 from scirgen.stages.parse.grid import GivenCell, table_block
-from scirgen.stages.parse.xml.xmlread import span_of, text_of
+from scirgen.stages.parse.xmlread import span_of, text_of
 
 _SKIP = frozenset({
     "tex-math", "fn-group", "object-id", "alternatives-none", "graphic", "ext-link-none", "table-wrap", "fig",

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from scirgen.commands.merge.parts import Part
-from scirgen.core.errors import StoreError
-from scirgen.core.fingerprint import digest
-from scirgen.core.records import Rejection
+from scirgen import Rejection, StageResult
 from scirgen.pipeline.store import RUN, Store, result_hash
 from scirgen.pipeline.views.view import CURRENT
-from scirgen.stages.base import StageResult
+from scirgen.plugin import StoreError, digest
+from scirgen_scale.merging.parts import Part
 
 _RESULT = (
     "stage, key, fingerprint, status, outputs, rejections, failures, n_outputs, n_rejections, seconds, finished, hash"

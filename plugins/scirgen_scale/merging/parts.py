@@ -12,10 +12,10 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from scirgen.core.errors import InputError, StoreError
-from scirgen.core.records import Record
+from scirgen import InputError, Record
 from scirgen.pipeline.store import COLUMNS, Store, StoredResult
 from scirgen.pipeline.views.view import StoreView
+from scirgen.plugin import StoreError
 
 _SHOWN = 5
 _LONGEST = 300

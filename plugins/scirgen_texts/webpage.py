@@ -7,10 +7,8 @@ from typing import Any, Final
 
 from selectolax.lexbor import LexborHTMLParser
 
-from scirgen.core.errors import PaperError
-from scirgen.core.records import BlockKind
+from scirgen import BlockKind, PaperError, ParsedBlock, ParsedPaper
 from scirgen.stages.parse.assemble import abstract_of, clean, mark_references, set_levels
-from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
 from scirgen.stages.parse.grid import GivenCell, table_block
 from scirgen.stages.parse.terms import kind_of_heading
 

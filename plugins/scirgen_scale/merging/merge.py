@@ -7,11 +7,23 @@ import logging
 import platform
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
-from scirgen.commands.merge.copying import copy_parts
-from scirgen.commands.merge.parts import (
+from scirgen import Config, ConfigError, Observer, Run, StageContext, __version__
+from scirgen.core.config import NOT_FINGERPRINTED, load_config, section_model
+from scirgen.core.resources import find_domain
+from scirgen.core.safety.files import mode_beside, replacing
+from scirgen.pipeline.engine import Engine
+from scirgen.pipeline.manifest import write_manifest
+from scirgen.pipeline.plan import plan
+from scirgen.pipeline.run import build_stages
+from scirgen.pipeline.runner import Outcome, Runner, stage_fingerprint
+from scirgen.pipeline.store import Store
+from scirgen.pipeline.views.view import MERGED, StoreView
+from scirgen.plugin import PromptLibrary, Registry, Resources, StoreError, Taxonomies, blocking, load_registry
+from scirgen.report import write_report
+from scirgen_scale.merging.copying import copy_parts
+from scirgen_scale.merging.parts import (
     Part,
     differences,
     differing,
@@ -21,24 +33,6 @@ from scirgen.commands.merge.parts import (
     settle_overlap,
     unfinished,
 )
-from scirgen.core.config import NOT_FINGERPRINTED, Config, load_config, section_model
-from scirgen.core.errors import ConfigError, StoreError
-from scirgen.core.prompts import PromptLibrary
-from scirgen.core.registry import Registry, load_registry
-from scirgen.core.resources import Resources, find_domain
-from scirgen.core.runtime import blocking
-from scirgen.core.safety.files import mode_beside, replacing
-from scirgen.core.taxonomy import Taxonomies
-from scirgen.core.version import __version__
-from scirgen.pipeline.engine import Engine
-from scirgen.pipeline.manifest import write_manifest
-from scirgen.pipeline.observer import Observer
-from scirgen.pipeline.plan import plan
-from scirgen.pipeline.run import build_stages
-from scirgen.pipeline.runner import Outcome, Runner, stage_fingerprint
-from scirgen.pipeline.store import Store
-from scirgen.pipeline.views.view import MERGED, StoreView
-from scirgen.stages.base import StageContext
 
 _OWN = ("release", "generate.quota", "generate.types", "seed")
 """Settings that decide the result of a merge, beside those of plugins that only a release reads. They are those of the
@@ -57,74 +51,92 @@ UNJUDGED = (
 """The note on the card about parts in which somebody asked."""
 
 
-@dataclass(frozen=True)
-class Permitted:
-    """Differences from one run that a merge accepts.
+def merge(
+    out: str | Path,
+    parts: Sequence[str | Path],
+    *,
+    mixed: bool = False,
+    partial: bool = False,
+    first_wins: bool = False,
+    config_file: str | Path | None = None,
+    settings: Mapping[str, object] | None = None,
+    report: bool = True,
+    observer: Observer | None = None,
+) -> Run:
+    """Make one release from several finished runs, as if they had been one. It calls no model and only reads the parts.
 
-    Attributes:
-        mixed: parts that were made with different models, prompts, settings or seeds.
-        partial: parts that are unfinished or have failed items.
-        first_wins: a dataset that several parts have with different results; the part named first gives it.
-    """
+    Args:
+        out: the merged run's folder (release, manifest, report); the parts stay where they are.
+        parts: folders of runs, or of merged runs, which stand for their parts.
+        mixed: allow parts that were made with different models, prompts, settings or seeds; the card says so.
+        partial: allow parts that are unfinished or have failed items; the card reports it.
+        first_wins: if several parts have different results for a dataset, take those of the part named first.
+        config_file: a YAML file of settings; only those of the release are used.
+        settings: dotted setting -> value, of the release (``release.*``, ``generate.quota.*``, ``seed``,
+            ``overrides``).
+        report: also write report.html.
+        observer: receives the events of the run.
 
-    mixed: bool = False
-    partial: bool = False
-    first_wins: bool = False
-
-
-def merge_runs(
-    folder: Path,
-    folders: Sequence[Path],
-    permitted: Permitted,
-    config_file: Path | None,
-    settings: Mapping[str, object],
-    observer: Observer,
-) -> Outcome:
-    """Copy the results of runs into ``folder``, an ordinary run from then on, and release them.
-
-    `scirgen.merge` documents the arguments.
+    Returns:
+        The merged run. Everything that reads a run's folder can read it, as long as the parts stay where they are.
 
     Raises:
-        ScirgenError: the parts cannot become one release; nothing is written.
+        ScirgenError: the parts cannot become one release, or only with one of the permissions above; nothing is
+            written.
     """
+    folder, observer = Path(out), observer or Observer()
     registry = load_registry()
     with ExitStack() as closing:
-        parts = open_parts(folders, closing)
-        notes = check_parts(parts, mixed=permitted.mixed, partial=permitted.partial)
-        config, unused = merged_config(parts, config_file, settings, registry)
+        opened = open_parts([Path(part) for part in parts], closing)
+        notes = check_parts(opened, mixed=mixed, partial=partial)
+        file = Path(config_file) if config_file else None
+        config, unused = merged_config(opened, file, settings or {}, registry)
         for line in unused:
             observer.note(f"settings of the parts that this merge does not use: {line}; change it with --set")
-        taken = settle_overlap(parts, first_wins=permitted.first_wins)
-        if all(next(part.view.pairs(), None) is None for part in parts):
+        taken = settle_overlap(opened, first_wins=first_wins)
+        if all(next(part.view.pairs(), None) is None for part in opened):
             raise ConfigError(
                 "the parts have no accepted pair", code="nothing_made",
                 hint="See what was rejected: scirgen status PART.",
             )  # fmt: skip
-        resources = Resources(
-            find_domain(config.domain, registry), Path(config.overrides) if config.overrides else None
-        )
-        ctx = StageContext(
-            config, resources, PromptLibrary(resources), Taxonomies(resources), registry, folder,
-            log=logging.getLogger("scirgen"),
-        )  # fmt: skip
-        store = closing.enter_context(_fresh(folder, parts))
-        observer.note(f"{len(parts)} part(s) with {sum(map(len, taken.values())):,} datasets: copying their results")
-        copy_parts(store, parts, taken)
-        _mark(store, parts, notes)
-        intake, *_, release = plan(registry, config)
-        stages = build_stages(registry, (intake, release))
-        runner = Runner(store, ctx, stages, Engine(config), None, observer, plan=(intake, release))
-        outcome = blocking(runner.run())
-        if any(map(unfinished, parts)):
-            store.set_meta("finished", "")
-        fingerprint = stage_fingerprint(stages[release.stage], ctx)[:12]
-        manifest = merged_manifest(parts, taken, notes, ctx, fingerprint)
-        _write_table(folder / "parts.tsv", taken)
-        write_manifest(folder, store, manifest)
-        view = StoreView(store)
-        failed = sum(row.get("failed", 0) + row.get("partial", 0) for row in view.funnel().values())
-        partial = failed or view.waiting() or outcome.status != "success"
-        return Outcome("partial" if partial else "success", len(view.dataset_ids()), failed)
+        store = closing.enter_context(_fresh(folder, opened))
+        observer.note(f"{len(opened)} part(s) with {sum(map(len, taken.values())):,} datasets: copying their results")
+        copy_parts(store, opened, taken)
+        _mark(store, opened, notes)
+        outcome = _release(store, config, registry, folder, observer, opened, taken, notes)
+    if report:
+        write_report(folder)
+    return Run(folder, outcome)
+
+
+def _release(
+    store: Store,
+    config: Config,
+    registry: Registry,
+    folder: Path,
+    observer: Observer,
+    parts: Sequence[Part],
+    taken: Mapping[str, Collection[str]],
+    notes: Sequence[str],
+) -> Outcome:
+    """Release what the parts gave, and write the manifest."""
+    resources = Resources(find_domain(config.domain, registry), Path(config.overrides) if config.overrides else None)
+    ctx = StageContext(
+        config, resources, PromptLibrary(resources), Taxonomies(resources), registry, folder,
+        log=logging.getLogger("scirgen"),
+    )  # fmt: skip
+    intake, *_, release = plan(registry, config)
+    stages = build_stages(registry, (intake, release))
+    outcome = blocking(Runner(store, ctx, stages, Engine(config), None, observer, plan=(intake, release)).run())
+    if any(map(unfinished, parts)):
+        store.set_meta("finished", "")
+    fingerprint = stage_fingerprint(stages[release.stage], ctx)[:12]
+    _write_table(folder / "parts.tsv", taken)
+    write_manifest(folder, store, merged_manifest(parts, taken, notes, ctx, fingerprint))
+    view = StoreView(store)
+    failed = sum(row.get("failed", 0) + row.get("partial", 0) for row in view.funnel().values())
+    partial = failed or view.waiting() or outcome.status != "success"
+    return Outcome("partial" if partial else "success", len(view.dataset_ids()), failed)
 
 
 def _fresh(folder: Path, parts: Sequence[Part]) -> Store:

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import click
 
-from scirgen.api import Run
-from scirgen.api import merge as merge_runs
-from scirgen.cli.options import PATH, counted, parse_settings
+from scirgen import Observer, Run
+from scirgen.cli.options import counted
 from scirgen.cli.run.generate import echo_unwritten_formats, queries_made
-from scirgen.pipeline.observer import Observer
+from scirgen.plugin import PATH, parse_settings
+from scirgen_scale.merging.merge import merge as merge_runs
 
 
 @click.command()

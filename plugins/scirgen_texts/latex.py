@@ -14,10 +14,8 @@ from pylatexenc.latexwalker import LatexWalker, LatexWalkerParseError
 from pylatexenc.latexwalker import get_default_latex_context_db as walker_context
 from pylatexenc.macrospec import EnvironmentSpec, MacroSpec
 
-from scirgen.core.errors import PaperError
-from scirgen.core.records import BlockKind
+from scirgen import BlockKind, PaperError, ParsedBlock, ParsedPaper
 from scirgen.stages.parse.assemble import abstract_of, clean, mark_references, set_levels
-from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
 from scirgen.stages.parse.grid import GivenCell, table_block
 
 _SECTIONS: Final = {"part": 0, "chapter": 0, "section": 1, "subsection": 2, "subsubsection": 3, "paragraph": 4}

@@ -6,21 +6,21 @@ import re
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
-from scirgen.core.errors import PaperError
-from scirgen.core.records import BlockKind, Box, PlacedLine
-from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
+from scirgen import BlockKind, PaperError, ParsedBlock, ParsedPaper
+from scirgen.plugin import Box, PlacedLine
 from scirgen.stages.parse.grid import GivenCell, table_block
-from scirgen.stages.parse.xml.xmlread import span_of, text_of
+from scirgen.stages.parse.xmlread import read_xml, span_of, text_of
 
 _NUMBER = re.compile(r"^\s*(\d+(?:\.\d+)*)\.?")
 
 
-def parse_tei(root: Element, parser: str = "tei/1") -> ParsedPaper:
+def parse_tei(data: bytes, parser: str = "tei/1") -> ParsedPaper:
     """Blocks of a TEI document.
 
     Raises:
-        PaperError: ``no_text`` if it has no text.
+        PaperError: ``no_text`` if it has no text, ``damaged``, ``too_large``.
     """
+    root = read_xml(data)
     title = text_of(root.find(".//titleStmt/title"))
     abstract_element = root.find(".//profileDesc/abstract")
     abstract = [text_of(p) for p in abstract_element.iter("p")] if abstract_element is not None else []

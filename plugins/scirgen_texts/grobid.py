@@ -14,8 +14,7 @@ from grobid_client.grobid_client import GrobidClient
 
 from scirgen import PaperError, ParsedPaper, ParserOptions
 from scirgen.core.errors import ServerUnavailableError
-from scirgen.stages.parse.xml.tei import parse_tei
-from scirgen.stages.parse.xml.xmlread import read_xml
+from scirgen_texts.tei import parse_tei
 
 _COORDINATES = ("head", "p", "s", "figure", "formula", "biblStruct", "note", "title")
 _MAX_BYTES = 60_000_000
@@ -80,4 +79,4 @@ def _read(status: int, text: str) -> ParsedPaper:
         raise ServerUnavailableError(f"GROBID answers HTTP {status}: {text[:200]}", hint="Check parse.grobid_url.")
     if len(text) > _MAX_BYTES:
         raise PaperError("GROBID's answer is too large for a paper", code="too_large")
-    return parse_tei(read_xml(text.encode()), parser="grobid")
+    return parse_tei(text.encode(), parser="grobid")

@@ -7,7 +7,7 @@ L/contexts.json    key -> text, shared by items
 L/labels/A.jsonl   Label: the merged labels of one annotator; adjudicator.jsonl: the third person's
 L/agreement.json   statistics and the verdict on judges (`scirgen label agree`)
 ```
-Drawing, pages, merging and agreement are `scirgen_label`.
+Drawing, pages, merging and agreement are `scirgen_label`; `reviews` gives a release what it takes from a folder.
 """
 
 from __future__ import annotations
@@ -19,11 +19,10 @@ from typing import Annotated, Final, Literal, TypeVar
 
 from pydantic import Field, ValidationError
 
-from scirgen.core.errors import InputError
-from scirgen.core.files.jsonl import first_problem, numbered_records, read_json
-from scirgen.core.fingerprint import digest
+from scirgen import InputError, Record
+from scirgen.core.files.jsonl import first_problem, numbered_records
 from scirgen.core.prompts import Choice
-from scirgen.core.records import Box, Record
+from scirgen.plugin import Box, digest, read_json
 
 TaskName = Literal["faithful", "relevance", "query", "level", "link", "facet"]
 Part = Literal["dev", "test"]
