@@ -72,7 +72,7 @@ def _gather(view: StoreView, sample: int) -> ReportData:
     datasets = {d.id: d.title for d in view.datasets()}
     scores: list[ScoreRow] = []
     near = Nearest()
-    accepted = list(_accepted(view.pairs(), scores, near))
+    accepted = list(accepted_pairs(view.pairs(), scores, near))
     rejections = list(_rejected(view.rejections(), scores, near))
     released = view.released_rows()
     left_out = {r.record_id for r in rejections if r.stage == "release"}
@@ -174,7 +174,7 @@ class _Rejected:
     record_id: str
 
 
-def _accepted(pairs: Iterable[QAPair], scores: list[ScoreRow], near: Nearest) -> Iterator[_Accepted]:
+def accepted_pairs(pairs: Iterable[QAPair], scores: list[ScoreRow], near: Nearest) -> Iterator[_Accepted]:
     """Pairs without what no figure needs; their scores are added to ``scores`` and ``near``."""
     for pair in pairs:
         scores += _scores(pair.scores, pair.question_type, accepted=True)

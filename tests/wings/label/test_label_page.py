@@ -24,6 +24,7 @@ from scirgen_label.merge import merge
 from scirgen_label.pages import page as page_of
 from scirgen_label.pages import write_pages
 from scirgen_label.sources import Candidate, Material
+from tests.support.waiting import wait_until
 
 EVIL = "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=1>{{ 7*7 }}"
 READY = "html[data-ready]"
@@ -430,10 +431,7 @@ def _launch(started: Any, profile: Path, file: Path) -> tuple[subprocess.Popen[b
     ]
     process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _STARTED.append(process)
-    end = time.monotonic() + 60
-    while not port.is_file() or not port.read_text().strip():
-        assert time.monotonic() < end and process.poll() is None
-        time.sleep(0.05)
+    wait_until(lambda: process.poll() is not None or (port.is_file() and port.read_text().strip()))
     number = port.read_text().split()[0]
     browser = started.chromium.connect_over_cdp(f"http://127.0.0.1:{number}")
     return process, _goto(browser.contexts[0], file)
@@ -448,10 +446,7 @@ def _goto(context: Any, file: Path) -> Any:
 
 def _until(page: Any, expression: str) -> None:
     """Wait until it holds. Playwright's own wait needs eval, which the page's policy forbids."""
-    end = time.monotonic() + 30
-    while not page.evaluate(expression):
-        assert time.monotonic() < end, expression
-        time.sleep(0.01)
+    wait_until(lambda: page.evaluate(expression), 30)
 
 
 def _saved(page: Any) -> None:
