@@ -418,8 +418,6 @@ def _mark_rest(groups: list[Group], front: Front, title: int | None, body: Style
         elif group.kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM):
             group.kind = BlockKind.OTHER
     for group in groups[front.body_start :]:
-        if group.page > groups[0].page and _is_running_title(group, front.title):
-            group.kind = BlockKind.OTHER
         if (
             group.kind is BlockKind.PARAGRAPH
             and group.page <= groups[0].page + 1
@@ -430,12 +428,6 @@ def _mark_rest(groups: list[Group], front: Front, title: int | None, body: Style
             continue
         if group.kind is BlockKind.PARAGRAPH and group.style.size < body.size - 0.4 and is_publishers(group.text):
             group.kind = BlockKind.OTHER
-
-
-def _is_running_title(group: Group, title: str) -> bool:
-    """Tells whether a line at the top of a page is the paper's title."""
-    top = group.kind is BlockKind.PARAGRAPH and len(group.lines) == 1 and group.lines[0].y1 < 90
-    return top and len(title) > 15 and fuzz.ratio(plain(group.text), plain(title)) > 92
 
 
 def strip_title_label(text: str) -> str:
