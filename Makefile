@@ -2,11 +2,13 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
+# make setup CONSTRAINTS=requirements-dev.lock installs the exact versions that the maintainers use.
+CONSTRAINTS ?= constraints.txt
 
-$(VENV)/.installed: pyproject.toml constraints.txt
+$(VENV)/.installed: pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip
-	$(BIN)/pip install --constraint constraints.txt --editable '.[local,pdf,dev]'
+	$(BIN)/pip install --constraint $(CONSTRAINTS) --editable '.[local,pdf,dev]'
 	touch $@
 
 .PHONY: setup demo test lint
@@ -26,7 +28,7 @@ test: lint  ## everything CI runs
 
 .PHONY: docs
 docs: setup  ## the documentation site in docs/_build; warnings are errors, links inside it are checked
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	$(BIN)/pip install --quiet --constraint $(CONSTRAINTS) --editable '.[docs]'
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build
 
 .PHONY: test-browser
@@ -44,7 +46,7 @@ test-rag:  ## the samples for LlamaIndex and Ragas, read by both, in a venv of t
 
 .PHONY: test-ray
 test-ray: setup  ## the Ray engine on a cluster of three nodes on this machine
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[ray]'
+	$(BIN)/pip install --quiet --constraint $(CONSTRAINTS) --editable '.[ray]'
 	$(BIN)/pytest -m ray
 
 .PHONY: sample-check

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
-from scirgen.stages.parse.xml.xmlread import read_xml
+from scirgen.stages.parse.xmlread import read_xml
 
 _SEC_TYPES = (
     ("intro", "abstract_introduction"),

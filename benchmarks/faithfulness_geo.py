@@ -20,12 +20,12 @@ from scirgen.core.fingerprint import digest
 from scirgen.core.records import Dataset, QAPair
 from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
-from scirgen.release_files.qafiles import type_key
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Material
 from scirgen.stages.filter.faithfulness.windows import evidence_window
 from scirgen.stages.filter.stage import select_gates
 from scirgen_bench.calibrate.calibrate import opened
+from scirgen_bench.rowfiles import type_key
 
 JUDGED = "not_supported"
 """The gate that rejects for want of support; the others look at form."""

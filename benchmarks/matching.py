@@ -81,7 +81,7 @@ async def judge(
     name: str, pairs: Pairs, keys: Iterable[Key], papers: Mapping[str, Read], ctx: StageContext
 ) -> dict[Key, Judgement]:
     """The strategy's judgement on each pair."""
-    judged = strategy(name, ctx)
+    judged = strategy(name, ctx.registry)
 
     async def one(key: Key) -> Judgement:
         pair = Pair(pairs.datasets[key[0]], *papers[key[1]], ("folder",))

@@ -21,7 +21,7 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import scirgen
+import scirgen_scale
 from benchmarks._memory import peak_mb
 from benchmarks.scale import TYPES, StandIn
 from scirgen.core.config import Config
@@ -100,7 +100,7 @@ def make(folder: Path, source: Slice) -> None:
 def merge_once(folder: Path, parts: int) -> dict[str, float]:
     """Merge, in this process."""
     started, used = time.perf_counter(), time.process_time()
-    run = scirgen.merge(folder / "merged", [folder / f"part{n}" for n in range(parts)], report=False)
+    run = scirgen_scale.merge(folder / "merged", [folder / f"part{n}" for n in range(parts)], report=False)
     seconds = time.perf_counter() - started
     processor = time.process_time() - used
     return {"seconds": seconds, "cpu_s": processor, "peak_mb": peak_mb(), "rows": sum(run.released().values())}

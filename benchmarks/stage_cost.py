@@ -4,7 +4,7 @@
 
 The real stages over real records and papers, one item at a time, with a fake model in this process, so that an item's
 seconds are our own work and nothing else: processor time, and the clock's for parsing, which has a process of its own.
-Tokens are counted from characters (`scirgen.commands.estimate.trial`). A real model gets another share of its
+Tokens are counted from characters (`scirgen_estimate.trial`). A real model gets another share of its
 candidates accepted: read the columns an item rather than those a pair.
 """
 
@@ -20,7 +20,6 @@ from pathlib import Path
 
 from benchmarks._memory import peak_mb
 from scirgen.api import build_stages, resolve_config
-from scirgen.commands.estimate.trial import STAGE, Call, FakeChat, FakeScores
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
@@ -37,6 +36,7 @@ from scirgen.pipeline.runner import Runner
 from scirgen.pipeline.store import Store
 from scirgen.pipeline.views.view import StoreView
 from scirgen.stages.base import Stage, StageContext, StageResult, WorkItem
+from scirgen_estimate.trial import STAGE, Call, FakeChat, FakeScores
 
 
 class OneAtATime(Engine):

@@ -1,15 +1,9 @@
 from scirgen.api import Run as Run
 from scirgen.api import agenerate as agenerate
 from scirgen.api import astream as astream
-from scirgen.api import estimate as estimate
 from scirgen.api import generate as generate
 from scirgen.api import inspect as inspect
-from scirgen.api import merge as merge
 from scirgen.api import profile as profile
-from scirgen.commands.parts import match as match
-from scirgen.commands.parts import parse as parse
-from scirgen.commands.parts import score as score
-from scirgen.commands.parts import tag as tag
 from scirgen.commands.tables import Table as Table
 from scirgen.core.config import Config as Config
 from scirgen.core.config import Section as Section

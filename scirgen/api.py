@@ -1,5 +1,4 @@
-"""The public Python API: `generate` runs the pipeline, `merge` makes one release from several runs, `Run` reads their
-results."""
+"""The public Python API: `generate` runs the pipeline, `Run` reads what runs made."""
 
 from __future__ import annotations
 
@@ -11,9 +10,6 @@ from inspect import Parameter, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict, TypeVar, Unpack, get_type_hints
 
-from scirgen.commands.estimate.estimate import Estimate
-from scirgen.commands.estimate.estimate import estimate_run as estimate_run
-from scirgen.commands.merge.merge import Permitted, merge_runs
 from scirgen.commands.tables import Table
 from scirgen.core.config import Config
 from scirgen.core.errors import ScirgenError
@@ -130,7 +126,7 @@ class Options(TypedDict, total=False):
     observer: Observer | None
 
 
-def _takes_options(function: F) -> F:
+def takes_options(function: F) -> F:
     """Give a function with ``**given: Unpack[Options]`` the signature that it stands for, as notebooks complete it."""
     own = signature(function)
     added = [
@@ -142,7 +138,7 @@ def _takes_options(function: F) -> F:
     return function
 
 
-@_takes_options
+@takes_options
 def generate(out: str | Path, **given: Unpack[Options]) -> Run:
     """Make a dataset from records and papers. Call it again with the same folder to resume.
 
@@ -176,17 +172,17 @@ def generate(out: str | Path, **given: Unpack[Options]) -> Run:
     return blocking(agenerate(out, **given))
 
 
-@_takes_options
+@takes_options
 async def agenerate(out: str | Path, **given: Unpack[Options]) -> Run:
     """`generate` for asynchronous code: ``run = await scirgen.agenerate("runs/first", domain="geo")``."""
-    config, pack = _resolved(given)
+    config, pack = resolved(given)
     observer = given.get("observer")
     watching = NotebookObserver() if observer is None and in_notebook() else observer or Observer()
     with watching if isinstance(watching, ScreenObserver) else nullcontext():
-        return await run_pipeline(Path(out), config, pack, source=_own_source(given), observer=watching)
+        return await run_pipeline(Path(out), config, pack, source=own_source(given), observer=watching)
 
 
-@_takes_options
+@takes_options
 async def astream(out: str | Path, **given: Unpack[Options]) -> AsyncGenerator[QAPair, None]:
     """`agenerate`, giving each accepted and tagged pair as soon as there is one; those of an earlier run come first.
 
@@ -225,7 +221,8 @@ class _Pairs(Observer):
                     self._to.put_nowait(record)
 
 
-def _own_source(given: Options) -> Source | None:
+def own_source(given: Options) -> Source | None:
+    """Return the source object that was given; None if a source was named, or none given."""
     source = given.get("source")
     return None if isinstance(source, str) else source
 
@@ -239,7 +236,7 @@ def _plain(value: object) -> object:
     return value
 
 
-def _resolved(given: Options) -> tuple[Config, Domain]:
+def resolved(given: Options) -> tuple[Config, Domain]:
     """Settings and domain from the arguments of `generate`.
 
     Raises:
@@ -295,94 +292,6 @@ def _modified(folder: Path) -> int:
     """Time of the run's manifest, which an ended run writes; 0 without one."""
     manifest = folder / "manifest.json"
     return manifest.stat().st_mtime_ns if manifest.is_file() else 0
-
-
-def merge(
-    out: str | Path,
-    parts: Sequence[str | Path],
-    *,
-    mixed: bool = False,
-    partial: bool = False,
-    first_wins: bool = False,
-    config_file: str | Path | None = None,
-    settings: Mapping[str, object] | None = None,
-    report: bool = True,
-    observer: Observer | None = None,
-) -> Run:
-    """Make one release from several finished runs, as if they had been one. It calls no model and only reads the parts.
-
-    Args:
-        out: the merged run's folder (release, manifest, report); the parts stay where they are.
-        parts: folders of runs, or of merged runs, which stand for their parts.
-        mixed: allow parts that were made with different models, prompts, settings or seeds; the card says so.
-        partial: allow parts that are unfinished or have failed items; the card reports it.
-        first_wins: if several parts have different results for a dataset, take those of the part named first.
-        config_file: a YAML file of settings; only those of the release are used.
-        settings: dotted setting -> value, of the release (``release.*``, ``generate.quota.*``, ``seed``,
-            ``overrides``).
-        report: also write report.html.
-        observer: receives the events of the run.
-
-    Returns:
-        The merged run. Everything that reads a run's folder can read it, as long as the parts stay where they are.
-
-    Raises:
-        ScirgenError: the parts cannot become one release, or only with one of the permissions above; nothing is
-            written.
-    """
-    permitted = Permitted(mixed=mixed, partial=partial, first_wins=first_wins)
-    file, folder = Path(config_file) if config_file else None, Path(out)
-    outcome = merge_runs(folder, [Path(p) for p in parts], permitted, file, settings or {}, observer or Observer())
-    if report:
-        write_report(folder)
-    return Run(folder, outcome)
-
-
-@_takes_options
-def estimate(
-    out: str | Path,
-    *,
-    sample: int = 3,
-    history: str | Path | None = None,
-    tokens_per_second: float | None = None,
-    **given: Unpack[Options],
-) -> Estimate:
-    """Predict calls, tokens, cost and hours of `generate` with the same arguments. It calls no model.
-
-    Args:
-        out: the run's folder; it keeps downloaded papers for the run.
-        sample: datasets to try with the fake model.
-        history: folder of an earlier run with the same model, whose usage per dataset and speed are used instead.
-        tokens_per_second: new tokens per second of the whole server.
-        given: as for `generate`.
-
-    Raises:
-        ScirgenError: wrong input or settings.
-    """
-    return blocking(aestimate(out, sample=sample, history=history, tokens_per_second=tokens_per_second, **given))
-
-
-@_takes_options
-async def aestimate(
-    out: str | Path,
-    *,
-    sample: int = 3,
-    history: str | Path | None = None,
-    tokens_per_second: float | None = None,
-    **given: Unpack[Options],
-) -> Estimate:
-    """`estimate` for asynchronous code."""
-    config, pack = _resolved(given)
-    past = Path(history) if history else None
-    return await estimate_run(
-        Path(out),
-        config,
-        pack,
-        sample=sample,
-        history=past,
-        tokens_per_second=tokens_per_second,
-        source=_own_source(given),
-    )
 
 
 def inspect(run: str | Path, id: str) -> list[Record]:

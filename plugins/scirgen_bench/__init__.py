@@ -74,6 +74,7 @@ PLUGIN = Plugin(
         Provided(
             "reader", "scirgen-geo", "scirgen_bench.published.reader:GeoReader", "records of ScIRGen-Geo, as released"
         ),
+        Provided("labels", "default", "scirgen_bench.labels.reviews:LabelFolders", "folders of labels by people"),
         Provided("codes", "scirgen-bench", "scirgen_bench.codes:CODES"),
         Provided("resources", "scirgen-bench", "scirgen_bench:ROOT"),
         Provided("taxonomy", "needs", "scirgen_bench.tasks.taxonomies:Needs", "fields of a need for data"),

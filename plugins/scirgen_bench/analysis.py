@@ -14,9 +14,9 @@ from typing import Any
 from scirgen import InputError, Release
 from scirgen.plugin import QARow, open_qa
 from scirgen.release_files.judged import label_note
-from scirgen.release_files.qafiles import type_key
-from scirgen.report.counting import aspect_rows, cross, diversity_index, histogram, mean, type_rows
+from scirgen.report.counting import aspect_rows, cross, evenness, histogram, mean, type_rows
 from scirgen.report.data import LEVELS
+from scirgen_bench.rowfiles import type_key
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def profile(path: Path) -> dict[str, Any]:
             for level in (LEVELS if levels else ())
         ],
         "type_by_bloom": cross(typed),
-        "evenness": diversity_index(levels) if levels else None,
+        "evenness": evenness(levels) if levels else None,
     }
 
 

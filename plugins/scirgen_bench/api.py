@@ -7,8 +7,7 @@ from pathlib import Path
 
 from scirgen import Release
 from scirgen.commands.tables import Rows
-from scirgen.core.runtime import blocking
-from scirgen.plugin import Resources, load_registry, resolve_config
+from scirgen.plugin import Resources, blocking, load_registry, resolve_config
 from scirgen_bench.defects import READS, Audit, judge_rows, open_rows
 from scirgen_bench.qa import QAReport, QASettings, run_qa
 from scirgen_bench.retrieval import RetrievalReport, evaluate

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 from scirgen import Config, Dataset, Gate, Material, QAPair, StageContext, Table
 from scirgen.claims.conformance import matches, polarity
 from scirgen.commands.tables import Rows, holds_questions, rows_of
-from scirgen.core.runtime import blocking
 from scirgen.core.text.analysis import terms
 from scirgen.core.text.language import detect_language
-from scirgen.plugin import PromptLibrary, QAGroup, QARow, Registry, Resources, Taxonomies, open_qa
-from scirgen.release_files.qafiles import QAFile, no_rows, plain_groups, type_key
+from scirgen.plugin import PromptLibrary, QAGroup, QARow, Registry, Resources, Taxonomies, blocking, open_qa
+from scirgen.release_files.qafiles import QAFile, no_rows, plain_groups
 from scirgen.repeats.neardup import Asked, resolve
 from scirgen.stages.collect.files.folder import record_files
 from scirgen.stages.collect.files.recordfiles import kind_of
 from scirgen.stages.filter.stage import select_gates, verdicts_of
+from scirgen_bench.rowfiles import type_key
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,7 +1,7 @@
-"""Measures how hard the questions of a release are for search: fields of its rows, and a line on its card. No call is
-made.
+"""Measures how hard the questions of a release are for search, and how much of what was read they are about: fields of
+its rows, and a table on card and report. No call is made.
 
-On if the settings have a section ``difficulty`` or name it in ``steps``.
+On if the settings have a section ``difficulty``.
 """
 
 from __future__ import annotations
@@ -9,12 +9,13 @@ from __future__ import annotations
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 from weakref import ref
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from scirgen import Config, QAPair, Record, RowFields, RunView, Section, StageContext
@@ -26,9 +27,13 @@ from scirgen.plugin import Document, PartContent, PartWritten, ReleaseMaterial, 
 
 _DEPTH = 100
 _MISSED = 5
-"""A question is hard if no searcher has a passage of grade 2 among so many."""
+"""A question is hard if no searcher has a passage of grade 2 among so many, and it is not guessable."""
 _NEAR = 0.8
 _BATCH = 256
+_TOPICS = 50
+"""Largest number of topics: groups of passages by the encoder, of four passages or more on average."""
+_SAMPLE = 20_000
+"""Passages, evenly spaced, that the topics are made from."""
 
 
 class DifficultyConfig(Section):
@@ -47,16 +52,26 @@ class DifficultyRow(Record):
     overlap: float | None = Field(
         default=None, description="share of the question's terms that stand in its passages of grade 2"
     )
-    hard: bool | None = Field(default=None, description="true: neither search has one among the first five")
+    hard: bool | None = Field(
+        default=None, description="true: no search has one among the first five, and no model answers without documents"
+    )
 
 
 @dataclass(frozen=True)
 class Measured:
-    """The fields by pair id, and the share of questions with a neighbour above .8, where an encoder is configured."""
+    """The fields by pair id, with the origin of each question and whether a model answers it without documents.
+
+    ``covered`` and ``topics`` are (with a gold passage, all) documents and topics; ``near`` is the share of questions
+    with a neighbour above .8. Topics and neighbours need an encoder.
+    """
 
     rows: Mapping[str, DifficultyRow]
     passages: int
+    asked: Mapping[str, str] = field(default_factory=dict)
+    guessable: Mapping[str, bool | None] = field(default_factory=dict)
+    covered: tuple[int, int] = (0, 0)
     near: float | None = None
+    topics: tuple[int, int] | None = None
 
 
 _last: tuple[ref[RunView], str, Measured] | None = None
@@ -94,7 +109,7 @@ def _measure(run: RunView, ctx: StageContext, encoder: str) -> Measured:
                            gold[pair.id])
             for pair in pairs
         }  # fmt: skip
-    dense, near = _dense(run, ctx, encoder, pairs, ids, gold) if encoder else ({}, None)
+    dense, near, topics = _dense(run, ctx, encoder, pairs, ids, gold) if encoder else ({}, None, None)
     rows = {}
     for pair in pairs:
         if not gold[pair.id]:
@@ -106,9 +121,12 @@ def _measure(run: RunView, ctx: StageContext, encoder: str) -> Measured:
             bm25_rank=lexical[pair.id],
             dense_rank=dense.get(pair.id),
             overlap=round(len(asked & said) / len(asked), 4) if asked else None,
-            hard=not any(0 < rank <= _MISSED for rank in ranks),
+            hard=not pair.guessable and not any(0 < rank <= _MISSED for rank in ranks),
         )
-    return Measured(rows, len(ids), near)
+    asked_by = {pair.id: str(pair.asked) for pair in pairs}
+    guessable = {pair.id: pair.guessable for pair in pairs}
+    covered = sum(any(id in wanted for _, _, id in passages) for passages in held.values())
+    return Measured(rows, len(ids), asked_by, guessable, (covered, len(held)), near, topics)
 
 
 def _passages(run: RunView) -> Iterator[Passage]:
@@ -122,7 +140,7 @@ def _passages(run: RunView) -> Iterator[Passage]:
 
 def _gold(pair: QAPair, held: Mapping[str, Sequence[tuple[int, int, str]]]) -> frozenset[str]:
     """Ids of the passages of grade 2."""
-    if pair.sought:
+    if pair.grades:
         return frozenset(grade.passage_id for grade in pair.grades if grade.grade == 2)
     return frozenset(
         id
@@ -139,8 +157,9 @@ def _rank(found: Sequence[str], gold: frozenset[str]) -> int:
 def _dense(
     run: RunView, ctx: StageContext, uri: str, pairs: Sequence[QAPair], ids: Sequence[str],
     gold: Mapping[str, frozenset[str]],
-) -> tuple[dict[str, int], float]:  # fmt: skip
-    """Ranks by cosine, and the share of questions whose nearest neighbour has a cosine above .8."""
+) -> tuple[dict[str, int], float, tuple[int, int]]:  # fmt: skip
+    """Ranks by cosine, the share of questions whose nearest neighbour has a cosine above .8, and topics (with a gold
+    passage, all)."""
     kind, name = embedder_of(uri, ctx.registry)
     model = kind.open(name)
     vectors = model.embed([f"{p.title} {p.heading} {p.text}" for p in _passages(run)])
@@ -155,7 +174,24 @@ def _dense(
         alike = part @ asked.T
         alike[np.arange(len(part)), np.arange(at, at + len(part))] = -1
         near += int((alike.max(axis=1) > _NEAR).sum())
-    return ranks, near / len(pairs)
+    topic = _topics(vectors)
+    wanted = {id for found in gold.values() for id in found}
+    covered = len({int(t) for id, t in zip(ids, topic, strict=True) if id in wanted})
+    return ranks, near / len(pairs), (covered, len({*topic.tolist()}))
+
+
+def _topics(vectors: NDArray[np.float32]) -> NDArray[np.int64]:
+    """The topic of each passage: k-means by cosine, begun with passages that are far from each other."""
+    sample = vectors[:: -(-len(vectors) // _SAMPLE)]
+    centres = sample[:1]
+    while len(centres) < min(_TOPICS, len(sample) // 4):
+        centres = np.vstack([centres, sample[(sample @ centres.T).max(axis=1).argmin()]])
+    for _ in range(10):
+        nearest = (sample @ centres.T).argmax(axis=1)
+        sums = np.stack([sample[nearest == n].sum(axis=0) for n in range(len(centres))])
+        lengths = np.linalg.norm(sums, axis=1, keepdims=True)
+        centres = np.where(lengths > 0, sums / np.maximum(lengths, 1e-9), centres)
+    return np.asarray((vectors @ centres.T).argmax(axis=1))
 
 
 class DifficultyFields(RowFields):
@@ -175,40 +211,51 @@ class DifficultyFields(RowFields):
 
 @dataclass(frozen=True)
 class DifficultyContent(PartContent):
-    """The lines of the card."""
+    """The table, with a column for each origin of questions if there are several."""
 
     found: Measured
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Shares of all accepted questions; none where nothing could be ranked."""
-        rows = list(self.found.rows.values())
-        if not rows:
-            return ()
-        said = [_first_five("BM25", [row.bm25_rank or 0 for row in rows])]
-        if any(row.dense_rank is not None for row in rows):
-            said.append(_first_five("The encoder", [row.dense_rank or 0 for row in rows]))
-        overlap = float(np.mean([row.overlap for row in rows if row.overlap is not None] or [0]))
-        hard = sum(bool(row.hard) for row in rows) / len(rows)
-        lines = [
-            f"Difficulty of {len(rows):,} questions among {self.found.passages:,} passages of all that was read: "
-            f"{' '.join(said)} {overlap:.0%} of a question's terms stand in its gold passages. {hard:.0%} are hard: "
-            "missed by all in the first five (`hard`).",
-        ]
-        if self.found.near is not None:
-            lines.append(f"{self.found.near:.0%} of the questions have a neighbour with a cosine above {_NEAR:g}.")
-        return tuple(lines)
+    encoder: str = ""
 
     def write(self, folder: Path, content: ReleaseMaterial, split_of: Mapping[str, str]) -> PartWritten:
-        """Write nothing; the fields are in the rows."""
-        return PartWritten()
+        """Write nothing; the fields are in the rows. Nothing is said where nothing could be ranked."""
+        if not self.found.rows:
+            return PartWritten()
+        origins = sorted({self.found.asked[id] for id in self.found.rows})
+        groups = {"all": [*self.found.rows]}
+        if len(origins) > 1:
+            groups |= {o.replace("_", " "): [i for i in groups["all"] if self.found.asked[i] == o] for o in origins}
+        told = [dict(self._lines(ids)) for ids in groups.values()]
+        rows = [tuple(lines.get(name, "-") for lines in told) for name in told[0]]
+        table = (("questions", *groups), *((name, *row) for name, row in zip(told[0], rows, strict=True)))
+        whole = [f"{self.found.covered[0]:,} of {self.found.covered[1]:,} documents have a passage of grade 2"]
+        if self.found.topics is not None:
+            whole.append(f"{self.found.topics[0]} of {self.found.topics[1]} topics (groups of passages) do")
+        if self.found.near is not None:
+            whole.append(f"{self.found.near:.0%} of the questions have a neighbour with a cosine above {_NEAR:g}")
+        caption = f"Difficulty, among the {self.found.passages:,} passages of all that was read: {'; '.join(whole)}"
+        return PartWritten(info={"tables": {caption: table}})
+
+    def _lines(self, ids: Sequence[str]) -> Iterator[tuple[str, str]]:
+        """The lines of the table for some questions: name and value."""
+        rows = [self.found.rows[id] for id in ids]
+        yield "number", f"{len(rows):,}"
+        for name, ranks in (
+            ("BM25", [row.bm25_rank for row in rows]),
+            (self.encoder, [row.dense_rank for row in rows if row.dense_rank is not None]),
+        ):
+            if ranks:
+                for limit, words in ((1, "first"), (_MISSED, f"in {_MISSED}"), (_DEPTH, f"in {_DEPTH}")):
+                    yield f"{name}: gold {words}", _share([0 < (rank or 0) <= limit for rank in ranks])
+        overlap = [row.overlap for row in rows if row.overlap is not None]
+        yield "terms that stand in the gold", f"{np.mean(overlap or [0]):.0%}"
+        guessed = [known for id in ids if (known := self.found.guessable.get(id)) is not None]
+        if guessed:
+            yield "answered without documents", f"{_share(guessed)} of {len(guessed):,}"
+        yield f"hard: not in {_MISSED} of any search, not answered without documents", _share([r.hard for r in rows])
 
 
-def _first_five(name: str, ranks: Sequence[int]) -> str:
-    first = sum(rank == 1 for rank in ranks) / len(ranks)
-    five = sum(0 < rank <= _MISSED for rank in ranks) / len(ranks)
-    none = sum(rank == 0 for rank in ranks) / len(ranks)
-    return f"{name} has a gold passage first for {first:.0%}, in five for {five:.0%}, not in {_DEPTH} for {none:.0%}."
+def _share(told: Sequence[bool | None]) -> str:
+    return f"{sum(map(bool, told)) / len(told):.0%}"
 
 
 class DifficultyPart(ReleasePart):
@@ -222,4 +269,4 @@ class DifficultyPart(ReleasePart):
 
     def material(self, run: RunView, ctx: StageContext) -> DifficultyContent:
         """Measure once; the fields have the same result."""
-        return DifficultyContent(measured(run, ctx))
+        return DifficultyContent(measured(run, ctx), ctx.config.part("difficulty", DifficultyConfig).encoder)

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scirgen import Release, ReleaseRow
-from scirgen.core.files.jsonl import write_rows
 from scirgen.plugin import SPLITS, Registry, derived_seed, load_registry
 from scirgen.release_files.release import GRADES
 from scirgen_bench.passage_retrieval import passages_of
 from scirgen_bench.questions import is_answerable
 from scirgen_bench.retriever import make_retriever
+from scirgen_bench.rowfiles import write_rows
 
 _FIRST, _LAST = 10, 50
 _DEPTH = 1000

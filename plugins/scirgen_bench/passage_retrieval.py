@@ -6,30 +6,15 @@ passage without a grade was not judged. Recall, MRR, MAP and precision count gra
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 
 from scirgen import InputError, Release
 from scirgen.plugin import Registry
 from scirgen.release_files.release import FEWEST_OTHERS, Passage
-from scirgen_bench.metrics import POOL_NDCG, RELEVANT, Clusters, PerQuery, per_query, too_few
+from scirgen_bench.metrics import POOL_NDCG, RELEVANT, too_few
 from scirgen_bench.questions import is_answerable, questions_of_split
-from scirgen_bench.retrieval import (
-    DEPTH,
-    BreakdownRow,
-    Questions,
-    RetrievalReport,
-    TestRow,
-    breakdown_rows,
-    figures_row,
-    file_name,
-    nothing_to_tune_on,
-    paired_tests,
-    rank,
-    write_run,
-)
+from scirgen_bench.retrieval import DEPTH, Measuring, Questions, RetrievalReport, nothing_to_tune_on
 from scirgen_bench.retriever import complete_specs, make_retriever
 
 SETTING = "passages"
@@ -84,38 +69,14 @@ def evaluate_passages(
     made = {spec: make_retriever(registry, named) for spec, named in complete_specs(retrievers).items()}
     passages, further = passages_of(release, distractors)
     ids, texts = [p.id for p in passages], [p.searched for p in passages]
-    setting = f"{SETTING} + {further:,}" if further else SETTING
-    clusters = Clusters([r.dataset_id for r in questions.rows])
     with_paper = {d.id for d in release.corpus() if d.papers}
-    rows: list[dict[str, object]] = []
-    breakdown: list[BreakdownRow] = []
-    measured: dict[str, PerQuery] = {}
-    for spec, retriever in made.items():
-        started = time.perf_counter()
-        known = partial(_known, release, spec, ids)
-        ranking, parameters = rank(release, spec, retriever, texts, ids, questions, split, known, progress)
-        seconds = time.perf_counter() - started
-        table = per_query(ranking, questions.ids, ids, questions.qrels, graded=True)
-        del table[POOL_NDCG]  # pools are what one answer was read from: too small to be ranked by themselves
-        measured[spec] = table
-        rows.append(figures_row(spec, setting, split, table, clusters, parameters, seconds))
-        breakdown += breakdown_rows(spec, setting, questions.rows, with_paper, table)
-        if runs:
-            found = (ranking.hits(row, ids) for row in range(len(questions.ids)))
-            write_run(runs / f"{file_name(spec)}.{SETTING}.{split}.run", spec, questions.ids, found)
-        progress(f"{spec}, {setting}: done in {seconds:.1f} s")
-    tests: list[TestRow] = paired_tests(setting, measured, TESTED, clusters)
-    return RetrievalReport(
-        release=release.info.name,
-        split=split,
-        documents=len(ids),
-        queries=len(questions.rows),
-        rows=rows,
-        tests=tests,
-        breakdown=breakdown,
-        judgements="passages, grades 0 to 2",
-        notes=_notes(rows, questions, len(ids)),
-    )
+    measuring = Measuring(release, made, questions, split, runs, progress, _known)
+    # Pools are what one answer was read from: too small to be ranked by themselves.
+    measuring.measure(
+        SETTING, texts, ids, with_paper, TESTED, graded=True, left_out=(POOL_NDCG,),
+        called=f"{SETTING} + {further:,}" if further else SETTING,
+    )  # fmt: skip
+    return measuring.report(len(ids), "passages, grades 0 to 2", _notes(measuring.rows, questions, len(ids)))
 
 
 def _load(release: Release, split: str, limit: int | None = None) -> Questions:

@@ -18,7 +18,6 @@ from pydantic import Field
 
 from scirgen import Config, ModelError, Release, ReleaseRow
 from scirgen.core.prompts import unfenced
-from scirgen.llm.cache import ReplyCache
 from scirgen.llm.encoders.entailment import EntailmentModel, open_entailment
 from scirgen.plugin import ChatSession, PromptLibrary, Registry, Resources, Taxonomies, derived_seed, open_sessions
 from scirgen_bench.answer_metrics import THRESHOLD, question_entails
@@ -339,11 +338,9 @@ async def run_qa(
     rows: list[SystemRow] = []
     given: list[Answered] = []
     broken_down: list[Cell] = []
-    sessions = await open_sessions(
-        config, registry, ReplyCache.open(out / "replies.db"), prompts=prompts, needs_scores=False
-    )
-    sessions.tell(tell)
-    try:
+    kept = out / "replies.db"
+    async with await open_sessions(config, registry, kept, prompts=prompts, needs_scores=False) as sessions:
+        sessions.tell(tell)
         for k in settings.ks:
             replies = await answers(
                 questions,
@@ -362,8 +359,6 @@ async def run_qa(
             rows.append(row)
             given += found
             broken_down += cells(row.system, k, questions, found)
-    finally:
-        await sessions.aclose()
     for name, repeated in baselines(questions).items():
         row, found = await score(name, 0 if name == "always Yes" else 1, questions, repeated, judge)
         rows.append(row)

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scirgen import InputError, Release
-from scirgen.core.files.jsonl import objects_in
-from scirgen.plugin import Registry, open_qa, require
+from scirgen.plugin import Registry, open_qa, read_objects, require
 from scirgen_bench.intervals import percentile_interval
 from scirgen_bench.metrics import Figures, per_query
 from scirgen_bench.retriever import make_retriever
@@ -85,7 +84,7 @@ def read_corpus(path: Path) -> list[Searched]:
         return sorted((Searched(d.id, d.title, d.text) for d in Release(path).corpus()), key=lambda d: d.id)
     file = path / "corpus.jsonl" if path.is_dir() else path
     found: dict[str, Searched] = {}
-    for number, value in objects_in(file, hint="Lines have `id`, `title` and `text`."):
+    for number, value in read_objects(file, hint="Lines have `id`, `title` and `text`."):
         identity = str(value.get("_id") or value.get("id") or "")
         if not identity:
             raise InputError(f"{file}, line {number}: no id", hint="Lines have `id`, `title` and `text`.")
@@ -107,7 +106,7 @@ def read_queries(path: Path) -> list[Query]:
     if path.is_dir():
         return [Query(row.question, row.dataset_ids) for row in open_qa(path).rows()]
     found: list[Query] = []
-    for number, value in objects_in(path, hint=_HINT):
+    for number, value in read_objects(path, hint=_HINT):
         text = next((str(value[key]) for key in ("question", "query", "text") if value.get(key)), "")
         gold = next((value[key] for key in ("gold", "dataset_ids", "dataset_id") if value.get(key)), None)
         if not text or gold is None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import combinations
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from scirgen import InputError, Release, ReleaseRow
 from scirgen.plugin import SPLITS, Registry
 from scirgen.release_files.release import CorpusDocument
 from scirgen_bench.metrics import RELEVANT, Clusters, Figures, PerQuery, holm, means, per_query, too_few
-from scirgen_bench.own_paper import OWN_PAPER, own_paper
+from scirgen_bench.own_paper import OWN_PAPER, OwnPaper, own_paper
 from scirgen_bench.questions import ALL, questions_of_split
 from scirgen_bench.retriever import Identified, Ranking, Retriever, Tunable, complete_specs, make_retriever
 
@@ -132,10 +132,7 @@ def evaluate(
     questions = _load(release, split, limit, qrels)
     # All retrievers are looked up before any work, so that a misspelt name is an error at once.
     made = {spec: make_retriever(registry, named) for spec, named in complete_specs(retrievers).items()}
-    clusters = Clusters([r.dataset_id for r in questions.rows])
-    rows: list[dict[str, object]] = []
-    tests: list[TestRow] = []
-    breakdown: list[BreakdownRow] = []
+    measuring = Measuring(release, made, questions, split, runs, progress, _known)
     ids: list[str] = []
     for setting in settings:
         own = own_paper(release, questions.rows) if setting == OWN_PAPER else None
@@ -144,51 +141,107 @@ def evaluate(
             continue
         documents = own.documents if own else indexed(release, setting)
         ids = [d.id for d in documents][: len(documents) - (own.further if own else 0)]
-        texts = [f"{d.title} {d.text}" for d in documents]
         with_paper = {d.id for d in documents if d.papers}
+        texts = [f"{d.title} {d.text}" for d in documents]
+        measuring.measure(setting, texts, ids, with_paper, TESTED, graded=qrels is not None, own=own)
+    notes = _notes(measuring.rows, questions, len(ids), graded=qrels is not None)
+    return measuring.report(len(ids), "gold" if qrels is None else "graded", notes)
+
+
+@dataclass
+class Measuring:
+    """Measures retrievers on the questions of a split, in one corpus after another.
+
+    Attributes:
+        made: the retrievers by their specs.
+        runs: a folder for TREC run files.
+        progress: called with a line for each step.
+        known: release, spec, ids of the documents and a split -> the split's questions and the position of one document
+            that answers each: what a retriever may be tuned on.
+    """
+
+    release: Release
+    made: Mapping[str, Retriever]
+    questions: Questions
+    split: str
+    runs: Path | None
+    progress: Callable[[str], None]
+    known: Callable[[Release, str, Sequence[str], str], tuple[list[str], list[int]]]
+    rows: list[dict[str, object]] = field(default_factory=list)
+    tests: list[TestRow] = field(default_factory=list)
+    breakdown: list[BreakdownRow] = field(default_factory=list)
+
+    @cached_property
+    def _clusters(self) -> Clusters:
+        return Clusters([r.dataset_id for r in self.questions.rows])
+
+    def measure(
+        self, setting: str, texts: Sequence[str], ids: Sequence[str], with_paper: set[str], tested: Sequence[str], *,
+        graded: bool, own: OwnPaper | None = None, left_out: Sequence[str] = (), called: str = "",
+    ) -> None:  # fmt: skip
+        """Index the texts with each retriever, ask every question, and measure.
+
+        Args:
+            setting: named in run files, and in rows if they are not ``called`` otherwise.
+            texts: what is indexed; texts without ids are further forms of the others (``own``).
+            ids: ids of the documents.
+            with_paper: ids of datasets with papers.
+            tested: metrics of the paired tests.
+            graded: the questions have graded judgements.
+            own: chooses the form of each dataset that a question sees.
+            left_out: metrics that mean nothing here.
+            called: the setting's name in the rows.
+        """
         measured: dict[str, PerQuery] = {}
-        for spec, retriever in made.items():
+        named = called or setting
+        for spec, retriever in self.made.items():
             started = time.perf_counter()
-            known = partial(_known, release, spec, ids)
-            ranking, parameters = rank(release, spec, retriever, texts, ids, questions, split, known, progress)
+            ranking, parameters = self._rank(spec, retriever, texts, ids)
             if own:
-                ranking = own.ranked(ranking, questions.ids, DEPTH)
+                ranking = own.ranked(ranking, self.questions.ids, DEPTH)
             seconds = time.perf_counter() - started
-            table = measured[spec] = per_query(ranking, questions.ids, ids, questions.qrels, graded=qrels is not None)
-            rows.append(figures_row(spec, setting, split, table, clusters, parameters, seconds))
-            breakdown += breakdown_rows(spec, setting, questions.rows, with_paper, table)
-            if runs:
-                file = runs / f"{file_name(spec)}.{setting}.{split}.run"
-                write_run(file, spec, questions.ids, (ranking.hits(row, ids) for row in range(len(questions.ids))))
-            progress(f"{spec}, {setting}: done in {seconds:.1f} s")
-        tests += paired_tests(setting, measured, TESTED, clusters)
-    return RetrievalReport(
-        release=release.info.name,
-        split=split,
-        documents=len(ids),
-        queries=len(questions.rows),
-        rows=rows,
-        tests=tests,
-        breakdown=breakdown,
-        judgements="gold" if qrels is None else "graded",
-        notes=_notes(rows, questions, len(ids), graded=qrels is not None),
-    )
+            table = per_query(ranking, self.questions.ids, ids, self.questions.qrels, graded=graded)
+            measured[spec] = table = {name: values for name, values in table.items() if name not in left_out}
+            self.rows.append({
+                "retriever": spec, "setting": named, "split": self.split, **means(table),
+                "interval": {m: self._clusters.interval(table[m]) for m in _WITH_INTERVAL},
+                "parameters": dict(parameters), "seconds": round(seconds, 2),
+            })  # fmt: skip
+            self.breakdown += _breakdown_rows(spec, named, self.questions.rows, with_paper, table)
+            if self.runs:
+                file = self.runs / f"{file_name(spec)}.{setting}.{self.split}.run"
+                found = (ranking.hits(row, ids) for row in range(len(self.questions.ids)))
+                write_run(file, spec, self.questions.ids, found)
+            self.progress(f"{spec}, {named}: done in {seconds:.1f} s")
+        self.tests += paired_tests(named, measured, tested, self._clusters)
 
+    def report(self, documents: int, judgements: str, notes: list[str]) -> RetrievalReport:
+        """Give the figures of all corpora so far."""
+        return RetrievalReport(
+            release=self.release.info.name, split=self.split, documents=documents, queries=len(self.questions.rows),
+            judgements=judgements, rows=self.rows, tests=self.tests, breakdown=self.breakdown, notes=notes,
+        )  # fmt: skip
 
-def figures_row(
-    spec: str, setting: str, split: str, table: PerQuery, clusters: Clusters, parameters: Mapping[str, object],
-    seconds: float,
-) -> dict[str, object]:  # fmt: skip
-    """One line of a report: the mean of each metric, intervals, and how it was made."""
-    return {
-        "retriever": spec,
-        "setting": setting,
-        "split": split,
-        **means(table),
-        "interval": {m: clusters.interval(table[m]) for m in _WITH_INTERVAL},
-        "parameters": dict(parameters),
-        "seconds": round(seconds, 2),
-    }
+    def _rank(
+        self, spec: str, retriever: Retriever, texts: Sequence[str], ids: Sequence[str]
+    ) -> tuple[Ranking, dict[str, object]]:
+        """Index the texts, ask the questions, and return the ranking with the retriever's parameters."""
+        if isinstance(retriever, Identified):
+            retriever.identify(self.questions.ids, frozenset(r.id for r in self.release.rows()), ids)
+        self.progress(f"{spec}: indexing {len(texts)} documents")
+        retriever.index(texts)
+        parameters = dict(retriever.parameters)
+        if isinstance(retriever, Tunable) and retriever.wants_tuning:
+            # Never on the measured split: dev is for tuning, or train if dev is measured.
+            on = "train" if self.split == "dev" else "dev"
+            if self.split == ALL:
+                raise InputError(f"{spec} is tuned on the split {on}, which --split all measures", hint=_UNTUNED)
+            asked, gold = self.known(self.release, spec, ids, on)
+            self.progress(f"{spec}: tuning on {on}")
+            retriever.tune(asked, gold)
+            parameters = {**retriever.parameters, "tuned_on": on}
+        self.progress(f"{spec}: asking {len(self.questions.rows)} questions")
+        return retriever.search(self.questions.texts, DEPTH + len(texts) - len(ids)), parameters
 
 
 DEFAULT_SETTINGS = f"without-paper,with-paper,{OWN_PAPER}"
@@ -229,40 +282,6 @@ def _load(
     return Questions(questions_of_split(release, split, limit), gold)
 
 
-Known = Callable[[str], tuple[list[str], list[int]]]
-"""A split -> its questions and the position of one document that answers each: what a retriever may be tuned on."""
-
-
-def rank(
-    release: Release,
-    spec: str,
-    retriever: Retriever,
-    texts: Sequence[str],
-    ids: Sequence[str],
-    questions: Questions,
-    split: str,
-    known: Known,
-    progress: Callable[[str], None],
-) -> tuple[Ranking, dict[str, object]]:
-    """Index the texts, ask the questions, and return the ranking with the retriever's parameters."""
-    if isinstance(retriever, Identified):
-        retriever.identify(questions.ids, frozenset(r.id for r in release.rows()), ids)
-    progress(f"{spec}: indexing {len(texts)} documents")
-    retriever.index(texts)
-    parameters = dict(retriever.parameters)
-    if isinstance(retriever, Tunable) and retriever.wants_tuning:
-        # Never on the measured split: dev is for tuning, or train if dev is measured.
-        on = "train" if split == "dev" else "dev"
-        if split == ALL:
-            raise InputError(f"{spec} is tuned on the split {on}, which --split all measures", hint=_UNTUNED)
-        asked, gold = known(on)
-        progress(f"{spec}: tuning on {on}")
-        retriever.tune(asked, gold)
-        parameters = {**retriever.parameters, "tuned_on": on}
-    progress(f"{spec}: asking {len(questions.rows)} questions")
-    return retriever.search(questions.texts, DEPTH + len(texts) - len(ids)), parameters
-
-
 _UNTUNED = "Give its parameters instead, e.g. bm25:k1=1.2,b=0.75."
 
 
@@ -283,7 +302,7 @@ def nothing_to_tune_on(spec: str, on: str) -> InputError:
     )
 
 
-def breakdown_rows(
+def _breakdown_rows(
     spec: str, setting: str, rows: Sequence[ReleaseRow], with_paper: set[str], table: PerQuery
 ) -> Iterable[BreakdownRow]:
     """The metrics of each group of questions."""

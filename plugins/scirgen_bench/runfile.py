@@ -1,4 +1,4 @@
-"""``run:FILE``: replays a TREC run or a published ranking of CSFCube, to measure rankings of other systems."""
+"""``run:FILE``: replays TREC runs or published rankings of CSFCube, to measure rankings of other systems."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 from scirgen import InputError
 from scirgen.plugin import PluginError, read_json
-from scirgen.release_files.release import trec_id
 from scirgen_bench.retriever import Ranking, Retriever
+from scirgen_bench.rowfiles import trec_id
 
 
 class RunFile:
@@ -18,7 +18,8 @@ class RunFile:
     file's order.
 
     CSFCube's rankings are JSON, for each query's paper a list of (document, distance), the best first. Its facet is in
-    the file's name (``...-background-ranked.json``): the query's id is ``PAPER_FACET``.
+    the file's name (``...-background-ranked.json``): the query's id is ``PAPER_FACET``. A pattern (``*-ranked.json``)
+    reads the files of all facets as one run.
     """
 
     def __init__(self, path: Path) -> None:
@@ -32,34 +33,29 @@ class RunFile:
         return {"run": self._path.name}
 
     def identify(self, queries: Sequence[str], known: frozenset[str], documents: Sequence[str]) -> None:
-        """Read the file for these queries, in the order they will be asked.
+        """Read the files for these queries, in the order they will be asked.
 
         Args:
             queries: ids that are asked.
-            known: ids that the file may hold; queries of other splits are skipped.
+            known: ids that the files may hold; queries of other splits are skipped.
             documents: ids in the order of positions.
 
         Raises:
-            InputError: the file cannot be read, or a line is malformed or names an unknown query or document.
+            InputError: a file cannot be read, or a line is malformed or names an unknown query or document.
         """
         place = {name: i for i, d in enumerate(documents) for name in (trec_id(d), d)}
         found: dict[str, dict[str, float]] = {}
-        try:
-            text = self._path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"the run file {self._path} cannot be read: {error}") from error
-        lines = self._ranked(text, known) if text[:1] == "{" else self._lines(text)
-        for number, query, document, score in lines:
+        files = sorted(self._path.parent.glob(self._path.name)) or [self._path]
+        for number, query, document, score in (hit for file in files for hit in _read(file, known)):
             if query not in known:
-                raise self._wrong(
-                    number,
-                    f"unknown query {query!r}",
-                    "The run was made for other queries; CSFCube's are named PAPER_FACET.",
-                )
+                hint = "The run was made for other queries; CSFCube's are named PAPER_FACET."
+                raise InputError(f"{number}: unknown query {query!r}", hint=hint)
             if document not in place:
-                raise self._wrong(number, f"unknown document {document!r}", "The run was made for another corpus.")
+                hint = "The run was made for another corpus."
+                raise InputError(f"{number}: unknown document {document!r}", hint=hint)
             if document in found.setdefault(query, {}):
-                raise self._wrong(number, f"{document!r} occurs twice for {query!r}", "Keep one of the two lines.")
+                hint = "Keep one of the two lines."
+                raise InputError(f"{number}: {document!r} occurs twice for {query!r}", hint=hint)
             found[query][document] = score
         self._queries = queries
         # Sorting is stable: equal scores stay in the file's order.
@@ -72,7 +68,7 @@ class RunFile:
         """Do nothing: the file has the ranking."""
 
     def search(self, queries: Sequence[str], depth: int) -> Ranking:
-        """The file's ranking of the queries given to `identify`; for a query that it lacks, nothing is found."""
+        """Return the file's ranking of the queries given to `identify`, empty for a query that the file lacks."""
         if len(queries) != len(self._queries):
             raise PluginError("run:FILE replays a ranking by query ids and cannot search new texts")
         documents = np.full((len(queries), depth), -1, dtype=np.int32)
@@ -82,30 +78,35 @@ class RunFile:
                 documents[i, j], scores[i, j] = position, score
         return Ranking(documents, scores)
 
-    def _lines(self, text: str) -> Iterator[tuple[str, str, str, float]]:
-        for number, line in enumerate(text.splitlines(), 1):
-            if not line.strip():
-                continue
-            try:
-                query, _, document, _, score = line.split()[:5]
-                yield f"line {number}", query, document, float(score)
-            except ValueError:
-                raise self._wrong(f"line {number}", "expected: query Q0 document rank score name", "") from None
 
-    def _ranked(self, text: str, known: frozenset[str]) -> Iterator[tuple[str, str, str, float]]:
-        parts = self._path.name.split("-")
-        facet = next((part for part in reversed(parts) if any(q.endswith(f"_{part}") for q in known)), "")
-        found = read_json(self._path, hint="CSFCube's rankings: {paper: [[document, distance], ...]}")
+def _read(path: Path, known: frozenset[str]) -> Iterator[tuple[str, str, str, float]]:
+    """Yield (place, query, document, score) of each hit of a file."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"the run file {path} cannot be read: {error}") from error
+    if text[:1] == "{":
+        yield from _ranked(path, known)
+        return
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
         try:
-            for paper, hits in found.items():
-                query = paper if paper in known else f"{paper}_{facet}"
-                for place, (document, _) in enumerate(hits, 1):
-                    yield f"paper {paper}, entry {place}", query, str(document), -float(place)
-        except (AttributeError, TypeError, ValueError) as error:
-            raise self._wrong("JSON", f"expected {{paper: [[document, distance], ...]}}: {error}", "") from None
+            query, _, document, _, score = line.split()[:5]
+            yield f"{path}, line {number}", query, document, float(score)
+        except ValueError:
+            raise InputError(f"{path}, line {number}: expected: query Q0 document rank score name") from None
 
-    def _wrong(self, place: str, what: str, hint: str) -> InputError:
-        return InputError(f"{self._path}, {place}: {what}", hint=hint)
+
+def _ranked(path: Path, known: frozenset[str]) -> Iterator[tuple[str, str, str, float]]:
+    facet = next((part for part in reversed(path.name.split("-")) if any(q.endswith(f"_{part}") for q in known)), "")
+    try:
+        for paper, hits in read_json(path, hint="CSFCube's rankings: {paper: [[document, distance], ...]}").items():
+            query = paper if paper in known else f"{paper}_{facet}"
+            for place, (document, _) in enumerate(hits, 1):
+                yield f"{path}, paper {paper}, entry {place}", query, str(document), -float(place)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise InputError(f"{path}: expected {{paper: [[document, distance], ...]}}: {error}") from None
 
 
 def run_file(argument: str, make: Callable[[str], Retriever]) -> RunFile:

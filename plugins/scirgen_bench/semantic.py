@@ -95,7 +95,6 @@ class SemanticScorer(Faithfulness):
     name: ClassVar[str] = "semantic"
     needs: ClassVar[tuple[Need, ...]] = ("generator", "scorer", "entailment")
     prompts: ClassVar[tuple[str, ...]] = ("respond", "entail")
-    version: ClassVar[int] = 3
 
     def check(self, ctx: StageContext) -> None:
         """Refuse a generator that is not the scorer.

@@ -10,10 +10,10 @@ from pathlib import Path
 import scipy.sparse  # noqa: F401 - BM25 needs it when it writes, after all calls are paid for
 
 from scirgen import Release
-from scirgen.core.files.jsonl import write_rows
 from scirgen.plugin import SPLITS
 from scirgen_bench.lexical import BM25
 from scirgen_bench.questions import is_answerable
+from scirgen_bench.rowfiles import write_rows
 from scirgen_bench.tasks.task_files import Task
 
 _NEGATIVES = 7

@@ -9,7 +9,6 @@ from typing import ClassVar
 
 from scirgen import ACCEPT, Material, PairGate, QAPair, StageContext, Verdict
 from scirgen.claims.conformance import polarity, question_problem
-from scirgen.claims.support import spelled_out
 from scirgen.core.errors import ResourceError
 from scirgen.core.taxonomy import ENGLISH, LanguageWording
 from scirgen.core.text.textmatch import names, stem, words
@@ -95,7 +94,6 @@ class UnknownNameGate(PairGate):
     explanation: ClassVar[str] = "The question contains a proper name that is not in the evidence, metadata or papers."
     on_by_default: ClassVar[bool] = False
     order: ClassVar[int] = 92
-    version: ClassVar[int] = 4
     needs: ClassVar[tuple[str, ...]] = ("context",)
 
     def speaks(self, language: str, wording: LanguageWording) -> bool:
@@ -112,10 +110,8 @@ class UnknownNameGate(PairGate):
             return ACCEPT
         title = material.dataset.title if material.dataset else ""
         texts = (material.context, "\n".join(s.text for s in pair.evidence), title)
-        # A name is known by another form of it: "Asian" by "Asia", "MODIS's" by "MODIS", "SSMI" by "SSM/I", "United
-        # States" by "CONUS".
+        # A name is known by another form of it: "Asian" by "Asia", "MODIS's" by "MODIS", "SSMI" by "SSM/I".
         unknown = [name for name in sorted(asked) if not _is_known(name, texts)]
-        unknown = unknown and sorted(set(unknown) - {stem(w) for w in spelled_out(pair.question, "\n".join(texts))})
         kind = type_of(pair, ctx)
         mistaken = kind is not None and kind.polar and polarity(pair.answer, wording.of(pair.language)) == "no"
         if len(unknown) > mistaken:

@@ -12,8 +12,7 @@ from typing import ClassVar, get_args
 
 from scirgen import Discard, Draft, Span, StageContext
 from scirgen import GenerationTask as Task
-from scirgen.core.taxonomy import QuestionType
-from scirgen.plugin import ReplyInvalidError
+from scirgen.plugin import QuestionType, ReplyInvalidError
 from scirgen.stages.generate.passages import choose_evidence, fitness, further_evidence
 from scirgen.stages.generate.strategy import About, Passage, Wish
 from scirgen_embedded.writer.writer import SmallWriter, holds_answer
@@ -23,7 +22,6 @@ class EvidenceStrategy:
     """One pair per wish, with the spans from which it was made."""
 
     name: ClassVar[str] = "evidence"
-    version: ClassVar[int] = 10
     prompts: ClassVar[tuple[str, ...]] = ("question", "answer", "types")
     writes_together: ClassVar[bool] = False
 

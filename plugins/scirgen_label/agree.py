@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from scirgen import InputError
 from scirgen.plugin import read_json
-from scirgen.release_files.labels import Item, LabelSet, Part
 from scirgen_bench.intervals import wilson
+from scirgen_bench.labels.labelset import Item, LabelSet, Part
 from scirgen_label.agreement import (
     FEW_CLUSTERS,
     agreement,

@@ -10,7 +10,6 @@ from typing import Any
 
 import click
 
-from scirgen.cli.options import PATH, SPLIT, as_json_flag, names_in
 from scirgen.pipeline.views.view import open_view
 from scirgen.plugin import (
     PromptLibrary,
@@ -22,7 +21,8 @@ from scirgen.plugin import (
     resolve_config,
     settings_option,
 )
-from scirgen.release_files.labels import TASKS, LabelSet, Part, TaskName
+from scirgen_bench.cli.options import PATH, SPLIT, as_json_flag, names_in
+from scirgen_bench.labels.labelset import TASKS, LabelSet, Part, TaskName
 from scirgen_bench.retriever import split_specs
 from scirgen_bench.tasks.pools import PoolSettings
 from scirgen_bench.tasks.taxonomies import facets_of

@@ -10,7 +10,7 @@ from pathlib import Path
 from scirgen import InputError
 from scirgen.core.prompts import Prompt
 from scirgen.plugin import content_id, digest, suggest
-from scirgen.release_files.labels import (
+from scirgen_bench.labels.labelset import (
     ADJUDICATOR,
     TASKS,
     Item,

@@ -15,7 +15,6 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from scirgen import Config, InputError, ModelError
 from scirgen.core.prompts import Prompt
-from scirgen.llm.cache import ReplyCache
 from scirgen.plugin import (
     ChatSession,
     PromptLibrary,
@@ -27,9 +26,9 @@ from scirgen.plugin import (
     file_sha256,
     open_sessions,
 )
-from scirgen.release_files.labels import ADJUDICATOR, UNSURE, Item, Label, LabelSet, read_lines
 from scirgen.stages.filter.deciding import select_scorers
 from scirgen_bench.calibrate.calibrate import Labelled, measure_score
+from scirgen_bench.labels.labelset import ADJUDICATOR, UNSURE, Item, Label, LabelSet, read_lines
 from scirgen_bench.tasks.task_files import ADJUDICATED, read_pool
 from scirgen_bench.tasks.taxonomies import Facets, facets_of
 from scirgen_label.merge import check
@@ -195,13 +194,8 @@ async def _by_model(
     labels: LabelSet, judge: str, items: Sequence[Item], config: Config, guideline: Prompt, registry: Registry
 ) -> Judged:
     config = config.model_copy(update={"models": config.models.model_copy(update={"generator": judge})})
-    sessions = await open_sessions(
-        config, registry, ReplyCache.open(labels.folder / "replies.db"), needs_scores=False
-    )  # fmt: skip
-    try:
+    async with await open_sessions(config, registry, labels.folder / "replies.db", needs_scores=False) as sessions:
         return await judge_with(labels, judge, items, sessions.chat, guideline, config.limits.concurrency)
-    finally:
-        await sessions.aclose()
 
 
 async def judge_with(

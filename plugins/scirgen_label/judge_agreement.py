@@ -14,7 +14,7 @@ from statistics import fmean, median
 import click
 
 from scirgen import InputError, Release
-from scirgen.cli.options import PATH
+from scirgen_bench.cli.options import PATH
 from scirgen_bench.tables import markdown
 from scirgen_bench.tasks.pools import CITED
 from scirgen_bench.tasks.records import Grade

@@ -9,7 +9,7 @@ from pathlib import Path
 from scirgen import Dataset, InputError, Paper
 from scirgen.pipeline.views.view import StoreView
 from scirgen.plugin import Document, Link, sentence_spans
-from scirgen.release_files.labels import Hidden, Shown
+from scirgen_bench.labels.labelset import Hidden, Shown
 from scirgen_bench.tasks.records import Query
 from scirgen_label.sources import Candidate, Material, marked
 

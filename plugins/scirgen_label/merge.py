@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from scirgen import InputError
 from scirgen.core.files.jsonl import first_problem, open_text
 from scirgen.plugin import suggest
-from scirgen.release_files.labels import ADJUDICATOR, CORRECTED, LINE_HINT, Item, Label, LabelSet
+from scirgen_bench.labels.labelset import ADJUDICATOR, CORRECTED, LINE_HINT, Item, Label, LabelSet
 from scirgen_label.files import write_lines
 from scirgen_label.pages import pictures_of, write_adjudication
 

@@ -11,9 +11,9 @@ from typing import Final
 
 from scirgen import InputError
 from scirgen.plugin import digest
-from scirgen.release_files.labels import ADJUDICATOR, Item, Label, LabelSet
 from scirgen.report.html import fill_page
 from scirgen.report.pictures import Picture, page_pictures
+from scirgen_bench.labels.labelset import ADJUDICATOR, Item, Label, LabelSet
 from scirgen_label.files import write_text
 
 _PARTS = files("scirgen_label") / "page"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from scirgen import InputError
 from scirgen.plugin import read_json
-from scirgen.release_files.labels import TaskName
 from scirgen_bench.intervals import wilson
+from scirgen_bench.labels.labelset import TaskName
 from scirgen_label.agreement import (
     SD_PLANNED,
     interval_items,

@@ -21,8 +21,8 @@ from scirgen import (
 from scirgen.core.records import context_text
 from scirgen.pipeline.views.view import StoreView
 from scirgen.plugin import Aspect, Document, QAGroup, QARow, Registry, Taxonomies, open_qa, read_objects
-from scirgen.release_files.labels import Hidden, Marked, Shown
-from scirgen.release_files.qafiles import type_key
+from scirgen_bench.labels.labelset import Hidden, Marked, Shown
+from scirgen_bench.rowfiles import type_key
 from scirgen_bench.tasks.judging import to_grade
 from scirgen_bench.tasks.pools import GOLD, PoolSettings, make_pool, pooled_queries, queries_to_grade
 from scirgen_bench.tasks.task_files import open_task

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from scirgen.release_files.labels import LabelSet
+from scirgen_bench.labels.labelset import LabelSet
 from scirgen_label.files import write_text
 
 

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scirgen import BlockKind, ParsedPaper
-from scirgen.core.text.doi import find_doi
 from scirgen.core.text.language import detect_language
-from scirgen.plugin import Box
+from scirgen.plugin import Box, find_doi
 from scirgen.stages.parse.assemble import clean
 from scirgen_pdf.authors import printed_authors
 from scirgen_pdf.classify import mark_kinds, mark_references, mark_reviews

@@ -54,7 +54,6 @@ class ProbeRequest(FurtherRequest):
     """Asks for questions that the lines do not answer, and for the facts of answers."""
 
     name: ClassVar[str] = "probe"
-    version: ClassVar[int] = 1
     prompt: ClassVar[str] = "probe/asking"
     reply: ClassVar[type[BaseModel]] = ProbeReply
 

@@ -5,17 +5,14 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import ClassVar, Literal, TypeVar
 from weakref import WeakKeyDictionary
-
-from pydantic import BaseModel, ConfigDict, create_model
 
 from scirgen import (
     BlockKind,
     Config,
     Dataset,
     Material,
-    ModelError,
     QAPair,
     Record,
     Rejection,
@@ -34,7 +31,7 @@ from scirgen.core.records import Failure
 from scirgen.core.text.bm25 import BM25
 from scirgen.core.text.passages import windows
 from scirgen.plugin import Document, RenderedPrompt, telling_words
-from scirgen.stages.filter.faithfulness.judged import Fault
+from scirgen.stages.filter.faithfulness.batches import Reply, no_verdict, reply_to
 from scirgen.stages.filter.stage import gates_of, verdicts_of
 from scirgen.stages.generate.material import record_pieces
 from scirgen_probe.records import Nugget, Unanswerable
@@ -101,7 +98,6 @@ class ProbeStage(Stage):
     their spans carry. Questions pass the filter's gates of form first."""
 
     name: ClassVar[str] = "probe"
-    version: ClassVar[int] = 3
     reads_run: ClassVar[bool] = True
 
     def uses(self, config: Config) -> Uses:
@@ -194,11 +190,10 @@ class ProbeStage(Stage):
         self, part: Sequence[R], prompt: Callable[[Sequence[R]], RenderedPrompt], verdicts: object, ctx: StageContext
     ) -> list[Record]:
         """Each record if the judge keeps it, else its rejection, or its failure where there is no verdict."""
-        fields: dict[str, Any] = {f"p{n}": (verdicts, None) for n in range(1, len(part) + 1)}
+        fields: dict[str, tuple[object, object]] = {"p": (verdicts, None)}
         if verdicts is Answerable:
-            levels: Any = Literal[tuple(level.id for level in ctx.taxonomies.bloom.levels)]
-            fields |= {f"l{n}": (levels, None) for n in range(1, len(part) + 1)}
-        reply = create_model("ProbeVerdicts", __base__=_Verdicts, **fields)
+            fields["l"] = (Literal[tuple(level.id for level in ctx.taxonomies.bloom.levels)], None)
+        reply = reply_to(Reply, range(1, len(part) + 1), **fields)
         try:
             answer = await ctx.judge.ask(prompt(part), reply, seed=ctx.seed(*(r.id for r in part)))
         except ScirgenError as error:
@@ -208,25 +203,15 @@ class ProbeStage(Stage):
         found: list[Record] = []
         for n, record in enumerate(part, 1):
             verdict = getattr(answer.value, f"p{n}")
-            why = next((f.fault for f in answer.value.faults if f.number == n), "")
             if verdict is None:
-                silent = ModelError(f"the judge said nothing of number {n}", code="no_verdict")
-                found.append(Failure.of(ctx.stage, silent, record.id))
+                found.append(Failure.of(ctx.stage, no_verdict(n), record.id))
             elif isinstance(record, Nugget) and verdict in ("vital", "okay"):
                 found.append(record.model_copy(update={"vital": verdict == "vital"}))
             elif verdict == "unanswered":
                 found.append(record.model_copy(update={"bloom": getattr(answer.value, f"l{n}")}))
             else:
-                said = " ".join(why.split())[:200]
-                found.append(ctx.reject(verdict, said or f"the judge says: {verdict}", record))
+                found.append(ctx.reject(verdict, answer.value.fault(n) or f"the judge says: {verdict}", record))
         return found
-
-
-class _Verdicts(BaseModel):
-    """``faults`` first, then one verdict for each: ``p1``, ``p2``..."""
-
-    model_config = ConfigDict(extra="ignore")
-    faults: list[Fault] = []
 
 
 def _left(scope: Scope) -> list[tuple[Unanswerable, list[str]]]:

@@ -161,7 +161,7 @@ class RayEngine:
                     "cluster.",
                 ) from error
         count = wanted.actors or max(1, int(self._ray.cluster_resources().get("CPU", 1)))
-        limits = _share(self._config.limits, count)
+        limits = share(self._config.limits, count)
         config = self._config.model_copy(update={"limits": limits})
         remote = self._ray.remote(num_cpus=wanted.cpus, num_gpus=wanted.gpus, max_restarts=-1)(Worker)
         arguments = (config, ctx.registry, ctx.resources, ctx.folder.resolve(), reader_in_use(config.parse.reader))
@@ -231,7 +231,7 @@ async def _answers(address: str | None) -> None:
     writer.close()
 
 
-def _share(limits: LimitsConfig, count: int) -> LimitsConfig:
+def share(limits: LimitsConfig, count: int) -> LimitsConfig:
     """The limits of one of ``count`` actors, so all of them together keep the limits; the driver keeps the budgets."""
     shared = {
         name: max(1, value // count)

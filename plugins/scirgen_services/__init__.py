@@ -1,4 +1,4 @@
-"""Everything that asks a service on the network: catalogues, paper services, GROBID, the Batch API."""
+"""Everything that asks a service on the network: catalogues, paper services, the Batch API."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ _FORMS = {
 }
 _LOOKUPS = {"datacite": ("datacite:DataCiteLookup", "datasets that papers name, at DataCite")}
 _CLIENTS = {"default": ("web.http:open_http", "limits, retries, checked addresses, a cache on disk")}
-_PARSERS = {"grobid": ("grobid:GrobidParser", "PDF, by a GROBID server", "grobid")}
 _MODELS = {"batch": ("batch.openai_batch:BatchChat", "the Batch API of an OpenAI-compatible server, half price")}
 PLUGIN = Plugin(
     "scirgen-services",
@@ -38,7 +37,6 @@ PLUGIN = Plugin(
             ("record_form", _FORMS),
             ("dataset_lookup", _LOOKUPS),
             ("http_client", _CLIENTS),
-            ("parser", _PARSERS),
             ("chat_model", _MODELS),
             ("command", {"push": ("push_command:push", "Publish a release on the Hugging Face Hub.")}),
             ("codes", {"scirgen-services": ("codes:CODES",)}),

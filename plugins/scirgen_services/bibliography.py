@@ -11,9 +11,9 @@ from pathlib import Path
 from scirgen import Candidate, Dataset, Fetched, InputError, Paper, SourceSetup
 from scirgen.core.files.yamlfile import validate
 from scirgen.core.safety.files import is_below, named_files
-from scirgen.core.text.doi import find_doi
 from scirgen.plugin import Frozen, require
 from scirgen.stages.collect.files.paperfolder import PAPER_TYPES, PaperFile, PaperFolder
+from scirgen_services.forms.fields import find_doi
 
 
 class BibliographyOptions(Frozen):

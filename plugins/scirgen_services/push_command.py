@@ -7,12 +7,11 @@ from pathlib import Path
 
 import click
 
-from scirgen.cli.options import PATH
 from scirgen.plugin import echo_json
 
 
 @click.command()
-@click.argument("release", type=PATH)
+@click.argument("release", type=click.Path(path_type=Path))
 @click.argument("repo")
 @click.option("--public", is_flag=True, help="Make a new repository public.  [default: private]")
 @click.option("--without", multiple=True, metavar="FORMAT", help="Folder of a format to leave out (may be repeated).")

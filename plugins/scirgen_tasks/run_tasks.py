@@ -29,7 +29,7 @@ from scirgen.plugin import (
     file_sha256,
     sentence_spans,
 )
-from scirgen.release_files.labels import UNSURE, LabelSet
+from scirgen_bench.labels.labelset import UNSURE, LabelSet
 from scirgen_bench.tasks.records import Grade, Query
 from scirgen_bench.tasks.release_tasks import TaskContent, TaskSet
 from scirgen_bench.tasks.reviews import reviewed_drafts, reviewed_needs

@@ -31,12 +31,7 @@ def matches(patterns: tuple[str, ...], text: str, *, normalised: bool = False) -
 
     ``normalised``: the text comes from `textmatch.normalise`.
     """
-    if len(patterns) > 2 and not _any_found(patterns, text, normalised):
-        return None
-    for pattern in patterns:
-        if _pattern(pattern, normalised).search(text):
-            return pattern
-    return None
+    return next((pattern for pattern in patterns if _pattern(pattern, normalised).search(text)), None)
 
 
 def phrase(patterns: tuple[str, ...], text: str) -> str | None:
@@ -45,28 +40,6 @@ def phrase(patterns: tuple[str, ...], text: str) -> str | None:
     pattern = matches(patterns, plain, normalised=True)
     found = _pattern(pattern, True).search(plain) if pattern is not None else None
     return found.group().strip() if found is not None else None
-
-
-def _any_found(patterns: tuple[str, ...], text: str, normalised: bool) -> bool:
-    return any(screen.search(text) for screen in _screens(patterns, normalised))
-
-
-@lru_cache(maxsize=512)
-def _screens(patterns: tuple[str, ...], normalised: bool) -> tuple[re.Pattern[str], ...]:
-    """A few expressions of which one is found exactly where one of the patterns is; four times as fast where none is,
-    as mostly.
-
-    Patterns that begin at a word's edge are joined, for that edge is then looked for once.
-    """
-    at_words = [p for p in patterns if p.startswith(r"\b")]
-    others = [p for p in patterns if not p.startswith(r"\b")]
-    try:
-        joined = tuple(_pattern("|".join(f"(?:{p})" for p in some), normalised) for some in (at_words, others) if some)
-    except re.error:  # a name given twice; flags that must come first
-        joined = ()
-    if not joined or any(screen.groups for screen in joined):  # numbers of groups would collide
-        return tuple(_pattern(p, normalised) for p in patterns)
-    return joined
 
 
 def question_problem(kind: QuestionType, question: str) -> str | None:
@@ -108,8 +81,6 @@ _CLAUSE = re.compile(r"[,;:]|\b(?:and|but|while|whereas|despite|although|because
 def pointer(question: str, wording: LanguageWording) -> str | None:
     """The phrase by which the question points at a text or dataset its reader cannot see; None when it does not."""
     text = normalise(_without_named(question, wording))
-    if not _any_found(wording.pointing + wording.pointing_unless_introduced, text, True):
-        return None
     for pattern in wording.pointing:
         if found := _pattern(pattern, True).search(text):
             return found.group()

@@ -74,43 +74,6 @@ def worded(answer: str) -> str:
     return answer
 
 
-_ACRONYM = re.compile(r"(?<![\w-])[A-Z]{3,6}(?=s?(?![\w-]))")
-
-
-def spelled_out(text: str, evidence: str) -> list[str]:
-    """Words of a text for which the evidence has an acronym: "sea surface temperature" if it says "SSTs".
-
-    Each word gives its first letter, or its first three: "contiguous United States" is "CONUS".
-    """
-    said = words(text)
-    found: list[str] = []
-    starts: dict[str, list[int]] = {}
-    for at, word in enumerate(said):
-        starts.setdefault(word[0], []).append(at)
-    for acronym in _acronyms(evidence):
-        for start in starts.get(acronym[0], ()):
-            found += said[start : start + _spelled(acronym, said[start:])]
-    return found
-
-
-@lru_cache(maxsize=64)
-def _acronyms(text: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(m.group().lower() for m in _ACRONYM.finditer(text)))
-
-
-def _spelled(acronym: str, said: Sequence[str]) -> int:
-    """The number of words, from the first on, that an acronym stands for; 0 if it stands for none of them."""
-    at = 0
-    for count, word in enumerate(said, 1):
-        size = 3 if len(acronym) - at > 3 and word[:3] == acronym[at : at + 3] else 1
-        if word[:size] != acronym[at : at + size]:
-            return 0
-        at += size
-        if at == len(acronym):
-            return count if count > 1 else 0
-    return 0
-
-
 @lru_cache(maxsize=64)
 def vocabulary(text: str, stop: frozenset[str]) -> frozenset[str]:
     """Collect the content words of a text; kept for the next rows about the same text."""

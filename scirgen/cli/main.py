@@ -22,29 +22,11 @@ if TYPE_CHECKING:
 # name -> (module:attribute, one line for --help); a module is imported only when its command runs.
 COMMANDS: dict[str, tuple[str, str]] = {
     "generate": ("scirgen.cli.run.generate:generate", "Make a dataset from records and papers."),
-    "estimate": (
-        "scirgen.cli.run.estimate:estimate",
-        "Predict calls, tokens, cost and hours of a run.",
-    ),
-    "merge": ("scirgen.cli.run.merge:merge", "Make one release from several runs."),
     "status": ("scirgen.cli.run.status:status", "Show a run stage by stage."),
     "profile": ("scirgen.cli.run.pages:profile", "Show what the papers of a dataset say about it."),
     "inspect": ("scirgen.cli.run.inspect:inspect", "Show where one row of a run came from."),
     "report": ("scirgen.cli.run.pages:report", "Regenerate a run's report.html."),
     "doctor": ("scirgen.cli.run.doctor:doctor", "Check a run's store and repair a damaged one."),
-    "parse": ("scirgen.cli.run.parts:parse", "Read papers: structure, places on the page, front matter."),
-    "match": ("scirgen.cli.run.parts:match", "Decide which papers of a folder use which datasets."),
-    "score": ("scirgen.cli.run.parts:score", "Measure how much a context supports an answer, row by row."),
-    "tag": ("scirgen.cli.run.parts:tag", "Find question types and Bloom levels, row by row."),
-    "gates": ("scirgen.cli.adapt.show:gates", "Show the gates that candidates must pass."),
-    "config": ("scirgen.cli.adapt.show:config", "Show the resolved settings."),
-    "domains": ("scirgen.cli.adapt.domains:domains", "List the domains, or show what one provides."),
-    "init": ("scirgen.cli.adapt.init:init", "Write a plugin package for a new domain."),
-    "prompts": ("scirgen.cli.adapt.prompts:prompts", "List, show, render, check and try prompts."),
-    "taxonomy": ("scirgen.cli.adapt.taxonomy:taxonomy", "List, show and copy question types, levels and wording."),
-    "models": ("scirgen.cli.adapt.models:models", "Show the models that can be used here, and their prices."),
-    "context": ("scirgen.cli.adapt.show:context", "Print commands, settings, plugins and a run's state in one read."),
-    "plugins": ("scirgen.cli.adapt.show:plugins", "List the installed plugins."),
 }
 
 

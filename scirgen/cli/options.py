@@ -13,11 +13,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 PATH = click.Path(path_type=Path)
 """The type of arguments that name a file or folder."""
-SPLIT = click.Choice(["train", "dev", "test"])
 
-as_json_flag = click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
 config_option = click.option("--config", "config_file", type=PATH, help="YAML file of settings.")
-json_file_option = click.option("--json", "json_file", type=PATH, help="Write the whole result to this file, as JSON.")
+
+
+def as_json_flag(command: F) -> F:
+    """Add ``--json`` to a command, which gets it as ``as_json``: print the result as JSON."""
+    return click.option("--json", "as_json", is_flag=True, help="Machine-readable.")(command)
 
 
 def settings_option(example: str = "") -> Callable[[F], F]:
@@ -29,13 +31,6 @@ def settings_option(example: str = "") -> Callable[[F], F]:
 def echo_json(value: object) -> None:
     """Print a value as indented JSON."""
     click.echo(json.dumps(value, indent=2, ensure_ascii=False, default=str))
-
-
-def write_json(file: Path | None, text: str) -> None:
-    """Write the figures to the file of ``--json``, if one was given; its folder is made."""
-    if file is not None:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text + "\n", encoding="utf-8")
 
 
 class SettingOption(click.Option):

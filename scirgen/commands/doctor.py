@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scirgen.core.errors import StoreError
+from scirgen.core.errors import PluginError, StoreError
 from scirgen.pipeline.record_codec import unpack
 from scirgen.pipeline.store import Store, result_hash
 
@@ -175,17 +175,20 @@ def _named(db: sqlite3.Connection, table: str, number: int) -> str:
 
 
 def _fault(row: Mapping[str, Any]) -> str:
-    """The fault of a result; "" if it is sound. Results of the first store version have no hash."""
+    """The fault of a result; "" if it is sound."""
     blobs = [row["outputs"], row["rejections"], row["failures"]]
+    written = [row["n_outputs"], row["n_rejections"]]
     try:
-        counts = [len(unpack(bytes(blob))) for blob in blobs]
+        counts = [len(unpack(bytes(blob))) for blob in blobs][:2]
+    except PluginError:  # the plugin that made it is not installed: its hash tells
+        counts = written
     except StoreError as error:
         return f"the stored records cannot be read: {error.message}"
     except (TypeError, AttributeError):
         return "the stored records cannot be read"
-    said = row.get("hash")
-    if said and said != result_hash(row["stage"], row["key"], row["fingerprint"], row["status"], *map(bytes, blobs)):
+    named = (row["stage"], row["key"], row["fingerprint"], row["status"])
+    if row["hash"] != result_hash(*named, *map(bytes, blobs)):
         return "edited since it was written (its hash differs)"
-    if counts[:2] != [row["n_outputs"], row["n_rejections"]]:
+    if counts != written:
         return "it holds another number of records than were written"
     return ""

@@ -1,4 +1,5 @@
-"""Hashes of plugins' code, so that the results of an edited plugin are made again."""
+"""Identifies what makes a result: scirgen's own classes by versions, which are raised by hand, all others by a hash of
+their code, so that the results of an edited plugin are made again."""
 
 from __future__ import annotations
 
@@ -11,6 +12,12 @@ from scirgen.core.fingerprint import digest, file_sha256
 from scirgen.core.registry import OWN, Registry
 
 _MOST_FILES = 500
+
+
+def made_of(plugin: object) -> str:
+    """A hash of what decides an object's results: its ``version``, if any, and its class's code, unless that is
+    scirgen's own."""
+    return digest(getattr(plugin, "version", 1), plugin_code(type(plugin)))
 
 
 def plugin_code(plugin: type) -> str:

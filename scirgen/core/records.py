@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -115,6 +115,19 @@ ORIGINS: Mapping[str, str] = {
     "known_item": "written from a known answer",
 }
 """Each origin in words, for cards and reports."""
+
+
+LINKED = "linked"
+"""Name of the score of a question whose answer cites several documents (`QAPair.needs`), and the strategy of those that
+are written for two."""
+LINKS: Mapping[str, str] = {
+    "bridge": "one document leads to what the other says",
+    "comparison": "each says something of one of two things",
+    "agreement": "they agree or conflict on one matter",
+    "change": "they say how one thing was at different times",
+    "other": "joined in another way",
+}
+"""The ways in which documents together answer a question, in words."""
 
 
 class Span(Record):
@@ -224,7 +237,7 @@ class Link(Record):
     used: bool | None = None
     explanation: str = ""
     evidence: tuple[Span, ...] = ()
-    criteria: Criteria | None = Field(default=None, description="the model's answers; none where a rule decided")
+    criteria: Criteria | None = Field(default=None, description="criteria that the model or a rule found met")
     strategy: str | None = Field(default=None, description="the match strategy that judged it")
     provenance: Provenance | None = None
 
@@ -378,6 +391,10 @@ class Aspect(Record):
         return cells_text(self.cells) or self.span.text
 
 
+GUESSED: Final = "guessed"
+"""Part of the judge's score: 1 if what a model answers without documents is the answer's main part."""
+
+
 class Score(Record):
     """One measured quantity of a pair. ``passed`` is None if the value was measured but decides nothing."""
 
@@ -452,7 +469,17 @@ class QAPair(Record):
     question_id: Id | None = Field(default=None, description="the question of step ask that it answers")
     given_id: Id = Field(default="", description="the user's own id of the question")
     grades: tuple[Grade, ...] = Field(default=(), description="of all that was read to answer it, by passage id")
+    from_memory: str | None = Field(
+        default=None, description="what a model answers without documents; empty: it does not know; None: not asked"
+    )
     provenance: Provenance | None = None
+
+    @property
+    def guessable(self) -> bool | None:
+        """True if the judge finds the answer's main part in ``from_memory``; None if that was not measured."""
+        if not self.from_memory:
+            return None if self.from_memory is None else False
+        return next((bool(v) for s in self.scores for name, v in s.parts if name == GUESSED), None)
 
     @property
     def sought(self) -> bool:
@@ -469,6 +496,16 @@ class QAPair(Record):
     def answer_evidence(self) -> tuple[Span, ...]:
         """The spans that carry the answer."""
         return tuple(s for s in self.evidence if s.role == "answer")
+
+    @property
+    def needs(self) -> tuple[str, ...] | None:
+        """Ids of the documents without which a judge could not answer it; None if none was asked."""
+        return next((tuple(d for d, lost in s.parts if lost) for s in self.scores if s.name == LINKED), None)
+
+    @property
+    def link(self) -> str:
+        """The way in which the documents that it needs answer it together (`LINKS`); empty for one document."""
+        return next((s.detail for s in self.scores if s.name == LINKED), "")
 
     @property
     def gold(self) -> tuple[str, ...]:

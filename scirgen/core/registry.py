@@ -29,12 +29,11 @@ CONTRACTS: Final[Mapping[str, tuple[str, ...]]] = {
     "scoring_model": ("async start()", "async score(requests)", "async aclose()"),
     "parser": ("parse(path, options)",),
     "match_strategy": ("name", "needs", "async judge(pair, ctx)"),
-    "generation_strategy": ("name", "version", "prompts", "writes_together", "async generate(task, ctx)"),
+    "generation_strategy": ("name", "prompts", "writes_together", "async generate(task, ctx)"),
     "gate": ("code", "explanation", "async check(pairs, material, ctx)"),
     "faithfulness": (
         "name",
         "needs",
-        "version",
         "prompts",
         "default_threshold",
         "only_unsure",
@@ -53,9 +52,10 @@ CONTRACTS: Final[Mapping[str, tuple[str, ...]]] = {
     "settings": ("model_fields",),
     "record": ("model_validate_json", "model_dump_json"),
     "release_part": ("name", "taxonomies", "fingerprint(config)", "material(run, ctx)"),
-    "further_request": ("name", "version", "prompt", "reply", "variables(most, turn, ctx)", "read(further, task, ctx)"),
+    "further_request": ("name", "prompt", "reply", "variables(most, turn, ctx)", "read(further, task, ctx)"),
     "row_fields": ("name", "fields", "fingerprint(config)", "values(run, ctx)"),
     "reader": ("claims(path)", "groups(path, split, language)"),
+    "labels": ("read(folders)", "fingerprint(folders)"),
     "codes": ("items()",),
     "resources": (),
     "taxonomy": ("model_fields", "model_validate"),
@@ -168,7 +168,7 @@ class Registry:
                     hint=f"Install it with: pip install 'scirgen[{item.extra}]'",
                 ) from error
             raise PluginError(
-                f"plugin {plugin!r} failed to load {item.target!r}: {type(error).__name__}: {error}{_place(error)}",
+                f"plugin {plugin!r} failed to load {item.target!r}: {described(error)}",
                 hint="Fix, reinstall or remove the plugin.",
             ) from error
         if not hasattr(loaded, attribute):
@@ -336,12 +336,13 @@ def _takes_self(kind: type, method: object) -> bool:
     return not isinstance(raw, (staticmethod, classmethod))
 
 
-def _place(error: Exception) -> str:
-    """The place in a module where its import failed; syntax errors already name it."""
+def described(error: Exception) -> str:
+    """An error of somebody's code: its class, its message, and the innermost line, which syntax errors already name."""
+    said = f"{type(error).__name__}: {error}"
     frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith("<frozen")]
     if isinstance(error, SyntaxError) or len(frames) < 2:
-        return ""
-    return f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})"
+        return said
+    return f"{said} ({Path(frames[-1].filename).name}, line {frames[-1].lineno})"
 
 
 _LONG_LIST = 25
@@ -374,9 +375,7 @@ def load_registry() -> Registry:
         try:
             plugin = point.load()
         except Exception as error:
-            said = (
-                f"plugin {point.name!r} ({point.value}) failed to load: {type(error).__name__}: {error}{_place(error)}"
-            )
+            said = f"plugin {point.name!r} ({point.value}) failed to load: {described(error)}"
             registry.broken[point.name] = PluginError(said, hint="Reinstall or uninstall it.")
             continue
         if isinstance(plugin, Plugin):

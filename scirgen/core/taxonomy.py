@@ -173,9 +173,6 @@ class LanguageWording(Frozen):
     affirmative: tuple[str, ...] = ()
     negative: tuple[str, ...] = ()
     placeholders: tuple[Pattern, ...] = Field(default=(), description="answers that say nothing")
-    metadata_questions: tuple[Pattern, ...] = Field(
-        default=(), description="questions that ask for a catalogue entry's own words"
-    )
     function_words: tuple[str, ...] = Field(default=(), description="frequent words that identify the language")
     opposites: tuple[tuple[str, str], ...] = Field(
         default=(), description="pairs of words that make a true sentence false when swapped"

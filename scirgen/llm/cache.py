@@ -184,7 +184,7 @@ class ReplyCache:
             self._there = self._counted = True
 
     def spent(self) -> list[Spent]:
-        """Usage of the replies of all invocations; for a run of an older scirgen, that of its stored replies."""
+        """Usage of the replies of all invocations; where a damaged store lost the sums, that of its stored replies."""
         table = "spent" if self._counted else f"({_SPENT_BEFORE})" if self._there else None
         if table is None:
             return []

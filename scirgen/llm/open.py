@@ -96,21 +96,27 @@ class Sessions:
         for session in self._opened.values():
             await session.aclose()
 
+    async def __aenter__(self) -> Sessions:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.aclose()
+
 
 async def open_sessions(
     config: Config,
     registry: Registry,
-    store: Writer | ReplyCache | None = None,
+    store: Writer | ReplyCache | Path | None = None,
     *,
     prompts: PromptLibrary | None = None,
     needs_scores: bool = True,
 ) -> Sessions:
-    """Open the generator's and the scorer's session.
+    """Open the generator's and the scorer's session: ``async with await open_sessions(...) as sessions``.
 
     Args:
         config: the settings; ``models`` and ``limits`` are read.
         registry: registry for looking up backends by their URI's scheme.
-        store: storage for replies, for instance a run's `Store.writer`; None for memory.
+        store: storage for replies: a file of their own, or for instance a run's `Store.writer`; None for memory.
         prompts: library with the repair prompt; None for the built-in one.
         needs_scores: whether the run measures log-probabilities; False opens no scorer.
 
@@ -122,7 +128,9 @@ async def open_sessions(
     """
     folder = _tokenizer_folder(config)
     know_special_tokens(special_tokens(folder) if folder else ())
-    cache = store if isinstance(store, ReplyCache) else ReplyCache(store) if store is not None else ReplyCache.open()
+    if store is None or isinstance(store, Path):
+        store = ReplyCache.open(store or ":memory:")
+    cache = store if isinstance(store, ReplyCache) else ReplyCache(store)
     meter = UsageMeter(config.limits)
     scorer_uri = config.models.scorer or config.models.generator
     used: list[tuple[Kind, str]] = [("chat_model", config.models.generator)]

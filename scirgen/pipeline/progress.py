@@ -21,8 +21,8 @@ from scirgen.pipeline.store import StoredResult
 _PLAIN_EVERY_S = 10.0
 _FEWEST = 5
 """Items of a stage that must have finished before their mean time predicts the others'."""
-_GROWING = ("extract", "verify", "query", "ask", "search", "answer", "generate", "filter", "tag")
-"""Stages whose number of items is known only when a dataset reaches them."""
+_KNOWN = ("collect", "parse", "section", "match", "release")
+"""Stages whose number of items is known early; that of others only when a dataset reaches them."""
 _HEARTBEAT_S = 60.0
 """Longest time without a line, even if nothing finishes, so users can tell a slow model from one that hangs."""
 
@@ -34,8 +34,7 @@ class _Counts:
 
 
 class ScreenObserver(Observer):
-    """Counts events and shows them as a live table, or as a line every ten seconds (every minute if nothing
-    happens).
+    """Counts events and shows them as a live table, or as a line every ten seconds (every minute if nothing happens).
 
     Args:
         live: show a table; None: on a terminal.
@@ -137,9 +136,9 @@ class ScreenObserver(Observer):
             return ""
         share = max(1.0, datasets / reached) if reached else 1.0
         open_ = [
-            (c.planned * (share if stage in _GROWING else 1.0) - c.done, c)
+            (c.planned * (1.0 if stage in _KNOWN else share) - c.done, c)
             for stage, c in self._counts.items()
-            if c.planned * (share if stage in _GROWING else 1.0) > c.done
+            if c.planned * (1.0 if stage in _KNOWN else share) > c.done
         ]
         if not open_ or any(c.fresh < _FEWEST for _, c in open_):
             return ""

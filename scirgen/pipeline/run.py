@@ -286,12 +286,9 @@ async def opened_context(
     """
     registry, resources = load_registry(), Resources(pack, Path(config.overrides) if config.overrides else None)
     prompts = PromptLibrary(resources)
-    sessions = await open_sessions(config, registry, prompts=prompts, needs_scores=needs_scores)
-    try:
+    async with await open_sessions(config, registry, prompts=prompts, needs_scores=needs_scores) as sessions:
         yield StageContext(
             config, resources, prompts, Taxonomies(resources), registry, Path(), chat_session=sessions.chat,
             score_session=sessions.score, judge_session=sessions.judge,
             stage=stage, key="rows",
         )  # fmt: skip
-    finally:
-        await sessions.aclose()

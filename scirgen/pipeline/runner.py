@@ -19,9 +19,9 @@ from typing import Literal, TypeVar
 from scirgen.core.config import Config, fingerprinted
 from scirgen.core.errors import BudgetReachedError, RunStoppingError, ScirgenError
 from scirgen.core.fingerprint import digest, file_sha256
-from scirgen.core.plugincode import plugin_code
+from scirgen.core.plugincode import made_of
 from scirgen.core.records import Failure, Provenance, Record, ReleaseFile
-from scirgen.core.registry import returned, returned_list
+from scirgen.core.registry import described, returned, returned_list
 from scirgen.core.tracing import span
 from scirgen.pipeline.dataset_scope import DatasetScope, Sharing, sharing_fingerprint
 from scirgen.pipeline.engine import Engine
@@ -43,7 +43,7 @@ Wanted = Mapping[str, Sequence[dict[str, object]]]
 """Dataset id -> the quota cells that a round gives it."""
 
 _READ = "read:"
-"""Begins the fingerprint of a dataset whose path ends once it is read."""
+"""Begins the stored fingerprint of a dataset whose path ends once it is read."""
 
 
 class Stopped(Exception):
@@ -193,7 +193,9 @@ class Runner:
         """Set to do what a changed plan or a new reading of the catalogue may change; returns the run's number."""
         number = self._store.next_run()
         self._store.set_meta("run", str(number))
-        self._store.set_meta("steps", json.dumps([step.stage for step in self._plan]))
+        provider = self._ctx.registry.provider
+        done_by = {s.stage: s.by and f"{s.by} (plugin {provider('stage', s.by)})" for s in self._plan}
+        self._store.set_meta("steps", json.dumps(done_by))
         self._store.set_meta(MERGED, "")  # from now on the run is its own
         self._store.set_meta(SUBJECTS, "")
         if self._store.meta("plan") != self._plan_fingerprint:
@@ -239,20 +241,23 @@ class Runner:
         self, dataset_id: str, steps: Sequence[Step], round: int, wanted: Sequence[dict[str, object]]
     ) -> None:
         """Take one dataset through the steps of a phase or round, unless nothing has changed since it finished."""
-        names = [step.stage for step in self._plan]
-        before = names[: len(names) - 1 if round else names.index(steps[0].stage)]
-        known = list(self._store.members(dataset_id, before))
+        path = [step.stage for step in self._plan[:-1]]
+        begins, ends = steps[0] is self._plan[1], steps[-1] is self._plan[-2]
+        earlier = path if round else path[: path.index(steps[0].stage)]
+        known = list(self._store.members(dataset_id, earlier))
         shared = self._sharing.of_dataset(dataset_id)
-        fingerprint = self._fingerprint(known)
-        fingerprint += sharing_fingerprint(shared) + self._material if len(before) > 1 else ""  # not yet known first
+        own = self._fingerprint(known)
+        fingerprint = f"{own} {sharing_fingerprint(shared)}{self._material}"
         if not round:
             complete = self._store.completed(dataset_id)
-            if complete.startswith(fingerprint) or (steps[-1].stage == "parse" and complete == _READ + fingerprint):
-                for stored in self._store.members(dataset_id, names[1:-1]) if len(before) == 1 else ():
+            # At the beginning of its path only its own part is known, not what other datasets add.
+            unchanged = complete.partition(" ")[0] == own if begins else complete == fingerprint
+            if unchanged or (steps[-1].stage == "parse" and complete == _READ + own):
+                for stored in self._store.members(dataset_id, path[1:]) if begins else ():
                     self._count_planned(stored.stage, [stored.key])
                     self._count_finished(stored, reused=True)
                 return
-            self._store.supersede(dataset_id, keep=before)
+            self._store.supersede(dataset_id, keep=earlier)
         scope = DatasetScope(dataset_id, round=round, wanted=wanted, shared=shared)
         scope.add(known)
         clean = all(r.status == "done" for r in known if r.stage != "collect")
@@ -265,7 +270,7 @@ class Runner:
             results = await _together([self._item(step.stage, item, scope) for item in items])
             scope.add(results)
             clean = clean and all(r.status == "done" for r in results)
-        if clean and not round and steps[-1] is self._plan[-2]:
+        if clean and ends and not round:
             self._store.complete_dataset(dataset_id, fingerprint)
 
     async def _item(self, name: str, item: WorkItem, scope: DatasetScope) -> StoredResult:
@@ -331,7 +336,7 @@ class Runner:
                 raise error
             return StageResult(failures=(Failure.of(name, error),))
         self._ctx.log.error("%s %s", name, item.key, exc_info=error)
-        failure = Failure(stage=name, code="internal_error", message=f"{type(error).__name__}: {error}")
+        failure = Failure(stage=name, code="internal_error", message=described(error))
         return StageResult(failures=(failure,))
 
     async def _release(self) -> None:
@@ -392,7 +397,7 @@ def stage_fingerprint(stage: Stage, ctx: StageContext) -> str:
     sessions = {"generator": ctx.chat_session, "scorer": ctx.score_session, "judge": ctx.judge_session}
     return digest(
         stage.name,
-        stage.version,
+        made_of(stage),
         config.seed,
         config.language,
         {name: fingerprinted(config.section_of(name)) for name in uses.config},
@@ -400,7 +405,6 @@ def stage_fingerprint(stage: Stage, ctx: StageContext) -> str:
         {name: ctx.taxonomies.hash(name) for name in uses.taxonomies},
         {role: str(s.identity) for role in uses.roles if (s := sessions[role]) is not None},
         uses.extra,
-        *filter(None, [plugin_code(type(stage))]),
     )
 
 

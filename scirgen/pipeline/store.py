@@ -37,7 +37,7 @@ CREATE TABLE IF NOT EXISTS results(
   status TEXT NOT NULL CHECK(status IN ('done','partial','failed')),
   outputs BLOB NOT NULL, rejections BLOB NOT NULL, failures BLOB NOT NULL,
   n_outputs INTEGER NOT NULL, n_rejections INTEGER NOT NULL, seconds REAL NOT NULL, finished REAL NOT NULL,
-  hash TEXT NOT NULL DEFAULT '',
+  hash TEXT NOT NULL,
   UNIQUE(stage, key, fingerprint));
 CREATE TABLE IF NOT EXISTS members(
   dataset_id TEXT NOT NULL, stage TEXT NOT NULL, key TEXT NOT NULL, result_id INTEGER, round INTEGER NOT NULL DEFAULT 0,
@@ -58,6 +58,8 @@ _USE = (
     "INSERT INTO members(dataset_id, stage, key, result_id) VALUES(?,?,?,?) "
     "ON CONFLICT DO UPDATE SET result_id=excluded.result_id WHERE result_id IS NOT excluded.result_id"
 )
+
+_ANEW = "Name another folder with --out."
 
 RUN = "@run"
 """The dataset id under which results of the whole run are kept; it is not a dataset's."""
@@ -103,7 +105,7 @@ class Store:
     ``shared``.
 
     Raises (any method):
-        StoreError: disk full, damaged file, locked by another process, written by a newer version. All are fatal.
+        StoreError: disk full, damaged file, locked by another process, written by another version. All are fatal.
     """
 
     def __init__(self, path: Path, *, writable: bool = True, shared: bool = False) -> None:
@@ -125,11 +127,10 @@ class Store:
         target = str(self.path) if writable else self._read_only()
         db = sqlite3.connect(target, uri=not writable, isolation_level=None, check_same_thread=False, timeout=30)
         version = db.execute("PRAGMA user_version").fetchone()[0]
-        if version > SCHEMA_VERSION:
+        if version not in (0, SCHEMA_VERSION):
             db.close()
-            raise StoreError(
-                f"{self.path} was written by a newer scirgen (store version {version})", hint="Upgrade scirgen."
-            )
+            other, hint = ("a newer", "Upgrade scirgen.") if version > SCHEMA_VERSION else ("an older", _ANEW)
+            raise StoreError(f"{self.path} was written by {other} scirgen (store version {version})", hint=hint)
         if writable:
             db.execute("PRAGMA journal_mode=WAL")
             db.execute("PRAGMA synchronous=NORMAL")
@@ -138,8 +139,6 @@ class Store:
             db.execute("PRAGMA wal_autocheckpoint=10000")
             db.execute("PRAGMA cache_size=-16000")
             db.executescript(_SCHEMA)
-            if version == 1:  # results of that version have no hash
-                db.execute("ALTER TABLE results ADD COLUMN hash TEXT NOT NULL DEFAULT ''")
             db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
             unclean = db.execute("SELECT 1 FROM meta WHERE key='clean' AND value='0'").fetchone()
             if unclean or self.path.stat().st_size <= CHECKED_ALWAYS:

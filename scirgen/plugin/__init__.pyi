@@ -1,4 +1,6 @@
+from scirgen.cli.options import PATH as PATH
 from scirgen.cli.options import SettingOption as SettingOption
+from scirgen.cli.options import as_json_flag as as_json_flag
 from scirgen.cli.options import echo_json as echo_json
 from scirgen.cli.options import parse_settings as parse_settings
 from scirgen.cli.options import settings_option as settings_option
@@ -19,6 +21,7 @@ from scirgen.core.fingerprint import content_id as content_id
 from scirgen.core.fingerprint import derived_seed as derived_seed
 from scirgen.core.fingerprint import digest as digest
 from scirgen.core.fingerprint import file_sha256 as file_sha256
+from scirgen.core.plugincode import made_of as made_of
 from scirgen.core.prompts import PromptLibrary as PromptLibrary
 from scirgen.core.prompts import RenderedPrompt as RenderedPrompt
 from scirgen.core.records import Aspect as Aspect
@@ -36,7 +39,10 @@ from scirgen.core.registry import load_registry as load_registry
 from scirgen.core.registry import suggest as suggest
 from scirgen.core.resources import Resources as Resources
 from scirgen.core.resources import resolve_config as resolve_config
+from scirgen.core.runtime import blocking as blocking
+from scirgen.core.taxonomy import QuestionType as QuestionType
 from scirgen.core.taxonomy import Taxonomies as Taxonomies
+from scirgen.core.text.doi import find_doi as find_doi
 from scirgen.core.text.doi import find_dois as find_dois
 from scirgen.core.text.language import language_name as language_name
 from scirgen.core.text.sentences import sentence_spans as sentence_spans
@@ -54,6 +60,7 @@ from scirgen.release_files.release import SPLITS as SPLITS
 from scirgen.release_files.release import TaskInfo as TaskInfo
 from scirgen.stages.generate.further import FurtherRequest as FurtherRequest
 from scirgen.stages.generate.strategy import Further as Further
+from scirgen.stages.release.content import ReleaseContent as ReleaseContent
 from scirgen.stages.release.parts import PartContent as PartContent
 from scirgen.stages.release.parts import PartWritten as PartWritten
 from scirgen.stages.release.parts import ReleaseMaterial as ReleaseMaterial

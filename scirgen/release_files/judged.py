@@ -34,7 +34,8 @@ def judged_by(info: ReleaseInfo) -> str:
         said += ", of the writer's family"
     of_people = (note for note in info.labels if note.annotators > note.language_models)
     # `scirgen label agree` writes so of a judge that kept the bound on the test part, which opens once.
-    tested = any(_JUDGE in judge and ": validated on test" in judge for note in of_people for judge in note.judges)
+    passed = (j for note in of_people for j in note.judges if _JUDGE in j and ": validated on test" in j)
+    tested = any(" measured by " not in j or any(model in j for model in judges) for j in passed)
     return f"{said}; {'tested' if tested else 'not tested'} against people."
 
 

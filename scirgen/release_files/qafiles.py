@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from scirgen.core.errors import InputError, PluginError
-from scirgen.core.files.jsonl import objects_in
+from scirgen.core.files.jsonl import read_objects
 from scirgen.core.fingerprint import content_id
 from scirgen.core.records import Span
 from scirgen.core.registry import load_registry, returned
@@ -139,11 +139,6 @@ def _open_folder(path: Path, split: str | None, language: str) -> QAFile | None:
     return None
 
 
-def type_key(name: str) -> str:
-    """A type's name as an id: "Instrumental/Procedural" -> "instrumental_procedural"."""
-    return re.sub(r"[^a-z0-9]+", "_", name.casefold()).strip("_")
-
-
 def _release(release: Release, split: str | None) -> Iterator[QAGroup]:
     found: dict[str, list[QARow]] = {}
     for row in release.rows(split):
@@ -250,7 +245,7 @@ def _language(said: str, question: str, answer: str | None) -> str:
 
 
 def _objects(path: Path) -> Iterator[Mapping[str, object]]:
-    return (value for _, value in objects_in(path, hint=_HINT))
+    return (value for _, value in read_objects(path, hint=_HINT))
 
 
 def _text(record: Mapping[str, object], keys: Iterable[str]) -> str | None:

@@ -14,7 +14,6 @@ README.md, croissant.json    dataset card and Croissant metadata; further format
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import GenericAlias
@@ -103,7 +102,16 @@ class ReleaseRow(Record):
         default=None, description="source of the answer: the dataset's record, or a paper that uses it; None if unknown"
     )
     bloom: str | None = Field(default=None, description="C1..C6")
-    needs_documents: int = Field(default=0, description="documents that the answer needs, by the words that they hold")
+    needs_documents: int = Field(
+        default=0,
+        description="documents that the answer needs: those without which a judge could not give it, if one was asked; "
+        "else by the words that they hold",
+    )
+    linked: str = Field(
+        default="",
+        description="how the documents that it needs answer it together (bridge, comparison, agreement, change, "
+        "other), if a judge could not answer it without each of two",
+    )
     needs_facts: int = Field(default=0, description="pieces of evidence that it needs, counted so")
     language: str = "en"
     strategy: str = ""
@@ -129,6 +137,9 @@ class ReleaseRow(Record):
         default=(),
         description="the searches that found those that answer it: question, rewording 1, in pt; subject: none did, it "
         "is of the document that the question was asked about",
+    )
+    guessable: bool | None = Field(
+        default=None, description="true: a model without documents gives the answer's main part; null: not measured"
     )
     model: str | None = Field(default=None, description="model that wrote question and answer")
     prompt: str | None = Field(default=None, description="prompt that they were written with: id@version#hash")
@@ -380,20 +391,9 @@ class ReleaseInfo(Record):
     row_fields: tuple[RowField, ...] = Field(default=(), description="fields that plugins added to the rows")
     files: tuple[FileRow, ...] = ()
     tasks: dict[str, TaskInfo] = Field(default={}, description="retrieval tasks, in tasks/NAME")
-
-
-_BREAKS_TREC = re.compile(r"[\s<>&]")
-_ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")
-
-
-def trec_id(identity: str) -> str:
-    """An id for TREC files, whose cells are separated by blanks: blanks, ``<``, ``>`` and ``&`` are percent-encoded.
-
-    Different ids stay different; most stay unchanged.
-    """
-    if not (_BREAKS_TREC.search(identity) or _ENCODED.search(identity)):
-        return identity
-    return re.sub(r"[\s<>&%]", lambda m: "".join(f"%{b:02X}" for b in m.group().encode()), identity)
+    tables: dict[str, tuple[tuple[str, ...], ...]] = Field(
+        default={}, description="tables of plugins for card and report: caption -> rows of cells, the head first"
+    )
 
 
 class Release:

@@ -62,6 +62,7 @@ MEANINGS: Final[dict[str, str]] = {
     "shift": "The evidence does not make the answer more likely to the scorer (SePer).",
     "calibrated": "Shift and words together make it unlikely that the evidence supports the answer.",
     "second_reader": "A second reader answers otherwise from the evidence alone (`filter.second_reader: 1`).",
+    "one_document": "The question was written for two documents, and one is enough, or no judge says otherwise.",
     "unsure": "The scores cannot decide, no judge did, and `filter.unsure` rejects such pairs.",
     "nli": "The entailment model does not find that the evidence entails the answer.",
     "llm_judge": "The judge model finds the answer unsupported.",

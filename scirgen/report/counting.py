@@ -31,7 +31,7 @@ class Row(Protocol):
     def bloom(self) -> str | None: ...
 
 
-def diversity_index(levels: Counter[str]) -> float:
+def evenness(levels: Counter[str]) -> float:
     """Evenness of levels: Shannon entropy of the distribution over C1..C6 divided by log 6, so 0 (one level) to 1
     (even)."""
     total = sum(levels.values())

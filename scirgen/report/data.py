@@ -167,7 +167,8 @@ class ReportData(Frozen):
         papers: papers judged to use a dataset; ``papers_cited`` of them are evidence of a row, and
             ``papers_collected`` were candidates.
         asked: rows by the origin of their question; ``seeking`` is the share that was to be asked by people who had not
-            read the texts.
+            read the texts; ``linked`` counts those that no document answers alone, by how these answer them together.
+        tables: those of the release's plugins: caption -> rows of cells, the head first.
         left: datasets of an earlier run that the catalogue or the selection no longer has.
     """
 
@@ -197,10 +198,12 @@ class ReportData(Frozen):
     bloom: dict[str, int]
     bloom_by_type: dict[str, dict[str, int]]
     bloom_agreement: float | None
-    diversity: float | None
+    evenness: float | None
     facts: dict[str, int]
     asked: dict[str, int] = Field(default={})
+    linked: dict[str, int] = Field(default={})
     seeking: float = 0.0
+    tables: dict[str, tuple[tuple[str, ...], ...]] = Field(default={})
     scores: tuple[ScoreRow, ...]
     sides: tuple[Sides, ...] = ()
     judged_nothing: tuple[str, ...] = ()

@@ -26,7 +26,7 @@ from scirgen.pipeline.plan import PLAN, WRITERS, Step
 from scirgen.pipeline.views.view import StoreView, dearest_papers, open_view
 from scirgen.release_files.release import Release
 from scirgen.report.about import day_of, field_of, judgements, most_rows, publishing
-from scirgen.report.counting import Nearest, aspect_rows, cross, diversity_index, drawn, histogram, type_rows
+from scirgen.report.counting import Nearest, aspect_rows, cross, drawn, evenness, histogram, type_rows
 from scirgen.report.data import (
     LEVELS,
     SHOWN_SPAN,
@@ -62,7 +62,7 @@ def gather(folder: Path, *, sample: int = 300) -> ReportData:
     return data.model_copy(
         update={
             "name": folder.resolve().name, "field": field_of(data.domain), "judged": judged,
-            "publishing": publishing(release) if release else None,
+            "publishing": publishing(release) if release else None, "tables": release.info.tables if release else {},
             "date": day_of(folder / "manifest.json", folder / "run.db"),
         }
     )  # fmt: skip
@@ -72,7 +72,7 @@ def _gather(view: StoreView, sample: int) -> ReportData:
     datasets = {d.id: d.title for d in view.datasets()}
     scores: list[ScoreRow] = []
     near = Nearest()
-    accepted = list(_accepted(view.pairs(), scores, near))
+    accepted = list(accepted_pairs(view.pairs(), scores, near))
     rejections = list(_rejected(view.rejections(), scores, near))
     released = view.released_rows()
     left_out = {r.record_id for r in rejections if r.stage == "release"}
@@ -105,9 +105,10 @@ def _gather(view: StoreView, sample: int) -> ReportData:
         bloom={level: bloom.get(level, 0) for level in LEVELS},
         bloom_by_type=cross(pairs),
         bloom_agreement=sum(a == b for a, b in intended) / len(intended) if intended else None,
-        diversity=diversity_index(bloom) if bloom else None,
+        evenness=evenness(bloom) if bloom else None,
         facts=histogram(p.facts for p in pairs),
         asked=dict(Counter(p.asked for p in pairs)),
+        linked=dict(Counter(p.linked for p in pairs if p.linked)),
         seeking=_seeking(manifest) if funnel.get("ask", {}).get("outputs") else 0.0,
         scores=tuple(scores),
         sides=tuple(near.sides()),
@@ -159,6 +160,7 @@ class _Accepted:
     intended_bloom: str | None
     facts: int
     asked: str
+    linked: str
     cited: tuple[str, ...]
 
 
@@ -172,7 +174,7 @@ class _Rejected:
     record_id: str
 
 
-def _accepted(pairs: Iterable[QAPair], scores: list[ScoreRow], near: Nearest) -> Iterator[_Accepted]:
+def accepted_pairs(pairs: Iterable[QAPair], scores: list[ScoreRow], near: Nearest) -> Iterator[_Accepted]:
     """Pairs without what no figure needs; their scores are added to ``scores`` and ``near``."""
     for pair in pairs:
         scores += _scores(pair.scores, pair.question_type, accepted=True)
@@ -181,7 +183,7 @@ def _accepted(pairs: Iterable[QAPair], scores: list[ScoreRow], near: Nearest) ->
                 near.add(score.name, _near(pair, score), kept=True)
         yield _Accepted(
             pair.id, intern(pair.dataset_id), pair.question, pair.answer, intern(pair.question_type), pair.bloom,
-            pair.intended_bloom, len(needed_evidence(pair)), pair.asked,
+            pair.intended_bloom, len(needed_evidence(pair)), pair.asked, pair.link,
             tuple({intern(span.document_id) for span in pair.evidence}),
         )  # fmt: skip
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from scirgen.core.errors import InputError, StoreError
 from scirgen.core.fingerprint import digest
-from scirgen.core.records import ORIGINS
+from scirgen.core.records import LINKS, ORIGINS
 from scirgen.core.safety.files import mode_beside, write_new
 from scirgen.release_files.judged import known_writer
 from scirgen.release_files.release import SPLITS, Release
@@ -92,6 +92,7 @@ def render(data: ReportData, pages: Mapping[str, str] | None = None) -> str:
         embedded=known_writer(m for role, m in data.models.items() if role != "scorer"),
         plain=in_plain_words(data),
         came_about=_came_about(data),
+        links=LINKS,
         per_row=_tokens_per_row(data),
         meanings=meanings(_codes(data)),
         scores=summaries(data.scores),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from scirgen.release_files.release import CorpusDocument, EvidenceRow, Passage, Release, ReleaseRow
 from scirgen.report.about import day_of, field_of, judgements, most_rows, publishing
-from scirgen.report.counting import aspect_rows, cross, diversity_index, drawn, histogram, type_rows
+from scirgen.report.counting import aspect_rows, cross, drawn, evenness, histogram, type_rows
 from scirgen.report.data import (
     LEVELS,
     SHOWN_SPANS,
@@ -36,6 +36,7 @@ class _Asked:
     bloom: str | None
     facts: int
     asked: str
+    linked: str
 
 
 def gather_release(release: Release, *, sample: int = 300) -> ReportData:
@@ -61,6 +62,7 @@ def gather_release(release: Release, *, sample: int = 300) -> ReportData:
                 row.bloom,
                 row.needs_facts,
                 row.asked,
+                row.linked,
             )
         )
         scores += _scores(row)
@@ -93,8 +95,10 @@ def gather_release(release: Release, *, sample: int = 300) -> ReportData:
         bloom={level: bloom.get(level, 0) for level in LEVELS},
         bloom_by_type=cross(asked),
         bloom_agreement=None,
-        diversity=diversity_index(bloom) if bloom else None,
+        evenness=evenness(bloom) if bloom else None,
         asked=dict(Counter(a.asked for a in asked)),
+        linked=dict(Counter(a.linked for a in asked if a.linked)),
+        tables=info.tables,
         facts=histogram(a.facts for a in asked) if any(a.facts for a in asked) else {},
         scores=tuple(scores),
         defects=dict(Counter(info.left_out).most_common()),

@@ -205,7 +205,7 @@ class RunView(Protocol):
         ...
 
     def notes(self) -> tuple[str, ...]:
-        """For a merged run: how its parts differ, and what is missing in them."""
+        """Return lines for the card: replaced steps; for a merged run, how its parts differ and what they lack."""
         ...
 
 

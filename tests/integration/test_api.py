@@ -9,6 +9,7 @@ import pytest
 
 import scirgen
 import scirgen_bench
+import scirgen_estimate
 from scirgen.testing import serving
 from scirgen.testing.server import FakeServer
 from tests.support.small_runs import write_records
@@ -59,7 +60,8 @@ def test_profile_and_benchmark_read_a_run(made: tuple[Path, Path]) -> None:
 def test_estimate_asks_no_model(made: tuple[Path, Path], tmp_path: Path) -> None:
     records, _ = made
     with serving() as model:
-        found = scirgen.estimate(tmp_path / "e", domain="geo", input=records, model=model, settings=SETTINGS, sample=2)
+        given = {"domain": "geo", "input": records, "model": model, "settings": SETTINGS}
+        found = scirgen_estimate.estimate(tmp_path / "e", **given, sample=2)
     assert found.datasets == 3
     assert json.dumps(found.data())
 

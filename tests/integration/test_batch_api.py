@@ -27,6 +27,7 @@ from scirgen.testing.faults import Faults
 from scirgen.testing.server import FakeServer
 from scirgen_services.batch.batch_journal import Arrived, BatchJournal, OpenBatch
 from tests.support.models import prompt
+from tests.support.waiting import until
 
 DATA = fence("Snow depth was measured at 40 stations. The lake lost two metres of water in ten years.")
 QUICK: dict[str, object] = {"batch_lull_s": 0.02, "batch_poll_s": 0.01}
@@ -82,8 +83,7 @@ async def test_batches_left_behind_are_collected_by_the_next_process() -> None:
         cache = ReplyCache.open()
         async with opened(settings(server), cache) as sessions:
             asking = asyncio.ensure_future(ask(sessions, 8))
-            while not server.batches.made:
-                await asyncio.sleep(0.01)
+            await until(lambda: server.batches.made)
         await asyncio.gather(asking, return_exceptions=True)
         assert not server.answered and len(cache) == 0
         async with opened(settings(server), cache) as sessions:

@@ -76,7 +76,7 @@ def test_docstrings_begin_with_a_verb_or_a_noun() -> None:
     # These two are part of schemas that a model reads.
     assert odd == [
         ("reading.py", '"""What some chosen sentences are about."""'),
-        ("judged.py", '"""What is wrong with one pair."""'),
+        ("batches.py", '"""What is wrong with one pair."""'),
     ]
 
 

@@ -15,7 +15,6 @@ import pytest
 from aiohttp import web
 from click.testing import CliRunner
 
-from scirgen.cli.adapt.models import models as models_command
 from scirgen.core.config import Config, ModelsConfig
 from scirgen.core.errors import ConfigError, ModelAccessError
 from scirgen.core.registry import load_registry
@@ -24,6 +23,7 @@ from scirgen.llm.base import ChatReply, ChatRequest, Message, Sampling
 from scirgen.llm.open import open_chat, open_sessions, price_of_uri
 from scirgen.llm.services import local_servers, prices_read, service_at, services
 from scirgen.llm.uri import ModelURI
+from scirgen_adapt.models import models as models_command
 
 SCHEMA: dict[str, object] = {
     "type": "object", "title": "snow", "properties": {"kind": {"type": "string"}}, "required": ["kind"],
@@ -259,7 +259,7 @@ async def test_models_shows_keys_servers_and_what_to_type(monkeypatch: pytest.Mo
         here = services()["ollama"].url
         silent = local_servers()["vLLM"].model_copy(update={"url": "http://localhost:1/v1"})
         servers = {"Ollama": services()["ollama"], "vLLM": silent}
-        monkeypatch.setattr("scirgen.cli.adapt.models.local_servers", lambda: servers)
+        monkeypatch.setattr("scirgen_adapt.models.local_servers", lambda: servers)
         told = await asyncio.to_thread(CliRunner().invoke, models_command, ["--json"])
     found = {row["name"]: row for row in json.loads(told.output)}
     assert found["Ollama"]["option"] == f"--model openai:models/m@{here}" and found["Ollama"]["models"] == ["models/m"]

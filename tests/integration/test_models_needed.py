@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from scirgen.commands.estimate.trial import FakeScores
 from scirgen.core.config import LimitsConfig, ModelsConfig
 from scirgen.core.errors import CannotScoreError, ConfigError
 from scirgen.llm.base import Capabilities, ModelIdentity
 from scirgen.llm.uri import ModelURI
 from scirgen.stages.filter.faithfulness.calibrated import SHIPPED
 from scirgen.testing.server import FakeServer
+from scirgen_estimate.trial import FakeScores
 from tests.support.small_runs import run_small, write_records
 
 

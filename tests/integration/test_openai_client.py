@@ -322,7 +322,7 @@ async def test_a_wait_of_a_thousand_years_is_cut() -> None:
         return await Noting()(request)
 
     async with served(refuse_once) as url:
-        config = Config(limits=LimitsConfig(max_wait_s=0.1))
+        config = Config(limits=LimitsConfig(timeout_s=2))
         chat = await open_chat(f"openai:m@{url}/v1", config, load_registry())
         async with asyncio.timeout(20):
             assert (await chat.chat(ASKED)).text == "snow"

@@ -91,6 +91,8 @@ async def test_examples_of_all_kinds_make_a_release_together(installed: Registry
     (query,) = map(json.loads, (run.release / "tasks" / "titles" / "queries.jsonl").read_text().splitlines()[:1])
     assert query["gold"]
     added_everywhere(run.release)
+    card = (run.release / "README.md").read_text()
+    assert "The step tag was replaced by first_words (plugin scirgen-examples)." in card
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
     assert manifest["models"] == {"generator": "echo:any@1", "scorer": "letters:any@1"}
 
@@ -250,7 +252,7 @@ def test_an_unknown_step_is_refused_with_the_near_one(installed: Registry) -> No
 def test_every_kind_has_an_example_here_or_in_a_wing(installed: Registry) -> None:
     mine = {kind for (kind, _), (plugin, _) in installed.entries().items() if plugin == "scirgen-examples"}
     doors = {"release_part", "further_request", "reader", "resources", "taxonomy", "kind", "known_model", "codes"}
-    shown_by_wings = doors | {"embedder", "record_form", "dataset_lookup", "http_client"}
+    shown_by_wings = doors | {"labels", "embedder", "record_form", "dataset_lookup", "http_client"}
     assert mine == set(CONTRACTS) - shown_by_wings | {"retriever", "query_recipe"}
     installed.verify(name for _, name in installed.entries())
 

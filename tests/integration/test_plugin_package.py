@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from scirgen.commands.scaffold import scaffold, template_folder
 from scirgen.core.errors import InputError
 from scirgen.core.registry import load_registry
+from scirgen_adapt.scaffold import scaffold, template_folder
 
 ROOT = Path(__file__).parents[2]
 

@@ -22,10 +22,11 @@ import psutil
 import pytest
 
 from scirgen.core.resources import builtin_root
-from scirgen.stages.filter.gates.form import LengthGate
+from scirgen.stages.filter.gates.form import SchemaGate
 from scirgen.stages.generate.joint import JointStrategy
 from scirgen.testing.server import FakeServer
 from tests.support.small_runs import run_small, write_records
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -181,8 +182,7 @@ def test_ctrl_c_at_moments_of_every_stage_leaves_the_release_identical(
             command(server, out, *more), start_new_session=True, text=True, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         ) as process:  # fmt: skip
-            while process.poll() is None and not reached(process, out, moment):
-                time.sleep(0.005)
+            wait_until(lambda: process.poll() is not None or reached(process, out, moment), 600)  # noqa: B023
             assert process.poll() is None, f"the run ended before {moment}"
             os.killpg(process.pid, signal.SIGINT)
             said, noted = process.communicate(timeout=120)
@@ -227,9 +227,8 @@ def test_stopped_run_finishes_what_is_in_flight_and_goes_on_later(
         command(server, out), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),  # tests under nohup inherit an ignored SIGHUP
     )  # fmt: skip
-    while replies(out) < 20:
-        time.sleep(0.02)
-        assert process.poll() is None
+    wait_until(lambda: replies(out) >= 20 or process.poll() is not None, 600)
+    assert process.poll() is None
     process.send_signal(number)
     said, noted = process.communicate(timeout=60)
     assert process.returncode == 130 and said.startswith("stopped:") and "calls in flight have" in noted
@@ -262,7 +261,7 @@ async def test_a_finished_run_follows_what_plugins_define(tmp_path: Path, monkey
     records, out = write_records(tmp_path / "records.jsonl", 3), tmp_path / "run"
     async with FakeServer() as fake:
         await run_small(fake, records, out)
-        for kind, first in ((LengthGate, "filter"), (JointStrategy, "generate")):
+        for kind, first in ((SchemaGate, "filter"), (JointStrategy, "generate")):
             worked = len(stages_worked(out))
             monkeypatch.setattr(kind, "version", 99)
             await run_small(fake, records, out)
@@ -291,9 +290,8 @@ def test_a_killed_run_of_recipes_ends_with_the_same_queries(server: Server, tmp_
     before = Counter(server.stats())
     for most in (5, 12):  # of some twenty replies
         process = subprocess.Popen(command(server, out, *RECIPES), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        while replies(out) < most:
-            time.sleep(0.02)
-            assert process.poll() is None or replies(out) >= most
+        wait_until(lambda: replies(out) >= most or process.poll() is not None, 600)  # noqa: B023
+        assert replies(out) >= most
         process.kill()
         process.wait(timeout=60)
     lost = sum(asked_since(server, before).values()) - replies(out)

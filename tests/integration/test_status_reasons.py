@@ -10,7 +10,7 @@ import pytest
 from click import Command
 from click.testing import CliRunner
 
-from scirgen.cli.run.inspect import _show_scores, inspect
+from scirgen.cli.run.inspect import inspect, show_scores
 from scirgen.cli.run.status import status
 from scirgen.core.records import QAPair, Score
 from scirgen.pipeline.store import Store
@@ -76,7 +76,7 @@ def test_inspect_says_what_speaks_against_a_pair_only_where_it_did_not_pass(
 ) -> None:
     against = "the evidence barely raises the answer's probability"
     score = Score(name="calibrated", value=0.6, threshold=0.5, passed=passed, detail=against)
-    _show_scores(QAPair(id="q", dataset_id="d", question="Why?", answer="So.", question_type="x", scores=(score,)))
+    show_scores(QAPair(id="q", dataset_id="d", question="Why?", answer="So.", question_type="x", scores=(score,)))
     assert (against in capsys.readouterr().out) is told
 
 

@@ -17,6 +17,7 @@ from scirgen.testing.server import FakeServer
 from scirgen.testing.web import Answer, LoopbackServer
 from tests.support.raw_servers import RawServer
 from tests.support.small_runs import write_records
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.timeout(1800)
 END_S = 1500
@@ -57,13 +58,13 @@ class Slow(FakeServer):
     async def _chat(self, request: web.Request) -> web.StreamResponse:
         if self.never == "chats":
             self.waited = True
-            await asyncio.sleep(3600)
+            await asyncio.Event().wait()
         return await super()._chat(request)
 
     async def _completions(self, request: web.Request) -> web.StreamResponse:
         if self.never == "scores" and (await request.json()).get("prompt") != "The sky is blue":
             self.waited = True
-            await asyncio.sleep(3600)
+            await asyncio.Event().wait()
         return await super()._completions(request)
 
 
@@ -162,7 +163,6 @@ async def _reached(wanted: Phase, process: asyncio.subprocess.Process) -> None:
         while wanted.printed.encode() not in await process.stdout.readline():
             assert not process.stdout.at_eof()
         return
-    while not wanted.begun():
-        if process.returncode is not None:
-            raise AssertionError(await process.communicate())
-        await asyncio.sleep(0.05)
+    await until(lambda: wanted.begun() or process.returncode is not None)
+    if not wanted.begun():
+        raise AssertionError(await process.communicate())

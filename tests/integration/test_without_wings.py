@@ -18,7 +18,8 @@ from tests.support.small_runs import KNOWN_ITEMS, release_bytes, run_small
 ROOT = Path(__file__).parents[2]
 WINGS = (
     "scirgen_embedded", "scirgen_tasks", "scirgen_label", "scirgen_bench", "scirgen_probe", "scirgen_scale",
-    "scirgen_services", "scirgen_pdf", "scirgen_local",
+    "scirgen_services", "scirgen_pdf", "scirgen_local", "scirgen_estimate", "scirgen_adapt",
+    "scirgen_texts", "scirgen_parts",
 )  # fmt: skip
 MATERIAL = ROOT / "tests" / "material" / "invented"
 
@@ -108,7 +109,8 @@ async def test_a_run_imports_no_wing_that_it_does_not_use(tmp_path: Path) -> Non
     used = json.loads(out.decode().splitlines()[-1])
     wings = (
         "scirgen_bench.", "scirgen_embedded.", "scirgen_label.", "scirgen_tasks.", "scirgen_scale.",
-        "scirgen_services.", "scirgen_pdf.", "scirgen_local.",
+        "scirgen_services.", "scirgen_pdf.", "scirgen_local.", "scirgen_estimate.", "scirgen_adapt.",
+        "scirgen_texts.", "scirgen_parts.",
     )  # fmt: skip
     reads_records = "scirgen_services.forms"
     used = [n for n in used if not n.startswith(reads_records) and not n.endswith((".settings", ".codes"))]

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from scirgen.core.records import Dataset, plain_id
 from scirgen.core.registry import load_registry
 from scirgen.release_files.qafiles import open_qa
-from scirgen.release_files.release import SPLITS, Release, trec_id
+from scirgen.release_files.release import SPLITS, Release
 from scirgen.report import write_report
+from scirgen_bench.rowfiles import trec_id
 from tests.support.content_factory import FakeRun, dataset, pair
 from tests.support.release_writing import write
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.resources import Resources
-from scirgen.release_files.labels import Hidden, Item, LabelSet, Marked, Shown
+from scirgen_bench.labels.labelset import Hidden, Item, LabelSet, Marked, Shown
 from scirgen_label.draw import Request, draw
 from scirgen_label.sources import Candidate, Material
 

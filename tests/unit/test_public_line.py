@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import scirgen
+import scirgen_estimate
 
 ROOT = Path(__file__).parents[2]
 PUBLIC = ("scirgen", "scirgen.plugin", "scirgen.testing")
@@ -49,7 +50,7 @@ def test_an_unknown_public_name_is_an_attribute_error():
 
 
 def test_functions_that_take_the_options_of_generate_show_them_and_refuse_others():
-    for name in ("generate", "agenerate", "astream", "estimate"):
-        assert {"model", "limit", "settings"} <= set(inspect.signature(getattr(scirgen, name)).parameters)
+    for function in (scirgen.generate, scirgen.agenerate, scirgen.astream, scirgen_estimate.estimate):
+        assert {"model", "limit", "settings"} <= set(inspect.signature(function).parameters)
     with pytest.raises(TypeError, match="Did you mean 'model'"):
         scirgen.generate("run", modell="openai:x")

@@ -12,7 +12,6 @@ class Readings:
     """Asks how much, where a passage states a number with its unit."""
 
     name = "readings"
-    version = 1
     prompts: tuple[str, ...] = ()
     writes_together = False
 

@@ -24,8 +24,6 @@ from scirgen.plugin import (
     open_sessions,
     read_objects,
 )
-from scirgen.release_files.labels import LabelSet
-from scirgen.release_files.qafiles import type_key
 from scirgen.stages.filter.deciding import AUTO, possible_names, select_scorers
 from scirgen.stages.filter.faithfulness.calibrated import coefficients_for
 from scirgen.stages.filter.stage import FilterStage
@@ -43,6 +41,8 @@ from scirgen_bench.calibrate.quality import (
     threshold_for,
     thresholds_by_type,
 )
+from scirgen_bench.labels.labelset import LabelSet
+from scirgen_bench.rowfiles import type_key
 
 _LOG = logging.getLogger("scirgen")
 _YES = {"faithful", "true", "yes", "1"}
@@ -262,8 +262,8 @@ async def opened(
         judge: ChatSession | None = None
         scorer: ScoreSession | None = None
         if asks:
-            sessions = await open_sessions(config, registry, prompts=prompts, needs_scores="scorer" in roles)
-            closing.push_async_callback(sessions.aclose)
+            opened = await open_sessions(config, registry, prompts=prompts, needs_scores="scorer" in roles)
+            sessions = await closing.enter_async_context(opened)
             chat, scorer, judge = sessions.chat, sessions.score, sessions.judge
         elif "scorer" in roles:
             model = await open_scoring(config.models.scorer or config.models.generator, config, registry)

@@ -190,7 +190,7 @@ async def measure(
     await asyncio.gather(*(one(item, [r.pair for r in rows]) for item, rows in items))
     auc = {name: _aucs(found) for name, found in values.items()}
     return PlantedReport(
-        rows=Counter(kinds.values()), caught=_caught(taken, kinds), auc=auc,
+        rows=Counter(kinds.values()), caught=caught_by(taken, kinds), auc=auc,
         intervals={name: auc_interval(found) for name, found in values.items()},
         models=tuple(str(s.identity) for s in (ctx.score_session, ctx.judge_session or ctx.chat_session) if s),
         missed=[_told(pairs[i], k) for i, k in sorted(kinds.items()) if k != GOOD and i not in taken[FILTER]],
@@ -207,7 +207,13 @@ async def _rules(pairs: Sequence[QAPair], material: Material, taken: Mapping[str
         taken[gate.code].update(p.id for p, v in zip(pairs, verdicts, strict=True) if not v.accept)
 
 
-def _caught(taken: Mapping[str, set[str]], kinds: Mapping[str, str]) -> dict[str, Caught]:
+def caught_by(taken: Mapping[str, set[str]], kinds: Mapping[str, str]) -> dict[str, Caught]:
+    """Count for each gate or score what it takes: falsehoods by kind, good pairs, and what nothing else takes.
+
+    Args:
+        taken: gate or score -> ids of the pairs it takes.
+        kinds: pair id -> kind of falsehood, or `GOOD`.
+    """
     found: dict[str, Caught] = {}
     for name, ids in taken.items():
         others = set().union(*(s for n, s in taken.items() if n not in (name, FILTER)))

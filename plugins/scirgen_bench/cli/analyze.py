@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from scirgen.cli.options import PATH, json_file_option, write_json
+from scirgen_bench.cli.options import PATH, json_file_option, write_json
 
 
 @click.command()

@@ -8,14 +8,14 @@ from textwrap import shorten
 
 import click
 
-from scirgen.cli.options import (
+from scirgen.plugin import Resources, echo_json, load_registry, parse_settings, resolve_config, settings_option
+from scirgen_bench.cli.options import (
     PATH,
     SPLIT,
     config_option,
     counted,
     write_json,
 )
-from scirgen.plugin import Resources, echo_json, load_registry, parse_settings, resolve_config, settings_option
 from scirgen_bench.defects import READS, Audit, judge_rows, open_rows
 
 

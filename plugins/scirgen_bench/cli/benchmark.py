@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from scirgen.cli.options import PATH, SPLIT, json_file_option, names_in, write_json
 from scirgen_bench.cli.agree import agree
+from scirgen_bench.cli.options import PATH, SPLIT, json_file_option, names_in, write_json
 from scirgen_bench.cli.rag import rag
 
 _SPLIT = click.Choice([*SPLIT.choices, "all"])

@@ -11,13 +11,6 @@ import click
 import yaml
 
 from scirgen import Config, Domain
-from scirgen.cli.options import (
-    PATH,
-    config_option,
-    json_file_option,
-    names_in,
-    write_json,
-)
 from scirgen.plugin import (
     Resources,
     load_registry,
@@ -30,6 +23,13 @@ from scirgen_bench.calibrate.calibrate import Calibrated, fit_coefficients, open
 from scirgen_bench.calibrate.calibrate import calibrate as run
 from scirgen_bench.calibrate.coefficients import write
 from scirgen_bench.calibrate.quality import FEWEST, GroupQuality, Quality
+from scirgen_bench.cli.options import (
+    PATH,
+    config_option,
+    json_file_option,
+    names_in,
+    write_json,
+)
 
 
 @click.command()

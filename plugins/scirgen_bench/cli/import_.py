@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from scirgen.cli.options import PATH, SPLIT, names_in
+from scirgen_bench.cli.options import PATH, SPLIT, names_in
 
 if TYPE_CHECKING:
     from scirgen import Release
-    from scirgen.stages.release.content import ReleaseContent
+    from scirgen.plugin import ReleaseContent
 
 
 @click.group("import")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from scirgen.cli.options import PATH
+from scirgen_bench.cli.options import PATH
 
 
 @click.command()

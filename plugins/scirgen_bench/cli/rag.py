@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from scirgen.cli.options import PATH, json_file_option, names_in, write_json
+from scirgen_bench.cli.options import PATH, json_file_option, names_in, write_json
 
 
 @click.command(short_help="Score the chunks and answers of your own system, of any chunking.")

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from scirgen.cli.options import PATH, SPLIT
+from scirgen_bench.cli.options import PATH, SPLIT
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from scirgen.cli.options import names_in, write_json
+from scirgen_bench.cli.options import names_in, write_json
 
 if TYPE_CHECKING:
     from scirgen import Release
@@ -92,7 +92,7 @@ def grade(release: Path, task: str | None, options: PoolOptions) -> None:
     """Pool and grade a task, and print the result. Exit code 3: some pairs could not be graded."""
     from scirgen import Release
     from scirgen.plugin import load_registry
-    from scirgen.release_files.labels import LabelSet
+    from scirgen_bench.labels.labelset import LabelSet
     from scirgen_bench.retriever import split_specs
     from scirgen_bench.tasks.pool_run import run_task_pool
     from scirgen_bench.tasks.pools import PoolSettings

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from scirgen import Release, ReleaseRow
-from scirgen.core.files.jsonl import write_rows
 from scirgen.plugin import SPLITS, digest
+from scirgen_bench.rowfiles import write_rows
 
 SAMPLE = 200
 

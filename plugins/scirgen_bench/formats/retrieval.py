@@ -11,9 +11,9 @@ from typing import Protocol, TextIO
 from xml.sax.saxutils import escape
 
 from scirgen import Release, ReleaseRow
-from scirgen.core.files.jsonl import write_rows
 from scirgen.plugin import SPLITS
-from scirgen.release_files.release import SETTINGS, trec_id
+from scirgen.release_files.release import SETTINGS
+from scirgen_bench.rowfiles import trec_id, write_rows
 
 
 class Judged(Protocol):

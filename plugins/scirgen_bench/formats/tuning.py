@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from scirgen import InputError, Release, ReleaseRow
-from scirgen.core.files.jsonl import write_rows
 from scirgen.core.text.textmatch import jaccard
 from scirgen.plugin import SPLITS, content_words
 from scirgen.release_files.release import UnfaithfulRow
 from scirgen_bench.formats.rag import with_contexts
+from scirgen_bench.rowfiles import write_rows
 
 
 def _with_context(release: Release, split: str) -> Iterator[tuple[ReleaseRow, str]]:

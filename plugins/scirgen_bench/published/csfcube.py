@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from scirgen import InputError, Span
-from scirgen.plugin import TaskInfo
-from scirgen.stages.release.content import ReleaseContent
+from scirgen.plugin import ReleaseContent, TaskInfo
 from scirgen_bench.published.reading import HINT, damaged, find, imported, needed, number, rows, whole
 from scirgen_bench.tasks.records import Grade, Query
 from scirgen_bench.tasks.release_tasks import TaskContent

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from scirgen import Dataset
-from scirgen.plugin import TaskInfo
-from scirgen.stages.release.content import ReleaseContent
+from scirgen.plugin import ReleaseContent, TaskInfo
 from scirgen_bench.published.reading import find, imported, listed, needed, rows, table
 from scirgen_bench.tasks.records import Query, QueryForm
 from scirgen_bench.tasks.release_tasks import TaskContent

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from scirgen import InputError, Span
-from scirgen.plugin import TaskInfo
-from scirgen.stages.release.content import ReleaseContent
+from scirgen.plugin import ReleaseContent, TaskInfo
 from scirgen_bench.published.reading import HINT, damaged, imported, needed, number, whole
 from scirgen_bench.tasks.records import Grade, Query
 from scirgen_bench.tasks.release_tasks import TaskContent
@@ -121,15 +120,16 @@ def _people(data: Mapping[str, Any]) -> tuple[dict[tuple[str, int], dict[str, in
     """The pairs of the annotation test (Appendix A.4), ``Test Set`` or ``Test_set``, with each person's grade, and the
     number of entries without one. A grade is a whole number of 0 to 2 in any field, list or object of the entry."""
     found: dict[tuple[str, int], dict[str, int]] = {}
+    unread = 0
     named = (of for key, of in data.items() if "".join(filter(str.isalpha, key)).lower() == "testset")
-    entries = [entry for of in named for entry in (of.values() if isinstance(of, dict) else of)]
-    for entry in entries:
-        if isinstance(entry, dict) and {"aspect_id", "abstract_id"} <= set(entry):
-            rest = {name: value for name, value in entry.items() if name not in ("aspect_id", "abstract_id")}
-            given = entry.get("human_annotation", rest)
-            if grades := {f"human:{name}": grade for name, grade in _grades(given, "")}:
-                found[str(entry["aspect_id"]), int(entry["abstract_id"])] = grades
-    return found, len(entries) - len(found)
+    for entry in (entry for of in named for entry in (of.values() if isinstance(of, dict) else of)):
+        keyed = entry if isinstance(entry, dict) and {"aspect_id", "abstract_id"} <= set(entry) else {}
+        rest = {name: value for name, value in keyed.items() if name not in ("aspect_id", "abstract_id")}
+        grades = {f"human:{name}": grade for name, grade in _grades(rest.get("human_annotation", rest), "")}
+        if grades:
+            found.setdefault((str(entry["aspect_id"]), int(entry["abstract_id"])), {}).update(grades)
+        unread += not grades
+    return found, unread
 
 
 def _grades(value: object, name: str) -> Iterator[tuple[str, int]]:

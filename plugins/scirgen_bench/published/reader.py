@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from scirgen.core.files.jsonl import objects_in
-from scirgen.plugin import QAGroup, QARow
+from scirgen.plugin import QAGroup, QARow, read_objects
 from scirgen.release_files.qafiles import texts_in
 from scirgen_bench.published.scirgen_geo_files import HINT, is_record, questions, records_in
 
@@ -20,7 +19,7 @@ class GeoReader:
             path = next(iter(sorted(path.glob("*.json")) or sorted(path.glob("*/*.json"))), path)
         if not path.is_file() or not path.name.removesuffix(".gz").endswith((".json", ".jsonl")):
             return False
-        return is_record(next((value for _, value in objects_in(path, hint=HINT)), {}))
+        return is_record(next((value for _, value in read_objects(path, hint=HINT)), {}))
 
     def groups(self, path: Path, split: str | None, language: str) -> Iterator[QAGroup]:
         """The questions, one dataset at a time, with all text that its record has."""

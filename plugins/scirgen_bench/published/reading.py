@@ -11,9 +11,8 @@ from typing import Any
 
 from scirgen import Dataset, InputError
 from scirgen.core.files.jsonl import open_text
-from scirgen.plugin import read_json, read_objects
+from scirgen.plugin import ReleaseContent, read_json, read_objects
 from scirgen.release_files.release import ReleaseInfo
-from scirgen.stages.release.content import ReleaseContent
 from scirgen_bench.tasks.release_tasks import TaskContent, TaskSet
 from scirgen_bench.tasks.task_files import CITATIONS, AbstractRow
 

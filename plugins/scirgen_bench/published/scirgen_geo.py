@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from scirgen import Dataset, InputError, Paper, QAPair, Span
-from scirgen.plugin import Aspect, AspectCategory, content_id
-from scirgen.release_files.qafiles import type_key
+from scirgen.plugin import Aspect, AspectCategory, ReleaseContent, content_id
 from scirgen.release_files.release import ReleaseInfo
-from scirgen.stages.release.content import ReleaseContent
 from scirgen_bench.published.scirgen_geo_files import HINT, Question, Record, questions, read_records
+from scirgen_bench.rowfiles import type_key
 
 _CATEGORIES = {c.value.replace("_", " "): c for c in AspectCategory}
 _UNSTATED = {"", "None"}

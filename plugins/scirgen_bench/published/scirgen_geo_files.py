@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from scirgen import InputError
-from scirgen.core.files.jsonl import objects_in
-from scirgen.plugin import SPLITS
+from scirgen.plugin import SPLITS, read_objects
 
 HINT: Final = (
     "SRC is a folder of ScIRGen-Geo's JSON files (flat, or in full/, train/, dev/, test/), of "
@@ -100,5 +99,5 @@ def records_in(src: Path) -> Iterator[tuple[Record, str | None, str]]:
 
 def _file(file: Path) -> Iterator[tuple[Record, str | None, str]]:
     named = _SPLIT_NAMES.get(file.name.partition(".")[0])
-    for number, record in objects_in(file, hint=HINT):
+    for number, record in read_objects(file, hint=HINT):
         yield record, _SPLIT_NAMES.get(str(record.get("split"))) or named, f"{file}, line {number}"

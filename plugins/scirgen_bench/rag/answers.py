@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from scirgen import InputError
-from scirgen.core.files.jsonl import objects_in
+from scirgen.plugin import read_objects
 
 _FORM = (
     'Each line: {"id": a question\'s id, "chunks": [{"text": ..., "document": ... (may be missing)}], "answer": ...}.'
@@ -38,7 +38,7 @@ def read_answers(path: Path) -> dict[str, Given]:
         InputError: a line has another form, or an id comes twice (the line is named).
     """
     found: dict[str, Given] = {}
-    for number, value in objects_in(path, hint=_FORM):
+    for number, value in read_objects(path, hint=_FORM):
         try:
             given = Given.model_validate(value)
         except ValidationError as error:

@@ -10,7 +10,6 @@ from typing import Any, Final, Literal
 from pydantic import create_model
 
 from scirgen import Config, ModelError, ReleaseRow
-from scirgen.llm.cache import ReplyCache
 from scirgen.llm.encoders.entailment import open_entailment
 from scirgen.plugin import ChatSession, PromptLibrary, Registry, Resources, derived_seed, open_sessions, sentence_spans
 from scirgen_bench.answer_metrics import THRESHOLD, question_entails
@@ -59,16 +58,12 @@ async def judge_systems(
         return found
     config = Config.model_validate({"models": {"generator": judge}})
     await asyncio.to_thread(out.mkdir, parents=True, exist_ok=True)
-    sessions = await open_sessions(
-        config, registry, ReplyCache.open(out / "replies.db"), prompts=prompts, needs_scores=False
-    )
-    try:
+    replies = out / "replies.db"
+    async with await open_sessions(config, registry, replies, prompts=prompts, needs_scores=False) as sessions:
         for name, pairs in answered.items():
             nuggets = await nugget_scores([(r, g.answer) for r, g in pairs if r.answer], sessions.chat, prompts)
             support = await _support(pairs, sessions.chat, prompts, config.limits.concurrency)
             found[name] = Judged(str(sessions.chat.identity), entailment, entailed[name], support, nuggets)
-    finally:
-        await sessions.aclose()
     return found
 
 

@@ -101,11 +101,14 @@ def evaluate_task(
     made = {spec: make_retriever(registry, named) for spec, named in complete_specs(retrievers).items()}
     rows: list[TaskRow] = []
     measured: dict[str, list[Values]] = {}
+    unranked: list[str] = []
     clusters = Clusters([q.paper_id or q.id for q in asked.queries])
     for spec, retriever in made.items():
         started = time.perf_counter()
         progress(f"{spec}: {len(asked.queries)} queries over {len(asked.documents)} documents")
         parameters, found = asked.search(spec, retriever)
+        if empty := sum(not hits for hits in found):
+            unranked.append(f"{spec} ranks nothing for {empty} of {len(found)} queries; these count as 0.")
         values = measured[spec] = [
             chosen.measure(hits, asked.judged[q.id]) for q, hits in zip(asked.queries, found, strict=True)
         ]
@@ -128,7 +131,7 @@ def evaluate_task(
             tested,
             clusters,
         ),
-        notes=[*_notes(task, asked), *_undated(asked, settings)],
+        notes=[*_notes(task, asked), *_undated(asked, settings), *unranked],
     )
 
 

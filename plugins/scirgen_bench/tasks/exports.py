@@ -7,10 +7,9 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 from scirgen import Release
-from scirgen.core.files.jsonl import write_rows
 from scirgen.plugin import SPLITS
-from scirgen.release_files.release import trec_id
 from scirgen_bench.formats.retrieval import beir_qrels, open_new, plain, trec_qrels, write_lines
+from scirgen_bench.rowfiles import trec_id, write_rows
 from scirgen_bench.tasks.task_files import Task
 
 

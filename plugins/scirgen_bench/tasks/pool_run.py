@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scirgen import Config, InputError
-from scirgen.core.files.jsonl import write_rows
-from scirgen.llm.cache import ReplyCache
 from scirgen.plugin import PromptLibrary, Registry, Resources, Taxonomies, open_sessions
 from scirgen_bench.retriever import complete_specs
+from scirgen_bench.rowfiles import write_rows
 from scirgen_bench.tasks.judging import Asked, Graded, Judging, bill, differ, to_grade
 from scirgen_bench.tasks.pools import GOLD, PoolSettings, make_pool, pooled_queries, queries_to_grade
 from scirgen_bench.tasks.records import Grade
@@ -91,20 +90,17 @@ async def run_task_pool(
     if dry_run:
         return PoolResult(queries, Graded(), 0, _info(task, settings, Graded(), {}, ()))
     await asyncio.to_thread(out.mkdir, parents=True, exist_ok=True)
-    replies = ReplyCache.open(out / "replies.db")
     graded = Graded()
 
     async def with_judge(uri: str, settle: bool) -> None:
         config = Config.model_validate({"models": {"generator": uri}})
-        sessions = await open_sessions(config, registry, replies, prompts=prompts, needs_scores=False)
-        try:
+        replies = out / "replies.db"
+        async with await open_sessions(config, registry, replies, prompts=prompts, needs_scores=False) as sessions:
             name = f"model:{sessions.chat.identity}"
             if settle:
                 found = await judging.settle(asked, graded.grades, name, sessions.chat)
             else:
                 found = await judging.judge(asked, name, sessions.chat)
-        finally:
-            await sessions.aclose()
         graded.grades += found.grades
         graded.failed += found.failed
 

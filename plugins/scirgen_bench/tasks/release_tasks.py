@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from scirgen import Rejection, Release
-from scirgen.core.files.jsonl import write_rows
 from scirgen.plugin import SPLITS, PartContent, PartWritten, ReleaseMaterial, TaskInfo
 from scirgen.release_files.release import LinkedInfo
+from scirgen_bench.rowfiles import write_rows
 from scirgen_bench.tasks.exports import beir_tasks, trec_tasks
 from scirgen_bench.tasks.records import Grade, Query
 from scirgen_bench.tasks.task_files import AbstractRow, TaskQuery, write_task

@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from scirgen import ConfigError, InputError
 from scirgen.plugin import digest
-from scirgen.release_files.labels import ADJUDICATOR, Item, LabelSet
-from scirgen.release_files.reviews import agreement_of
+from scirgen_bench.labels.labelset import ADJUDICATOR, Item, LabelSet
+from scirgen_bench.labels.reviews import agreement_of
 from scirgen_bench.tasks.records import Query
 
 _KEEP = "keep"

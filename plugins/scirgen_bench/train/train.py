@@ -73,7 +73,7 @@ class TrainingSettings:
 
 
 @dataclass(frozen=True)
-class _Split:
+class Split:
     """(query, id of a document that answers it), and document id -> text."""
 
     pairs: list[tuple[str, str]]
@@ -112,7 +112,7 @@ def train_retriever(
 
         from scirgen_bench.train.loss import QuestionLoss, in_order
     texts = {d.id: f"{d.title} {d.text}" for d in release.corpus(settings.setting)}
-    train, dev = _learned_and_selected(release, texts, settings)
+    train, dev = learned_and_selected(release, texts, settings)
     model = load(SENTENCE, base)
     window, model.max_seq_length = model.max_seq_length, settings.max_tokens
     record = {
@@ -122,7 +122,7 @@ def train_retriever(
     }
     checkpoints = out / "checkpoints"
     _same_settings(out, record)
-    examples = _examples(train, texts, settings)
+    examples = examples_of(train, texts, settings)
     _freeze(model, settings.frozen_layers)
     corpus = [texts[d] for d in sorted(texts)]
     arguments = SentenceTransformerTrainingArguments(
@@ -174,7 +174,7 @@ def train_retriever(
     return record
 
 
-def _pairs(release: Release, task: TrainingTask, split: str, texts: Mapping[str, str]) -> _Split:
+def _pairs(release: Release, task: TrainingTask, split: str, texts: Mapping[str, str]) -> Split:
     if task == "qa":
         found = [(r.question, r.dataset_ids or (r.dataset_id,)) for r in filter(is_answerable, release.rows(split))]
     else:
@@ -191,12 +191,15 @@ def _pairs(release: Release, task: TrainingTask, split: str, texts: Mapping[str,
             f"the split {split} of {release.folder} has no queries with an answer in the corpus",
             hint="Training needs the splits train and dev.",
         )
-    return _Split(pairs, gold)
+    return Split(pairs, gold)
 
 
-def _learned_and_selected(
-    release: Release, texts: Mapping[str, str], settings: TrainingSettings
-) -> tuple[_Split, _Split]:
+def learned_and_selected(release: Release, texts: Mapping[str, str], settings: TrainingSettings) -> tuple[Split, Split]:
+    """Return the queries to train on and those that select the best step: dev, or a part of train's documents.
+
+    Raises:
+        InputError: the train split is too small to hold documents out of it.
+    """
     train = _pairs(release, settings.task, "train", texts)
     if settings.select_on == "dev":
         return train, _pairs(release, settings.task, "dev", texts)
@@ -206,7 +209,7 @@ def _learned_and_selected(
         q for q, d in train.pairs if d in held
     }  # a question of a held-out document is not trained with another document
     parts = [
-        _Split(
+        Split(
             [p for p in train.pairs if (p[0] in asked) is chosen],
             {q: g for q, g in train.gold.items() if (q in asked) is chosen},
         )
@@ -217,7 +220,7 @@ def _learned_and_selected(
     return parts[0], parts[1]
 
 
-def _examples(train: _Split, texts: Mapping[str, str], settings: TrainingSettings) -> list[Example]:
+def examples_of(train: Split, texts: Mapping[str, str], settings: TrainingSettings) -> list[Example]:
     """Examples for all steps: documents with some of their questions each, in random order, similar documents
     together."""
     from scirgen_bench.train.loss import Example
@@ -265,7 +268,7 @@ def _rows(examples: Sequence[Example], corpus: Sequence[str]) -> Iterator[dict[s
         yield {"document": corpus[example.document], **questions, "label": label}
 
 
-def _evaluator(dev: _Split, texts: Mapping[str, str], settings: TrainingSettings) -> Any:
+def _evaluator(dev: Split, texts: Mapping[str, str], settings: TrainingSettings) -> Any:
     from scirgen_bench.train.loss import Evaluator
 
     random = Random(settings.seed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from scirgen.core.taxonomy import QuestionType
+from scirgen.plugin import QuestionType
 
 BLANK = "____"
 

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 
 from scirgen import Discard, Draft, StageContext
 from scirgen import GenerationTask as Task
-from scirgen.core.taxonomy import ENGLISH, QuestionType
+from scirgen.core.taxonomy import ENGLISH
 from scirgen.core.text.textmatch import stem as stem_of
 from scirgen.core.text.textmatch import words
-from scirgen.plugin import RenderedPrompt, content_words, language_name
+from scirgen.plugin import QuestionType, RenderedPrompt, content_words, language_name
 from scirgen.stages.generate.naming import short_name
 from scirgen.stages.generate.replies import yes_no
 from scirgen.stages.generate.strategy import Passage, Wish

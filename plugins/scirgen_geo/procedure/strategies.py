@@ -24,12 +24,12 @@ class ChosenTypes(BaseModel):
 
 class PublishedQuestions:
     """``scirgen-paper``: pairs as ``joint`` writes them; without a paper, a call first chooses the types that suit the
-    metadata (section 2.2, table 13), one pair of each."""
+    metadata (section 2.2, table 13), one pair of each. Each dataset's questions are written from all its papers."""
 
     name: ClassVar[str] = "scirgen-paper"
-    version: ClassVar[int] = 1
     prompts: ClassVar[tuple[str, ...]] = ("published_types", "joint", "name")
     writes_together: ClassVar[bool] = True
+    asks_each_dataset: ClassVar[bool] = True
 
     async def generate(self, task: GenerationTask, ctx: StageContext) -> Sequence[Draft | Discard]:
         """Choose types where there is no paper, then have `joint` write."""
@@ -59,7 +59,7 @@ class PublishedQuestions:
 
 
 class PublishedMatch:
-    """``scirgen-paper``: the model's verdict on each candidate (section 2.1, table 9), which no rule overrules."""
+    """``scirgen-paper``: the model's verdict on each candidate (section 2.1, table 9); a yes must cite a sentence."""
 
     name: ClassVar[str] = "scirgen-paper"
     needs: ClassVar[tuple[str, ...]] = ("generator",)

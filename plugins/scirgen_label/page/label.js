@@ -41,6 +41,20 @@
     addEventListener("beforeunload", (event) => event.preventDefault());
   }
 
+  // Chromium deletes the database when a kill tore the end of its log and a later start wrote on behind the tear: a copy
+  // in the cache, which keeps a file an item, brings the labels back. Cache keys must be web addresses; none is asked.
+  const copies = await Promise.resolve().then(() => caches.open("scirgen-label")).catch(() => null);
+  const place = (item) => `https:labels.invalid/${encodeURIComponent(JSON.stringify(key(item)))}`;
+  const restore = async () => {
+    const lost = [];
+    for (const { id } of copies ? items.filter((item) => !records.has(item.id)) : []) {
+      const copy = await copies.match(place(id));
+      const record = copy && await copy.json();
+      if (record) lost.push([id, (now) => (touched(now) ? now : record)]);
+    }
+    await store(lost);
+  };
+
   const readAll = async () => {
     if (!db || queue.length) return;
     const range = IDBKeyRange.bound(key(""), key("\uffff"));
@@ -69,6 +83,7 @@
       written.set(item, record);
     }
     await complete;
+    if (copies) await Promise.all([...written].map(([item, record]) => copies.put(place(item), new Response(JSON.stringify(record))).catch(() => {})));
     // A later change of the same item is still on its way: what the page shows already holds it.
     written.forEach((record, item) => { if (!queue.some(([other]) => other === item)) records.set(item, record); });
   };
@@ -375,6 +390,7 @@
 
   // --- begin --------------------------------------------------------------------------------------------------------
   await readAll();
+  await restore();
   document.querySelector(".bar").hidden = false;
   $("main").hidden = false;
   const left = Number(sessionStorage.getItem(`scirgen-at-${data.sample}-${data.annotator}`) ?? NaN);

@@ -7,10 +7,8 @@ import re
 from collections.abc import Iterator, Mapping
 
 from scirgen import Dataset, Rejection, normalise_licence
-from scirgen.core.text.doi import find_doi
-from scirgen.core.text.language import by_language, stated_language
 from scirgen.plugin import find_dois
-from scirgen.stages.collect.files.envelopes import as_dict, as_list, as_text
+from scirgen_services.forms.fields import as_dict, as_list, as_text, by_language, find_doi, stated_language
 
 
 def recognised(record: Mapping[str, object]) -> Dataset | Rejection | None:

@@ -6,9 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from scirgen import Dataset, Rejection, normalise_licence
-from scirgen.core.text.doi import find_doi
-from scirgen.core.text.language import stated_language
-from scirgen.stages.collect.files.envelopes import as_dict, as_list, as_text
+from scirgen_services.forms.fields import as_dict, as_list, as_text, find_doi, stated_language
 
 _PAPER_RELATIONS = frozenset({
     "IsCitedBy", "IsReferencedBy", "IsSupplementTo", "IsSupplementedBy", "IsDocumentedBy", "IsDescribedBy",

@@ -46,7 +46,6 @@ class AspectsRecipe(QueryRecipe):
     dataset."""
 
     name = "aspects"
-    version = 2
     prompts = ("complex", "decompose")
     taxonomies = ("needs",)
 

@@ -12,11 +12,11 @@ from typing import ClassVar
 from scirgen import Paper, Rejection, Scope, StageContext, StageResult, WorkItem
 from scirgen.core.text.textmatch import normalise
 from scirgen.core.text.untrusted import talks_to_machine
-from scirgen.plugin import Aspect, AspectCategory, Document, digest, sentence_spans
+from scirgen.plugin import Aspect, AspectCategory, Document, digest, made_of, sentence_spans
 from scirgen_bench.tasks.taxonomies import facets_of, needs_of
 
 STAGE = "query"
-CONTRACT = ("name", "version", "items(papers, scope, ctx)", "async write(item, ctx)")
+CONTRACT = ("name", "items(papers, scope, ctx)", "async write(item, ctx)")
 """The members that a plugin of kind ``query_recipe`` must have."""
 _STATEMENTS = 12
 
@@ -69,13 +69,11 @@ class QueryRecipe(ABC):
 
     Attributes:
         name: as in ``query.recipes``; also the task's name in a release.
-        version: raised by hand when the same inputs would give other queries.
         prompts: names of its prompts below ``prompts/query/``.
         taxonomies: names of the taxonomies that it reads.
     """
 
     name: ClassVar[str]
-    version: ClassVar[int] = 1
     prompts: ClassVar[tuple[str, ...]] = ()
     taxonomies: ClassVar[tuple[str, ...]] = ()
 
@@ -111,11 +109,11 @@ class QueryRecipe(ABC):
         )
 
     def definitions(self, ctx: StageContext) -> str:
-        """Hash of the recipe's version, prompts and taxonomies."""
+        """Hash of the recipe's code, prompts and taxonomies."""
         pack = ctx.chat_session.pack if ctx.chat_session else "standard"
         return digest(
             self.name,
-            self.version,
+            made_of(self),
             [ctx.prompts.get(f"{STAGE}/{name}", pack).hash for name in self.prompts],
             [ctx.taxonomies.hash(name) for name in self.taxonomies],
         )

@@ -33,7 +33,6 @@ class FacetsRecipe(QueryRecipe):
     """One query for each facet of which the abstract has sentences."""
 
     name = "facets"
-    version = 3
     prompts = ("facets",)
     taxonomies = ("facets",)
 

@@ -31,7 +31,6 @@ class QueryStage(Stage):
     """
 
     name = STAGE
-    version = 1
 
     def uses(self, config: Config) -> Uses:
         """Recipes come from the registry, so their prompts and taxonomies enter through each item's salt."""
@@ -50,7 +49,7 @@ class QueryStage(Stage):
             recipe.check(ctx)
 
     def definitions(self, ctx: StageContext) -> str:
-        """Hash of the chosen recipes' versions, prompts and taxonomies."""
+        """Hash of the chosen recipes' code, prompts and taxonomies."""
         return digest([r.definitions(ctx) for r in chosen_recipes(settings(ctx.config).recipes, ctx.registry)])
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:

@@ -14,7 +14,7 @@ import click
 
 from scirgen.api import Run, resolve_config, run_pipeline
 from scirgen.cli.options import counted, echo_json, run_options, settings_of
-from scirgen.commands.estimate.preview import Preview, fields_of, preview, write_list
+from scirgen.commands.preview import Preview, fields_of, preview, write_list
 from scirgen.core.config import Config
 from scirgen.core.registry import load_registry
 from scirgen.core.text.shown import shown

@@ -76,7 +76,7 @@ def _show_record(view: StoreView, result: StoredResult, record: Record, *, shown
             return
         if not shown_before:
             _show_pair(view, pair)
-        _show_scores(pair)
+        show_scores(pair)
         return
     if isinstance(record, QAPair):
         _show_pair(view, record)
@@ -99,7 +99,7 @@ def _show_pair(view: StoreView, pair: QAPair) -> None:
         _show_span(view, span)
 
 
-def _show_scores(pair: QAPair) -> None:
+def show_scores(pair: QAPair) -> None:
     """Show each score with its threshold and reason, and the doubts that the judge looked at."""
     for doubt in pair.doubts:
         click.echo(f"   doubt {doubt.code}: {doubt.reason}" + ("; evidence mended" if pair.mended else ""))
@@ -121,7 +121,7 @@ def _show_later(view: StoreView, result: StoredResult, pair: QAPair) -> None:
     if result.stage == "filter":
         if passed := _gates(view, pair):
             click.echo(f"   gates passed: {', '.join(passed)}")
-        _show_scores(pair)
+        show_scores(pair)
     elif pair.bloom:
         intended = f" (requested: {pair.intended_bloom})" if pair.intended_bloom else ""
         click.echo(f"   level {pair.bloom}{intended}")

@@ -29,8 +29,7 @@ S = TypeVar("S", bound=Section)
 
 
 class ModelsConfig(Section):
-    """The models by role, as URIs (``openai:NAME[@BASE_URL]``, ``hf:ID_OR_DIR``, ``vllm:...``,
-    ``bundled:...``)."""
+    """The models by role, as URIs (``openai:NAME[@BASE_URL]``, ``hf:ID_OR_DIR``, ``vllm:...``, ``bundled:...``)."""
 
     generator: str = Field(
         default="bundled:smollm2-135m", description="URI of the model that reads papers and writes pairs"
@@ -67,8 +66,9 @@ class LimitsConfig(Section):
 
     concurrency: int = Field(default=16, ge=1, description="largest number of model calls in flight")
     datasets_in_flight: int = Field(default=32, ge=1, description="largest number of datasets in work at once")
-    timeout_s: float = Field(default=600.0, gt=0, description="time limit for a whole call to a model server")
-    max_wait_s: float = Field(default=600.0, ge=0, description="upper limit for a model server's Retry-After")
+    timeout_s: float = Field(
+        default=600.0, gt=0, description="time limit for a whole call to a model server, and for its Retry-After"
+    )
     max_reply_mb: float = Field(
         default=8.0, gt=0, description="largest answer of a model server, before and after decompression"
     )

@@ -288,7 +288,6 @@ class GateOptions(Section):
 
     enabled: bool | None = Field(default=None, description="overrides whether the gate is on by default")
     threshold: float | None = Field(default=None, description="threshold; the gate's explanation says what it means")
-    maximum: float | None = Field(default=None, description="upper bound, for gates that have two")
 
 
 class FilterConfig(Section):

@@ -68,7 +68,7 @@ def parse_lines(lines: Iterable[str]) -> Iterator[Line]:
             yield Line(number, value)
 
 
-def read_objects(path: Path, *, hint: str) -> Iterator[tuple[int, Mapping[str, object]]]:
+def _lines(path: Path, *, hint: str) -> Iterator[tuple[int, Mapping[str, object]]]:
     """(line number, object) of a JSON Lines file, gzipped or not.
 
     Raises:
@@ -84,14 +84,14 @@ def read_objects(path: Path, *, hint: str) -> Iterator[tuple[int, Mapping[str, o
             yield line.number, line.value
 
 
-def objects_in(path: Path, *, hint: str) -> Iterator[tuple[int, Mapping[str, object]]]:
+def read_objects(path: Path, *, hint: str) -> Iterator[tuple[int, Mapping[str, object]]]:
     """(number, object) of a JSON file, which holds one or a list, or of JSON Lines (line numbers); gzipped or not.
 
     Raises:
-        InputError: as `read_objects`.
+        InputError: the file cannot be read, or a line or item is not a JSON object; the message names file and line.
     """
     if not path.name.endswith((".json", ".json.gz")):
-        yield from read_objects(path, hint=hint)
+        yield from _lines(path, hint=hint)
         return
     with open_text(path, hint=hint) as file:
         try:

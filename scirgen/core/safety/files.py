@@ -25,9 +25,10 @@ _RENAME_EXCHANGE = 2
 def is_below(path: Path, root: Path) -> bool:
     """Check whether a path lies below a root; links in both are followed first."""
     try:
-        return path.resolve(strict=True).is_relative_to(root.resolve(strict=True))
+        real, top = os.path.realpath(path, strict=True), os.path.realpath(root, strict=True)
     except (OSError, RuntimeError, ValueError):  # a broken link, a circle of links, or a name with a null byte
         return False
+    return real == top or real.startswith(top.rstrip(os.sep) + os.sep)
 
 
 def named_files(name: str, setting: str) -> tuple[Path, list[Path]]:

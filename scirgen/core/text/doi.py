@@ -18,7 +18,7 @@ _MOST_TAILS = 5_000  # a paper cites about a hundred DOIs
 
 
 def find_doi(text: str | None) -> str | None:
-    """The first DOI in a text, lower-cased, without a resolver or trailing punctuation; None if there is no DOI."""
+    """Return the first DOI in a text, lower-cased, without a resolver or trailing punctuation; None without one."""
     return next(_dois(text or ""), None)
 
 

@@ -1,11 +1,11 @@
-"""Comparing short texts: normalisation, words, content words, numbers, shingles, overlap. Pure functions, used by the
+"""Comparing short texts: normalisation, words, content words, numbers, overlap. Pure functions, used by the
 gates."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from functools import lru_cache
 
 _CJK = r"぀-ヿ㐀-䶿一-鿿豈-﫿가-힯"
@@ -76,13 +76,6 @@ def _canonical(number: str) -> str:
     except ValueError:
         return plain
     return f"{value:.10g}"
-
-
-def shingles(tokens: Sequence[str], size: int) -> set[tuple[str, ...]]:
-    """All runs of ``size`` tokens, or the whole text if it is shorter."""
-    if len(tokens) <= size:
-        return {tuple(tokens)} if tokens else set()
-    return {tuple(tokens[i : i + size]) for i in range(len(tokens) - size + 1)}
 
 
 def jaccard(a: Collection[object], b: Collection[object]) -> float:

@@ -117,7 +117,7 @@ class EndpointPool(Generic[C]):
         self._stopping = False
         self._pauses: set[asyncio.Future[None]] = set()
         self._retries = limits.retries
-        self._longest_wait = limits.max_wait_s
+        self._longest_wait = limits.timeout_s
         self._where = where
         self._clock, self._sleep, self._rng = clock, sleep, rng or random.Random()
         self._requests = MinuteCap(limits.requests_per_minute, clock) if limits.requests_per_minute else None
@@ -292,7 +292,7 @@ class EndpointPool(Generic[C]):
         return stuck
 
     def _asked_wait(self, error: Exception) -> float | None:
-        """Seconds that a server asks for, at most ``limits.max_wait_s``."""
+        """Seconds that a server asks for, at most ``limits.timeout_s``."""
         after = error.retry_after if isinstance(error, RateLimitedError) else None
         return None if after is None else min(after, self._longest_wait)
 

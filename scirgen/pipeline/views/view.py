@@ -234,8 +234,11 @@ class StoreView:
             )
 
     def notes(self) -> tuple[str, ...]:
-        """For a merged run: how its parts differ, and what is missing in them."""
-        return tuple(json.loads(self.store.meta(MERGED) or "[]"))
+        """See `scirgen.stages.base.RunView`."""
+        steps = json.loads(self.store.meta("steps") or "{}")
+        replaced = steps.items() if isinstance(steps, dict) else ()  # earlier versions stored the names alone
+        named = (f"The step {step} was replaced by {by}." for step, by in replaced if by)
+        return (*json.loads(self.store.meta(MERGED) or "[]"), *named)
 
     def waiting(self) -> int:
         """Datasets of this run whose path is not complete."""

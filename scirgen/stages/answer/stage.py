@@ -1,5 +1,6 @@
 """Step answer: grades what was found for the questions about one subject, then answers each with the sentences that
-carry the answer, narrows it once to what the passages say, or says that they do not answer it."""
+carry the answer, narrows it once to what the passages say, or says that they do not answer it. Where passages of
+several documents help, it also writes questions that only two of them answer together."""
 
 from __future__ import annotations
 
@@ -13,11 +14,11 @@ from pydantic import BaseModel, Field, create_model
 
 from scirgen.core.config import Config
 from scirgen.core.corpus import Passage, Sentence
-from scirgen.core.errors import ScirgenError
+from scirgen.core.errors import ModelError, ScirgenError
 from scirgen.core.fingerprint import content_id, derived_seed, digest
 from scirgen.core.prompts import RenderedPrompt
 from scirgen.core.questions import Pool, Pooled, Question, Regraded, Unanswered
-from scirgen.core.records import Grade, QAPair, Record, Rejection, Span
+from scirgen.core.records import LINKED, Failure, Grade, QAPair, Record, Rejection, Span
 from scirgen.core.text.analysis import terms
 from scirgen.core.text.language import language_name
 from scirgen.core.text.passages import count_words
@@ -39,6 +40,8 @@ _NEAREST = 5
 _PARTS = 10_000
 _OWN = 3
 """Passages of the document that a question was asked about that are shown whatever else is found."""
+_LINKED = 2
+"""Most linked questions of one call."""
 
 
 class Graded(BaseModel):
@@ -58,6 +61,16 @@ class Answered(BaseModel):
     answer: str
     lacking: str
     narrower: str
+
+
+class Linked(BaseModel):
+    """A question that two documents answer together, with its answer; ``lines`` and ``about`` as in `Answered`."""
+
+    type: str
+    question: str
+    answer: str
+    lines: list[int]
+    about: list[int]
 
 
 @dataclass(frozen=True)
@@ -91,15 +104,15 @@ class AnswerStage(Stage):
     """One item is up to four questions about one subject with their pools."""
 
     name: ClassVar[str] = "answer"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def uses(self, config: Config) -> Uses:
-        """Both prompts, the model and the second grader's; nothing if nobody asks."""
+        """The prompts, the model and the judge's; nothing if nobody asks."""
         if not config.generate.asks:
             return Uses()
         return Uses(
-            config=("language", "seed", "filter.second_reader"),
-            prompts=("answer/passages", "answer/datasets"),
+            config=("language", "seed", "filter.second_reader", "generate.mix", "generate.types"),
+            prompts=("answer/passages", "answer/datasets", "answer/linked", "answer/memory"),
             roles=("generator", "judge") if config.models.judge else ("generator",),
         )
 
@@ -133,14 +146,28 @@ class AnswerStage(Stage):
         every = {e.passage.id: e.model_copy(update={"found_by": ()}) for pool in pools for e in pool.entries}
         outputs: list[Record] = []
         rejections: list[Rejection] = []
+        failures: list[Failure] = []
+        helpful: set[str] = set()
         for number, (question, pool) in enumerate(zip(questions, pools, strict=True), 1):
             one: Answered = getattr(reply.value, f"q{number}")
+            helpful |= {id for id, grade in shown.grades(one).items() if grade}
             pooled = every | {e.passage.id: e for e in pool.entries}
             made = self._settled(question, shown, one, pooled, (prompt, reply.reply_key), ctx)
             (rejections if isinstance(made, Rejection) else outputs).append(made)  # type: ignore[arg-type]
+        told = [p for p in shown.passages if p.id in helpful]
+        if _may_link(questions[0], told, ctx):
+            try:
+                for made in await self._linked(questions, told, every, ctx):
+                    (rejections if isinstance(made, Rejection) else outputs).append(made)  # type: ignore[arg-type]
+            except ModelError as error:
+                if error.fatal:
+                    raise
+                failures.append(Failure.of(self.name, error, questions[0].id))
+        if questions[0].wants == "answer":
+            outputs = await _from_memory(outputs, ctx)
         if derived_seed(ctx.config.seed, "second grader", item.key) % _PARTS < ctx.config.filter.second_reader * _PARTS:
             outputs += await _graded_again(questions, shown, reply.value, ctx)
-        return StageResult(tuple(outputs), tuple(rejections))
+        return StageResult(tuple(outputs), tuple(rejections), tuple(failures))
 
     def _settled(
         self, question: Question, shown: _Shown, reply: Answered, pooled: Mapping[str, Pooled],
@@ -160,17 +187,61 @@ class AnswerStage(Stage):
         self, question: Question, shown: _Shown, reply: Answered, grades: dict[str, int],
         pooled: Mapping[str, Pooled], made: tuple[RenderedPrompt, str], ctx: StageContext,
     ) -> Record:  # fmt: skip
-        text = " ".join(reply.answer.split())
         carrying, about = shown.cited(reply.lines), shown.cited(reply.about)
         for line in carrying:  # a passage that carries a part of the answer is not without use
             grades[line.passage.id] = max(1, grades[line.passage.id])
-        gold = [p for p in shown.passages if grades[p.id] == 2]
-        told = ("Question", question.id)
+        return self._candidate(question, reply.answer, carrying, about, grades, pooled, made, ctx)
+
+    async def _linked(
+        self, questions: Sequence[Question], told: Sequence[Passage], pooled: Mapping[str, Pooled], ctx: StageContext
+    ) -> list[QAPair | Rejection]:
+        """Questions that two documents answer together, written from the passages that help; the filter asks each
+        without each of them.
+
+        Raises:
+            ModelError: the reply cannot be used.
+        """
+        shown = _shown(told, questions[0], ctx.seed("linked"))
+        wanted = ctx.taxonomies.wanted_types(ctx.config.generate.types, ctx.pack, ctx.config.language)
+        kinds = [k for k in wanted if k.answer_form == "long" and k.question.form == "question"] or wanted
+        prompt = ctx.prompt("linked").render(
+            questions=[q.text for q in questions], types=kinds, most=_LINKED, **_printed(shown, ctx)
+        )
+        kind: Any = Literal[tuple(k.id for k in kinds)]
+        one: Any = create_model("Linked", __base__=Linked, type=(kind, ...))
+        pairs: Any = Annotated[list[one], Field(max_length=_LINKED)]
+        reply = await ctx.chat.ask(prompt, create_model("Links", pairs=(pairs, ...)), seed=ctx.seed("linked"))
+        found: list[QAPair | Rejection] = []
+        for pair in reply.value.pairs:  # type: ignore[attr-defined]
+            text, carrying = " ".join(pair.question.split()), shown.cited(pair.lines)
+            fresh = {"id": content_id("qst", ctx.key, text), "text": text, "question_type": pair.type, "need": ""}
+            question = questions[0].model_copy(update={**fresh, "asked": "known_item", "form": "question"})
+            grades = {line.passage.id: 2 for line in carrying}
+            made = prompt, reply.reply_key
+            found.append(
+                self._candidate(question, pair.answer, carrying, shown.cited(pair.about), grades, pooled, made, ctx)
+            )
+        return found
+
+    def _candidate(
+        self, question: Question, answer: str, carrying: Sequence[_Line], about: Sequence[_Line],
+        grades: Mapping[str, int], pooled: Mapping[str, Pooled], made: tuple[RenderedPrompt, str], ctx: StageContext,
+    ) -> QAPair | Rejection:  # fmt: skip
+        """The pair of an answer on these lines, or its rejection."""
+        text = " ".join(answer.split())
+        gold = [pooled[id].passage for id, grade in grades.items() if grade == 2]
+        code, why = "", ""
         if not text or not carrying:
             code, why = ("empty", "no answer") if not text else ("no_evidence", "the answer cites no sentence")
-            return self._refused(code, why, told, question, text, ctx)
-        if not any(line.passage.id in {p.id for p in gold} for line in carrying):
-            return self._refused("no_gold", "the answer cites no passage of grade 2", told, question, text, ctx)
+        elif not any(line.passage.id in {p.id for p in gold} for line in carrying):
+            code, why = "no_gold", "the answer cites no passage of grade 2"
+        elif question.asked == "known_item" and len({line.passage.document_id for line in carrying}) < 2:
+            code, why = "one_document", "the answer cites one document"
+        if code:
+            return ctx.reject(
+                code, why, ("Question", question.id), dataset_id=question.dataset_id,
+                question_type=question.question_type or None, record=f"{question.text}\n{text}",
+            )  # fmt: skip
         spans = [_span(line, "answer") for line in carrying]
         spans += [_span(line, "context") for line in about if line not in carrying]
         able = sorted({id for p in gold for id in pooled[p.id].dataset_ids}) or [question.dataset_id]
@@ -183,7 +254,7 @@ class AnswerStage(Stage):
             evidence=tuple(spans),
             about="dataset" if all([*pooled[p.id].dataset_ids] == [p.document_id] for p in gold) else "paper",
             dataset_ids=tuple(able),
-            strategy="asked",
+            strategy=LINKED if question.asked == "known_item" else "asked",
             language=ctx.config.language,
             round=question.round,
             asked=question.asked,
@@ -191,17 +262,17 @@ class AnswerStage(Stage):
             need=question.need,
             question_id=question.id,
             given_id=question.given_id,
-            grades=tuple(_grade(pooled[p.id], grades[p.id]) for p in sorted(shown.passages, key=lambda p: p.id)),
+            grades=tuple(_grade(pooled[id], grades[id]) for id in sorted(grades)),
             provenance=ctx.provenance(made[0], (made[1],)),
-        )  # fmt: skip
+        )
 
-    def _refused(
-        self, code: str, why: str, told: tuple[str, str], question: Question, text: str, ctx: StageContext
-    ) -> Rejection:
-        return ctx.reject(
-            code, why, told, dataset_id=question.dataset_id, question_type=question.question_type or None,
-            record=f"{question.text}\n{text}",
-        )  # fmt: skip
+
+def _may_link(question: Question, told: Sequence[Passage], ctx: StageContext) -> bool:
+    """Return whether linked questions are wanted: passages of two papers help people who asked, and rows may be written
+    from a known answer."""
+    several = len({p.document_id for p in told}) > 1
+    known_items = bool(ctx.config.generate.mix.get("known_item"))
+    return several and question.wants == "answer" and question.asked == "seeking" and known_items
 
 
 def _subject(question: Question) -> tuple[str, str, str]:
@@ -233,6 +304,19 @@ def _shown(found: Iterable[Passage], question: Question, seed: int) -> _Shown:
     order = list(found)
     random.Random(seed).shuffle(order)
     return _Shown(tuple(order), tuple(_Line(p, s) for p in order for s in _sentences(p, question)))
+
+
+async def _from_memory(made: Sequence[Record], ctx: StageContext) -> list[Record]:
+    """The outputs, the candidates among them with what the judge's model answers without documents."""
+    pairs = [one for one in made if isinstance(one, QAPair)]
+    if not pairs:
+        return [*made]
+    asked = [{"number": n, "text": pair.question} for n, pair in enumerate(pairs, 1)]
+    prompt = ctx.prompt("memory").render(questions=asked, language=language_name(ctx.config.language))
+    fields: dict[str, Any] = {f"a{n}": (str, ...) for n, _ in enumerate(pairs, 1)}
+    reply = await ctx.judge.ask(prompt, create_model("FromMemory", **fields), seed=ctx.seed("memory"))
+    said = (" ".join(getattr(reply.value, name).split()) for name in fields)
+    return [r.model_copy(update={"from_memory": next(said)}) if isinstance(r, QAPair) else r for r in made]
 
 
 async def _graded_again(
@@ -280,21 +364,26 @@ def _sentences(passage: Passage, question: Question) -> tuple[Sentence, ...]:
 
 
 def _prompt(questions: Sequence[Question], shown: _Shown, ctx: StageContext) -> RenderedPrompt:
-    numbered: dict[str, list[str]] = {p.id: [] for p in shown.passages}
-    for n, line in enumerate(shown.lines, 1):
-        numbered[line.passage.id].append(f"[{n}] {' '.join(line.text.split())}")
     return ctx.prompt("datasets" if questions[0].wants == "data" else "passages").render(
         questions=[
             {"number": n, "text": q.text, "need": q.need.replace("_", " ") or "not stated"}
             for n, q in enumerate(questions, 1)
         ],
-        passages=[
-            {"number": n, "title": p.title, "heading": p.heading, "lines": numbered[p.id]}
-            for n, p in enumerate(shown.passages, 1)
-        ],
         narrow=questions[0].asked == "seeking",
-        language=language_name(ctx.config.language),
+        **_printed(shown, ctx),
     )
+
+
+def _printed(shown: _Shown, ctx: StageContext) -> dict[str, object]:
+    """The passages as a prompt's variables, and the language to write in."""
+    numbered: dict[str, list[str]] = {p.id: [] for p in shown.passages}
+    for n, line in enumerate(shown.lines, 1):
+        numbered[line.passage.id].append(f"[{n}] {' '.join(line.text.split())}")
+    passages = [
+        {"number": n, "title": p.title, "heading": p.heading, "lines": numbered[p.id]}
+        for n, p in enumerate(shown.passages, 1)
+    ]
+    return {"passages": passages, "language": language_name(ctx.config.language)}
 
 
 def _reply(questions: int, passages: int) -> type[BaseModel]:

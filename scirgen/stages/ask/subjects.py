@@ -95,6 +95,7 @@ class Topic(BaseModel):
     area: str = Field(default="", description="country, region, ecosystem or setting in words; empty if none")
     period: str = Field(default="", description="the time in words, without a number; empty if it does not matter")
     material: str = Field(default="", description="the kind of data, material, organism or text; empty if none")
+    compared: str = Field(default="", description="what is set side by side, in a few words; empty if nothing")
 
 
 def material_of(document: Document, part: int) -> tuple[str, list[str]]:
@@ -123,7 +124,7 @@ def sheet(topic: Topic, text: str, names: frozenset[str]) -> str:
     if not shown or not known(topic.field):
         return ""
     parts = {"Field": topic.field, "Topic": shown, "Area": topic.area, "Period": topic.period,
-             "Kind of data or material": topic.material}  # fmt: skip
+             "Kind of data or material": topic.material, "Set side by side": topic.compared}  # fmt: skip
     return "\n".join(f"{name}: {' '.join(part.split())}" for name, part in parts.items() if known(part))
 
 

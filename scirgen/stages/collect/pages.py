@@ -297,7 +297,12 @@ async def _with_file(
     if fetched.file is None:
         aside.append(rejected(paper, fetched.code or "no_file", fetched.reason or "no file was found", dataset.id))
         return None
+    if fetched.file.stat().st_size <= _SMALL:
+        return _identified(paper, fetched.file, fetched.media_type)
     return await asyncio.to_thread(_identified, paper, fetched.file, fetched.media_type)
+
+
+_SMALL = 2**18  # bytes; to hash these takes about as long as to start a thread
 
 
 def _identified(paper: Paper, file: Path, media_type: str | None) -> Paper:
@@ -342,6 +347,10 @@ async def iterate(method: Callable[[A], Iterable[T] | AsyncIterator[T]], argumen
         return
     if not isinstance(entries, Iterable):
         raise TypeError(f"it returned a {type(entries).__name__}; yield the entries, or return a list")
+    if isinstance(entries, (list, tuple)):  # nothing is left to read
+        for entry in entries:
+            yield entry
+        return
     iterator: Iterator[T] = iter(entries)
 
     def advance() -> tuple[T, ...]:

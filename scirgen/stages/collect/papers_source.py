@@ -15,6 +15,7 @@ from typing import Protocol, cast
 from scirgen.core.errors import InputError, PaperError, ParserKilledError, PluginError, SourceError
 from scirgen.core.files.yamlfile import validate
 from scirgen.core.fingerprint import digest, file_sha256
+from scirgen.core.plugincode import provided_code
 from scirgen.core.printed import as_printed
 from scirgen.core.records import OWN, Dataset, Frozen, Paper, Rejection
 from scirgen.core.registry import load_registry
@@ -108,8 +109,11 @@ class PapersSource:
             )
 
     def revision(self, cursor: str | None) -> str:
-        """A hash of the listing of files and of the parser's versions."""
-        return digest(self._folder.revision, *self._reader.versions, self._setup.parse.model_dump(mode="json"))
+        """A hash of the listing of files, and of the code that reads them and looks datasets up."""
+        registry = load_registry()
+        code = [provided_code(registry, "dataset_lookup", name) for name in registry.names("dataset_lookup")]
+        read_by = *self._reader.versions, self._setup.parse.model_dump(mode="json"), code
+        return digest(self._folder.revision, *read_by)
 
     def count(self) -> int:
         return len(self._files)

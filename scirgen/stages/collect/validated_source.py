@@ -82,11 +82,10 @@ class CheckedSource:
     def __init__(self, source: Source, services: Sequence[PaperService] = ()) -> None:
         self._source = source
         self.services = list(services)
-        self._code = plugin_code(type(source))
         self.name = source.name
 
     def revision(self, cursor: str | None) -> str | None:
-        """The source's revision, with a hash of the adapter's own code, so that the pages of an edited adapter are read
+        """The source's revision, with a hash of the code of the adapter and the services: an edited one reads the pages
         again.
 
         Raises:
@@ -95,7 +94,8 @@ class CheckedSource:
         with blamed(self._source, "revision()"):
             found = self._source.revision(cursor)
         if found is None or isinstance(found, str):
-            return digest(found, self._code) if self._code else found
+            code = [own for s in (self._source, *self.services) if (own := plugin_code(type(s)))]
+            return digest(found, code) if code else found
         if inspect.iscoroutine(found):
             found.close()
         raise _wrong(self._source, f"revision() gave a {type(found).__name__}, not a text or None")

@@ -128,11 +128,6 @@ class Gate(ABC):
         """Tells whether it can judge pairs of a language. A gate that looks for words overrides this."""
         return True
 
-    def maximum(self, config: Config, default: float) -> float:
-        """The configured upper bound, else ``default``."""
-        options = config.filter.gate_options.get(self.code)
-        return options.maximum if options and options.maximum is not None else default
-
 
 class PairGate(Gate):
     """A gate that looks at one pair at a time."""

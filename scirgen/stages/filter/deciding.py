@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Literal, cast
 
 from scirgen.claims.conformance import matches
@@ -22,6 +23,23 @@ MAYBE = ("shift", "calibrated", "llm_judge")
 """The scorers that `auto` may stand for; the models decide which."""
 
 Outcome = Literal["kept", "rejected", "unsure"]
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """The decision of one part of the filter about a pair, as it leaves it: kept, doubted, rejected, or failed.
+
+    A doubt rejects where no judge looks at it.
+    """
+
+    pair: QAPair
+    action: Literal["keep", "doubt", "reject"] = "keep"
+    code: str = ""
+    reason: str = ""
+    score: float | None = None
+    error: Exception | None = None
+
+
 JUDGE = "llm_judge"
 
 
@@ -147,11 +165,6 @@ def outcome(pair: QAPair) -> Outcome:
         if score.passed or score.unsure:
             verdict = "kept" if score.passed else "unsure"
     return verdict
-
-
-def failing(pair: QAPair) -> Score | None:
-    """The first score that rejects a pair."""
-    return next((s for s in pair.scores if s.passed is False), None)
 
 
 def sentence(score: Score, registry: Registry) -> str:

@@ -3,26 +3,22 @@ sentences and the text around them, and keeps the pair, mends its evidence, or r
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
-from pydantic import BaseModel, ConfigDict, create_model
-
-from scirgen.core.errors import ModelError, ScirgenError
 from scirgen.core.records import QAPair, Span
 from scirgen.core.text.sentences import sentence_spans
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Material
-from scirgen.stages.filter.faithfulness.judged import Fault
+from scirgen.stages.filter.deciding import Ruling
+from scirgen.stages.filter.faithfulness.batches import Batch, Reply, ask_each, batches, no_verdict, reply_to
 from scirgen.stages.filter.faithfulness.windows import rank
 
 PROMPT: Final = "second_look"
 _PAIRS: Final = 8
-_CHARACTERS: Final = 24_000
-"""Largest number of pairs, and of characters of text, in a call."""
+"""Largest number of pairs in a call."""
 _BEFORE, _AFTER = 3, 2
 """Sentences shown around a cited one."""
 _ELSEWHERE: Final = 4
@@ -30,15 +26,6 @@ _ELSEWHERE: Final = 4
 _LONGEST: Final = 900
 
 Action = Literal["keep", "mend", "reject"]
-
-
-@dataclass(frozen=True)
-class Look:
-    """The judge's decision about a pair, with its reason, and the pair with its evidence as the judge leaves it."""
-
-    action: Action
-    reason: str
-    pair: QAPair
 
 
 @dataclass(frozen=True, order=True)
@@ -53,88 +40,74 @@ class _Line:
         return self.document_id == span.document_id and self.start < span.end and span.start < self.end
 
 
-class LookReply(BaseModel):
+class LookReply(Reply):
     """Reasons of rejected and mended pairs, then for each pair its action (``v1``), and the numbers of the lines that
     it gains (``add1``) and loses (``drop1``)."""
 
-    model_config = ConfigDict(extra="ignore")
-    faults: list[Fault] = []
 
-
-async def second_look(pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> dict[str, Look | Exception]:
-    """Ask the judge once more about pairs with doubts; by pair id its decision, or the error that left it without one.
+async def second_look(pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Ruling]:
+    """Ask the judge once more about pairs with doubts.
 
     A mended pair keeps at least one span that carries its answer; added spans are sentences of the sources, word for
     word, and only say what or where the answer is about.
     """
-    shown = {pair.id: tuple(sorted(_around(pair, material))) for pair in pairs}
-    found: dict[str, Look | Exception] = {}
-    for part in await asyncio.gather(*(_ask(batch, shown, material, ctx) for batch in _batches(pairs, shown))):
-        found.update(part)
-    return found
+    groups = batches(pairs, lambda pair: sorted(set(_around(pair, material))), _PAIRS, _length)
+    found = await ask_each(groups, lambda batch: _ask(batch, material, ctx))
+    return [_ruling(pair, found[pair.id]) for pair in pairs]
 
 
-def _batches(pairs: Sequence[QAPair], shown: dict[str, tuple[_Line, ...]]) -> Iterator[list[QAPair]]:
-    batch: list[QAPair] = []
-    lines: set[_Line] = set()
-    for pair in pairs:
-        more = lines | set(shown[pair.id])
-        if batch and (len(batch) >= _PAIRS or sum(min(n.end - n.start, _LONGEST) for n in more) > _CHARACTERS):
-            yield batch
-            batch, more = [], set(shown[pair.id])
-        batch.append(pair)
-        lines = more
-    if batch:
-        yield batch
+def _ruling(pair: QAPair, said: tuple[Action, str, QAPair] | Exception) -> Ruling:
+    if isinstance(said, Exception):
+        return Ruling(pair, error=said)
+    action, why, left = said
+    if action != "reject":
+        return Ruling(left)
+    doubt = pair.doubts[-1]
+    value = next((s.value for s in pair.scores if s.name == doubt.code), None)
+    return Ruling(pair, "reject", doubt.code, f"{why or 'the judge agrees'} (doubt: {doubt.reason})", value)
 
 
 async def _ask(
-    pairs: Sequence[QAPair], shown: dict[str, tuple[_Line, ...]], material: Material, ctx: StageContext
-) -> dict[str, Look | Exception]:
-    lines = sorted({line for pair in pairs for line in shown[pair.id]})
-    numbers = {line: n for n, line in enumerate(lines, 1)}
+    batch: Batch[_Line], material: Material, ctx: StageContext
+) -> dict[str, tuple[Action, str, QAPair] | Exception]:
+    numbers = {line: n for n, line in enumerate(sorted(batch.texts), 1)}
+    mine = [[batch.texts[n - 1] for n in cited] for cited in batch.cited]
     listed = [
         {
             "number": n,
             "question": pair.question,
             "answer": pair.answer,
-            "cited": [numbers[i] for i in shown[pair.id] if any(i.touches(s) for s in pair.evidence)],
+            "cited": [numbers[i] for i in lines if any(i.touches(s) for s in pair.evidence)],
             "doubts": [doubt.reason for doubt in pair.doubts],
         }
-        for n, pair in enumerate(pairs, 1)
+        for n, (pair, lines) in enumerate(zip(batch.pairs, mine, strict=True), 1)
     ]
-    prompt = ctx.prompt(PROMPT).render(texts=list(_printed(numbers, material, pairs)), pairs=listed)
-    fields: dict[str, Any] = {}
-    for n in range(1, len(pairs) + 1):
-        fields |= {f"v{n}": (Action, None), f"add{n}": (list[int], []), f"drop{n}": (list[int], [])}
-    try:
-        reply = await ctx.judge.ask(
-            prompt, create_model("LookReply", __base__=LookReply, **fields),
-            seed=ctx.seed("second look", *(p.id for p in pairs)),
-        )  # fmt: skip
-    except ScirgenError as error:
-        if error.fatal:
-            raise
-        return {pair.id: error for pair in pairs}
-    found: dict[str, Look | Exception] = {}
-    for n, pair in enumerate(pairs, 1):
-        action: Action | None = getattr(reply.value, f"v{n}")
+    prompt = ctx.prompt(PROMPT).render(texts=list(_printed(numbers, material, batch.pairs)), pairs=listed)
+    wanted = reply_to(
+        LookReply, range(1, len(batch.pairs) + 1), v=(Action, None), add=(list[int], []), drop=(list[int], [])
+    )
+    seed = ctx.seed("second look", *(p.id for p in batch.pairs))
+    said = (await ctx.judge.ask(prompt, wanted, seed=seed)).value
+    found: dict[str, tuple[Action, str, QAPair] | Exception] = {}
+    for n, (pair, lines) in enumerate(zip(batch.pairs, mine, strict=True), 1):
+        action: Action | None = getattr(said, f"v{n}")
         if action is None:
-            found[pair.id] = ModelError(f"the judge returned no verdict for pair {n}", code="no_verdict")
+            found[pair.id] = no_verdict(n)
             continue
-        why = " ".join(next((f.fault for f in reply.value.faults if f.number == n), "").split())[:200]
-        own = {numbers[line]: line for line in shown[pair.id]}
-        if action == "mend":
-            gained, lost = (
-                [own[i] for i in dict.fromkeys(getattr(reply.value, f"{name}{n}")) if i in own]
-                for name in ("add", "drop")
-            )
-            pair = _mended(pair, gained, lost, own.values(), material)
-        found[pair.id] = Look(action, why, pair)
+        own = {numbers[line]: line for line in lines}
+        gained, lost = ([own[i] for i in dict.fromkeys(getattr(said, f"{w}{n}")) if i in own] for w in ("add", "drop"))
+        mended = _mended(pair, gained, lost, lines, material) if action == "mend" else pair
+        found[pair.id] = action, said.fault(n), mended
     return found
 
 
-def _mended(pair: QAPair, gained: Sequence[_Line], lost: Sequence[_Line], lines: Any, material: Material) -> QAPair:
+def _length(line: _Line) -> int:
+    return min(line.end - line.start, _LONGEST)
+
+
+def _mended(
+    pair: QAPair, gained: Sequence[_Line], lost: Sequence[_Line], lines: Sequence[_Line], material: Material
+) -> QAPair:
     """Return the pair without the spans all of whose sentences are lost, and with a span for each gained sentence."""
     kept = [s for s in pair.evidence if not _covered(s, [i for i in lines if i.touches(s)], lost)]
     if not any(s.role == "answer" for s in kept):

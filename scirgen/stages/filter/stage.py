@@ -12,20 +12,20 @@ from scirgen.core.config import Config
 from scirgen.core.corpus import Passage
 from scirgen.core.errors import ModelError, ScirgenError
 from scirgen.core.fingerprint import digest
-from scirgen.core.plugincode import plugin_code
+from scirgen.core.plugincode import made_of
 from scirgen.core.questions import Pool
-from scirgen.core.records import Aspect, Dataset, Document, Doubt, Failure, QAPair, Rejection, Score, context_text
+from scirgen.core.records import Aspect, Dataset, Document, Doubt, Failure, QAPair, Rejection, context_text
 from scirgen.core.registry import Registry, known_needs, load_registry, returned_list
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.stages.base import Role, Scope, Stage, StageContext, StageResult, Uses, WorkItem, made_stage
-from scirgen.stages.filter import second_look, second_reader
+from scirgen.stages.filter import linked, second_look, second_reader
 from scirgen.stages.filter.base import MATERIAL, MODELS, Gate, Material, Need, PairGate, Verdict
 from scirgen.stages.filter.deciding import (
     AUTO,
     JUDGE,
+    Ruling,
     blind_to,
     check_unsure,
-    failing,
     outcome,
     possible_names,
     reads_all,
@@ -41,7 +41,7 @@ class FilterStage(Stage):
     verdict."""
 
     name: ClassVar[str] = "filter"
-    version: ClassVar[int] = 8
+    version: ClassVar[int] = 9
     refuse_empty: ClassVar[bool] = True
     more_gates: ClassVar[tuple[str, ...]] = ()
     """Gates beside those that are on by default; a variant for a prompt pack names them."""
@@ -91,18 +91,17 @@ class FilterStage(Stage):
             return ""
         parts: list[object] = []
         if reads_all(ctx):
-            parts += (ctx.prompt(name).hash for name in (second_look.PROMPT, *second_reader.PROMPTS))
+            parts += (ctx.prompt(name).hash for name in (second_look.PROMPT, linked.PROMPT, *second_reader.PROMPTS))
         for gate in gates_of(ctx):
             prompts = [ctx.prompt(name).hash for name in gate.prompts]
-            parts.append((gate.code, gate.version, prompts, *filter(None, [plugin_code(type(gate))])))
+            parts.append((gate.code, made_of(gate), prompts))
             if "generator" in gate.models():
                 parts.append(str(ctx.chat.identity))
             if identity := gate.identity(ctx):
                 parts.append((gate.code, identity))
         for scorer in select_scorers(scorer_names(ctx), ctx.registry):
             prompts = [ctx.prompt(name).hash for name in scorer.prompts]
-            code = filter(None, [plugin_code(type(scorer))])
-            parts.append((scorer.name, scorer.version, prompts, scorer.identity(ctx), *code))
+            parts.append((scorer.name, made_of(scorer), prompts, scorer.identity(ctx)))
         return digest(parts)
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
@@ -129,38 +128,15 @@ class FilterStage(Stage):
         """Judge the candidates of one dataset together."""
         round_ = item.parameters.get("round", 0)
         pairs = sorted(item.of(QAPair), key=lambda p: p.id)
-        candidates = [p for p in pairs if p.round == round_]
-        material = material_of(item, tuple(p for p in pairs if p.round != round_))
-        found = _Outcome(ctx)
+        sieve = _Sieve(ctx, material_of(item, tuple(p for p in pairs if p.round != round_)))
         gates = gates_of(ctx)
-        single = await _gated(candidates, [g for g in gates if not g.after_scores], material, found)
-        faithful = await _looked(await _faithful(single, material, found), material, found)
-        accepted = await _gated(faithful, [g for g in gates if g.after_scores], material, found)
-        accepted = await _read_again(await _looked(accepted, material, found), material, found)
+        left = await sieve.gated([p for p in pairs if p.round == round_], [g for g in gates if not g.after_scores])
+        left = await sieve.looked(await sieve.scored(left))
+        left = await sieve.looked(await sieve.gated(left, [g for g in gates if g.after_scores]))
+        left = await sieve.read_again(left)
         # Accepted pairs keep the provenance of their generation; the store knows which item of this stage accepted
         # them.
-        return StageResult(tuple(accepted), tuple(found.rejections), tuple(found.failures))
-
-
-async def _gated(pairs: list[QAPair], gates: Sequence[Gate], material: Material, found: _Outcome) -> list[QAPair]:
-    """Return the pairs that pass the gates, and with a judge those that a gate only doubts."""
-    for gate in gates:
-        judged = [p for p in pairs if not (gate.known_items and p.sought)]
-        if not judged:
-            continue
-        verdicts = await verdicts_of(gate, judged, material, found.ctx)
-        kept = [p for p in pairs if p not in judged]
-        for pair, verdict in zip(judged, verdicts, strict=True):
-            if verdict.error is not None:
-                found.failed(pair, verdict.error)
-            elif verdict.accept:
-                kept.append(pair)
-            elif gate.action == "doubt" and found.judged:
-                kept.append(_doubted(pair, gate.code, verdict.reason))
-            else:
-                found.rejected(pair, gate.code, verdict.reason, verdict.score)
-        pairs = sorted(kept, key=lambda p: p.id)
-    return pairs
+        return StageResult(tuple(left), tuple(sieve.rejections), tuple(sieve.failures))
 
 
 async def verdicts_of(gate: Gate, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Verdict]:
@@ -196,24 +172,25 @@ def select_gates(config: Config, registry: Registry, pack: str = "standard", *, 
     Raises:
         PluginError: a configured gate does not exist ("did you mean").
     """
-    more = _gates_of(pack, registry)
-    wanted = config.filter.gates or [
-        name for name in registry.names("gate") if name in more or _is_wanted(name, config, registry)
-    ]
-    for code in config.filter.gate_options:
+    more, options = _gates_of(pack, registry), config.filter.gate_options
+    for code in options:
         registry.get("gate", code)
+
+    def is_on(gate: Gate) -> bool:
+        set_ = options[gate.code].enabled if gate.code in options else None
+        by_default = gate.on_by_default and (gate.beside_judge or not judged)
+        return set_ if set_ is not None else gate.code in (*config.filter.gates, *more) or by_default
+
+    # Installing a plugin changes no release: its gates are on only if the settings name them.
+    wanted = config.filter.gates or [
+        name
+        for name in registry.names("gate")
+        if registry.provider("gate", name) == "scirgen" or name in {*more, *options, *config.sections}
+    ]
     gates = [cast("type[Gate]", registry.get("gate", name))() for name in wanted]
     for gate in gates:
         known_needs(gate, gate.needs, MODELS | MATERIAL)
-    chosen = [g for g in gates if _enabled(g, config, more, judged)]
-    return sorted(chosen, key=_turn)
-
-
-def _is_wanted(name: str, config: Config, registry: Registry) -> bool:
-    """Tells whether a gate is considered without a list of gates: scirgen's own always, a plugin's if the settings
-    name it,
-    so that installing a plugin changes no release."""
-    return registry.provider("gate", name) == "scirgen" or name in config.filter.gate_options or name in config.sections
+    return sorted(filter(is_on, gates), key=_turn)
 
 
 def _turn(gate: Gate) -> tuple[bool, bool, int, str]:
@@ -225,14 +202,6 @@ def _gates_of(pack: str, registry: Registry) -> tuple[str, ...]:
     name = f"{FilterStage.name}.{pack}"
     variant = made_stage(registry, name) if name in registry.names("stage") else None
     return variant.more_gates if isinstance(variant, FilterStage) else ()
-
-
-def _enabled(gate: Gate, config: Config, more: Sequence[str], judged: bool) -> bool:
-    options = config.filter.gate_options.get(gate.code)
-    if options is not None and options.enabled is not None:
-        return options.enabled
-    named = gate.code in (*config.filter.gates, *more)
-    return named or (gate.on_by_default and (gate.beside_judge or not judged))
 
 
 def silent_gates(config: Config, registry: Registry, taxonomies: Taxonomies, pack: str = "standard") -> list[str]:
@@ -286,53 +255,103 @@ def _found_text(passages: Iterable[Passage]) -> dict[str, str]:
     return found
 
 
-class _Outcome:
-    """Collects the rejections and failures. ``looked``: pair id -> number of doubts that the judge looked at."""
+class _Sieve:
+    """Takes the pairs of a dataset through the parts of the filter, and collects rejections and failures.
 
-    def __init__(self, ctx: StageContext) -> None:
+    ``seen``: pair id -> number of its doubts that the judge has looked at.
+    """
+
+    def __init__(self, ctx: StageContext, material: Material) -> None:
         self.ctx = ctx
+        self.material = material
         self.judged = reads_all(ctx)
-        self.looked: dict[str, int] = {}
+        self.seen: dict[str, int] = {}
         self.rejections: list[Rejection] = []
         self.failures: list[Failure] = []
 
-    def rejected(self, pair: QAPair, code: str, reason: str, score: float | None) -> None:
-        self.rejections.append(self.ctx.reject(code, reason, pair, score=score))
+    def _kept(self, rulings: Iterable[Ruling]) -> list[QAPair]:
+        """Return the pairs that are kept or, with a judge, doubted, in the order of ids."""
+        kept = []
+        for one in rulings:
+            if one.error is not None:
+                self._failed(one.pair, one.error)
+            elif one.action == "keep":
+                kept.append(one.pair)
+            elif one.action == "doubt" and self.judged:
+                kept.append(_doubted(one.pair, one.code, one.reason))
+            else:
+                self.rejections.append(self.ctx.reject(one.code, one.reason, one.pair, score=one.score))
+        return sorted(kept, key=lambda p: p.id)
 
-    def failed(self, pair: QAPair, error: Exception) -> None:
+    def _failed(self, pair: QAPair, error: Exception) -> None:
         if not isinstance(error, ScirgenError):
             error = ModelError(f"{type(error).__name__}: {error}", code="error")
         if error.fatal:
             raise error
         self.failures.append(Failure.of(self.ctx.stage, error, pair.id))
 
+    async def gated(self, pairs: list[QAPair], gates: Sequence[Gate]) -> list[QAPair]:
+        """Return the pairs that the gates let through."""
+        for gate in gates:
+            judged = [p for p in pairs if not (gate.known_items and p.sought)]
+            verdicts = await verdicts_of(gate, judged, self.material, self.ctx) if judged else ()
+            found = {
+                p.id: Ruling(p, "keep" if v.accept else gate.action, gate.code, v.reason, v.score, v.error)
+                for p, v in zip(judged, verdicts, strict=True)
+            }
+            pairs = self._kept(found.get(p.id, Ruling(p)) for p in pairs)
+        return pairs
 
-async def _faithful(pairs: Sequence[QAPair], material: Material, found: _Outcome) -> list[QAPair]:
-    """Return the pairs that the faithfulness scores keep or, with a judge, only doubt; unsure ones as ``filter.unsure``
-    says."""
-    ctx = found.ctx
-    accepted = []
-    for scored, error in (await score_all(pairs, material, ctx)).values():
-        decided = outcome(scored)
-        order = next((s for s in scored.scores if dict(s.parts).get("order")), None)
-        against = order or failing(scored)
+    async def scored(self, pairs: Sequence[QAPair]) -> list[QAPair]:
+        """Return the pairs that the faithfulness scores let through; unsure ones as ``filter.unsure`` says."""
+        scored = await score_all(pairs, self.material, self.ctx)
+        return self._kept(self._ruling(pair, error) for pair, error in scored.values())
+
+    def _ruling(self, pair: QAPair, error: Exception | None) -> Ruling:
+        against = [s for s in pair.scores if s.passed is False]
+        order = next((s for s in pair.scores if dict(s.parts).get("order")), None)
         if error is not None:
-            found.failed(scored, error)
-        elif against is not None and found.judged and not order:
-            for score in [s for s in scored.scores if s.passed is False]:
-                scored = _doubted(scored, score.name, sentence(score, ctx.registry))
-            accepted.append(_with_roles(_undecided(scored)))
-        elif against is not None and scored.sought and against.name != JUDGE:
-            # The scores were fitted on single facts; what several sentences say together they can only doubt.
-            accepted.append(scored.model_copy(update={"unsure": True}))
-        elif against is not None:
-            found.rejected(scored, against.name, sentence(against, ctx.registry), against.value)
-        elif decided == "unsure" and ctx.config.filter.unsure == "reject":
-            found.rejected(scored, "unsure", UNSURE, None)
-        else:
-            scored = _with_roles(scored)
-            accepted.append(scored.model_copy(update={"unsure": True}) if decided == "unsure" else scored)
-    return accepted
+            return Ruling(pair, error=error)
+        if against and self.judged and order is None:
+            for score in against:
+                pair = _doubted(pair, score.name, sentence(score, self.ctx.registry))
+            return Ruling(_with_roles(_undecided(pair)))
+        first = order or next(iter(against), None)
+        if first is not None and (not pair.sought or first.name == JUDGE):
+            return Ruling(pair, "reject", first.name, sentence(first, self.ctx.registry), first.value)
+        # The scores were fitted on single facts; what several sentences say together they can only doubt.
+        unsure = first is not None or outcome(pair) == "unsure"
+        if first is None and unsure and self.ctx.config.filter.unsure == "reject":
+            return Ruling(pair, "reject", "unsure", UNSURE)
+        pair = _with_roles(pair)
+        return Ruling(pair.model_copy(update={"unsure": True}) if unsure else pair)
+
+    async def looked(self, pairs: Sequence[QAPair]) -> list[QAPair]:
+        """Return the pairs that the judge keeps or mends where they have new doubts; a mended pair is measured
+        again."""
+        doubted = [p for p in pairs if len(p.doubts) > self.seen.get(p.id, 0)]
+        if not doubted:
+            return list(pairs)
+        self.seen |= {p.id: len(p.doubts) for p in doubted}
+        cited = {p.id: p.evidence for p in doubted}
+        rulings = await second_look.second_look(doubted, self.material, self.ctx)
+        names = [name for name in scorer_names(self.ctx) if name != JUDGE]
+        mended = [
+            r.pair.model_copy(update={"scores": tuple(s for s in r.pair.scores if s.name not in names)})
+            for r in rulings
+            if r.pair.evidence != cited[r.pair.id]
+        ]
+        for id, (pair, error) in (await score_all(mended, self.material, self.ctx, names)).items():
+            rulings = [Ruling(_undecided(pair), error=error) if r.pair.id == id else r for r in rulings]
+        return self._kept([*rulings, *(Ruling(p) for p in pairs if p.id not in cited)])
+
+    async def read_again(self, pairs: Sequence[QAPair]) -> list[QAPair]:
+        """Return the pairs with what the judge says of them without each of their documents, and a share of them with
+        a second reader's agreement."""
+        if not self.judged:
+            return list(pairs)
+        pairs = self._kept(await linked.ask_without(pairs, self.material, self.ctx))
+        return self._kept(await second_reader.read_share(pairs, self.material, self.ctx))
 
 
 def _doubted(pair: QAPair, code: str, reason: str) -> QAPair:
@@ -353,54 +372,6 @@ def _with_roles(pair: QAPair) -> QAPair:
     roles = ("context" if at in said else "answer" for at in range(len(pair.evidence)))
     spans = tuple(s.model_copy(update={"role": role}) for s, role in zip(pair.evidence, roles, strict=True))
     return pair.model_copy(update={"evidence": spans})
-
-
-async def _looked(pairs: list[QAPair], material: Material, found: _Outcome) -> list[QAPair]:
-    """Return the pairs that the judge keeps or mends where they have new doubts; a mended pair is measured again."""
-    ctx = found.ctx
-    open_ = [p for p in pairs if len(p.doubts) > found.looked.get(p.id, 0)]
-    kept = {p.id: p for p in pairs if p not in open_}
-    measured = [name for name in scorer_names(ctx) if name != JUDGE]
-    for id, look in (await second_look.second_look(open_, material, ctx)).items() if open_ else ():
-        pair = next(p for p in open_ if p.id == id)
-        found.looked[id] = len(pair.doubts)
-        if isinstance(look, Exception):
-            found.failed(pair, look)
-        elif look.action == "reject":
-            doubt = pair.doubts[-1]
-            value = next((s.value for s in pair.scores if s.name == doubt.code), None)
-            found.rejected(pair, doubt.code, f"{look.reason or 'the judge agrees'} (doubt: {doubt.reason})", value)
-        elif not look.pair.mended or look.pair.evidence == pair.evidence:
-            kept[id] = pair
-        else:
-            left = tuple(s for s in pair.scores if s.name not in measured)
-            again = look.pair.model_copy(update={"scores": left})
-            again, error = (await score_all([again], material, ctx, measured))[id]
-            if error is not None:
-                found.failed(again, error)
-            else:
-                kept[id] = _undecided(again)
-    return sorted(kept.values(), key=lambda p: p.id)
-
-
-async def _read_again(pairs: list[QAPair], material: Material, found: _Outcome) -> list[QAPair]:
-    """Return the pairs, a share of them with a second reader's agreement; if it reads all, those it agrees with."""
-    if not found.judged:
-        return pairs
-    decides = found.ctx.config.filter.second_reader == 1
-    read = await second_reader.read_again(second_reader.drawn(pairs, found.ctx), material, found.ctx)
-    kept = []
-    for pair in pairs:
-        score = read.get(pair.id)
-        if isinstance(score, Score):
-            pair = pair.model_copy(update={"scores": (*pair.scores, score)})
-        if decides and isinstance(score, Exception):
-            found.failed(pair, score)
-        elif decides and isinstance(score, Score) and not score.value:
-            found.rejected(pair, second_reader.READER, score.detail, score.value)
-        else:
-            kept.append(pair)
-    return kept
 
 
 UNSURE = "the scores cannot decide, and no judge did"

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, TypeVar
 from pydantic import BaseModel, Field, create_model
 
 from scirgen.core.config import Config, fingerprinted
-from scirgen.core.plugincode import plugin_code
+from scirgen.core.plugincode import made_of
 from scirgen.core.prompts import RenderedPrompt
 from scirgen.core.registry import Registry, returned
 from scirgen.stages.base import StageContext, StageResult, asked_for
@@ -25,13 +25,11 @@ class FurtherRequest(ABC):
 
     Attributes:
         name: the registered name, and the reply's field.
-        version: raised by hand whenever the same reply would give other records.
         prompt: id of the plugin's prompt file (``STAGE/NAME``), whose ``user`` text is added to the call's.
         reply: the field's type. Each of its own fields has a default, since a model may leave it out.
     """
 
     name: ClassVar[str]
-    version: ClassVar[int]
     prompt: ClassVar[str]
     reply: ClassVar[type[BaseModel]]
 
@@ -68,8 +66,7 @@ def definitions(ctx: StageContext) -> list[object]:
     return [
         (
             r.name,
-            r.version,
-            plugin_code(type(r)),
+            made_of(r),
             ctx.prompts.get(r.prompt, ctx.pack).hash,
             fingerprinted(ctx.config.section_of(r.name)),
         )

@@ -2,9 +2,8 @@
 
 ScIRGen (section 2.2) asks for one type a call, without evidence; `docs/method.md` compares the two.
 
-The writer reads record and papers together, chooses what is worth asking, and cites the lines of each pair. So it
-plans in the same call, and asks for no fact twice. The material comes first, so that a server's prefix cache can serve
-it.
+The writer reads record and papers together, chooses what is worth asking, and cites the lines of each pair. So it plans
+in the same call, and asks for no fact twice. The material comes first, so that a server's prefix cache can serve it.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from typing import ClassVar, cast
 from scirgen.core.config import Config, GenerateConfig
 from scirgen.core.errors import ConfigError, ReplyInvalidError, ReplyTruncatedError
 from scirgen.core.fingerprint import content_id, digest
-from scirgen.core.plugincode import plugin_code
+from scirgen.core.plugincode import made_of
 from scirgen.core.printed import as_printed
 from scirgen.core.records import Aspect, Dataset, Document, Failure, Paper, QAPair, Record, Rejection, Span
 from scirgen.core.registry import returned_list
@@ -36,9 +36,9 @@ _START_CHARACTERS = 600
 class GenerateStage(Stage):
     """Makes candidates about a dataset and about the papers that belong to it.
 
-    A paper that several datasets use is asked about once, in the items of the first of them (`own_papers`); its
-    questions have all these datasets as gold. With papers, every type is requested; without papers, types that the
-    metadata can answer.
+    A paper that several datasets use is asked about once, in the items of the first of them by id, unless the strategy
+    has `asks_each_dataset`; its questions have all these datasets as gold. With papers, every type is requested;
+    without papers, types that the metadata can answer.
     """
 
     name = "generate"
@@ -57,13 +57,13 @@ class GenerateStage(Stage):
         )
 
     def definitions(self, ctx: StageContext) -> str:
-        """Hash of the strategy that writes: its name, its version, its prompts (a plugin's, too)."""
+        """Hash of the strategy that writes and its prompts, and of further requests."""
         if ctx.config.generate.off:
             return ""
         writer = self.strategy(ctx)
         further = definitions(ctx)
         prompts = [ctx.prompt(name).hash for name in writer.prompts]
-        return digest([writer.name, writer.version, prompts, *filter(None, [further, plugin_code(type(writer))])])
+        return digest([writer.name, made_of(writer), prompts, further])
 
     def check(self, ctx: StageContext) -> None:
         """Refuse further requests of plugins that the strategy would not make."""
@@ -79,8 +79,9 @@ class GenerateStage(Stage):
         quotas that are not full."""
         if ctx.config.generate.off or not ctx.config.generate.mix.get("known_item"):
             return
-        own = own_papers(scope)
-        aspects = tuple(a for a in scope.outputs("verify", Aspect) if a.paper_id in own)
+        each, own = getattr(self.strategy(ctx), "asks_each_dataset", False), scope.dataset.id
+        kept = scope.outputs("verify", Aspect)
+        aspects = tuple(a for a in kept if each or scope.users(a.paper_id)[0].id == own)
         inputs: tuple[Dataset | Aspect, ...] = (scope.dataset, *aspects)
         config = ctx.config.generate
         kinds = wanted_types(ctx)
@@ -90,7 +91,7 @@ class GenerateStage(Stage):
         elif asked := known_items(ctx, len({a.paper_id for a in aspects})):
             parameters = _chosen(kinds, asked, more)
             yield WorkItem(f"{scope.dataset.id}|{ADAPTIVE}", inputs, parameters, self._salt(kinds, ctx))
-        elif scope.outputs("verify", Aspect):
+        elif kept:
             several = self.strategy(ctx).writes_together
             together = config.types_per_call if several else 1
             counts = _counts(config, bool(aspects), several)
@@ -203,12 +204,6 @@ def _counts(config: GenerateConfig, papers: bool, several: bool) -> dict[str, ob
     if several:
         return {"about_data": config.pairs_about_data, "count": config.pairs_per_type if papers else 0}
     return {"count": config.pairs_per_type if papers else config.pairs_about_data}
-
-
-def own_papers(scope: Scope) -> frozenset[str]:
-    """The papers that this dataset's items ask about: those of which it is the first user, by id, in the run."""
-    papers = {a.paper_id for a in scope.outputs("verify", Aspect)}
-    return frozenset(p for p in papers if scope.users(p)[0].id == scope.dataset.id)
 
 
 def paper_parameters(scope: Scope, aspects: Sequence[Aspect]) -> dict[str, object]:

@@ -82,11 +82,6 @@ class Pair:
         return [s for start, end in ranges for s in document_sentences(self.document, start, end)]
 
     @cached_property
-    def verbatim(self) -> Verbatim:
-        """The text, prepared for finding quotations."""
-        return Verbatim(self.document.text)
-
-    @cached_property
     def folded(self) -> Verbatim:
         """The text in lower case (character by character, so that offsets are the same), for identifiers and titles."""
         return Verbatim(lowered(self.document.text))

@@ -1,6 +1,5 @@
-"""The strategies that may ask the model. Where nothing states the relation, the model's verdict alone is not enough:
-the
-sentences that it cites must share more with the dataset than a place name.
+"""The strategies that may ask the model. Where nothing states the relation, the sentences that the model cites must
+share more with the dataset than a place name.
 """
 
 from __future__ import annotations
@@ -123,12 +122,10 @@ def _is_certain(pair: Pair, place: Place) -> bool:
 
 
 def _marked(pair: Pair) -> list[Place]:
-    """The first sentences outside of related work that have an acronym of the title."""
+    """Find the first sentences outside of related work that have an acronym of the title or its words without years."""
     names = DatasetNames(pair.dataset)
     text = pair.document.text
-    if not names.marks:
-        return []
-    places = (Place(s, e, pair.section(s), "acronym") for s, e in pair.sentences if names.marked(text[s:e]))
+    places = (Place(s, e, pair.section(s), "near name") for s, e in pair.sentences if names.marked(text[s:e]))
     return list(islice((p for p in places if p.section is not SectionClass.RELATED_WORK), _MOST_PLACES))
 
 
@@ -189,7 +186,7 @@ def guarded(
 
 
 def _speak_of(quotes: Sequence[str], names: DatasetNames) -> bool:
-    """Tells that a sentence names the dataset or an acronym of its title or has two words of its subject, or that all
+    """Return whether a sentence names the dataset, also by a near name, or has two words of its subject, or all
     sentences together have three."""
     low = " ".join(quotes).lower()
     if any(i in low for i in names.identifiers) or any(n.text in q for n in names.names for q in quotes):
@@ -244,17 +241,11 @@ def _data_places(pair: Pair, similar: Sequence[Place]) -> list[Place]:
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence with its BM25 score and the distinctive words that it shares with the metadata."""
+    """A sentence with words of the metadata. It ``describes`` the dataset if it has three of its distinctive words, or
+    is about data and has two."""
 
     place: Place
-    score: float
-    shared: frozenset[str]
-    says_data: bool
-
-    @property
-    def describes(self) -> bool:
-        """Tells whether it has three of the dataset's distinctive words, or is about data and has two."""
-        return len(self.shared) >= (2 if self.says_data else 3)
+    describes: bool
 
 
 def nearest_sentences(pair: Pair, limit: int) -> list[Sentence]:
@@ -276,11 +267,12 @@ def nearest_sentences(pair: Pair, limit: int) -> list[Sentence]:
     if not places or not query:
         return []
     words = [_telling(text[p.start : p.end]) for p in places]
-    return [
-        Sentence(places[i], score, names.subject & set(words[i]), _says_data(text[places[i].start : places[i].end]))
-        for i, score in BM25(words).ranked(query)[:limit]
-        if score > 0  # it shares a word
-    ]
+    found: list[Sentence] = []
+    for i, score in BM25(words).ranked(query)[:limit]:
+        if score > 0:  # it shares a word
+            enough = 2 if _says_data(text[places[i].start : places[i].end]) else 3
+            found.append(Sentence(places[i], len(names.subject.intersection(words[i])) >= enough))
+    return found
 
 
 def _telling(sentence: str) -> list[str]:

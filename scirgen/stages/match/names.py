@@ -18,6 +18,12 @@ _WORD = re.compile(r"[^\W_]+(?:[.'’-][^\W_]+)*")
 _PARENTHESES = re.compile(r"[（(]([^()（）]{2,60})[)）]")
 _NAME = re.compile(r"(?:[A-Z]|[a-z]{2,6}(?=[A-Z]))[A-Za-z]*\d*(?:[-.]?[A-Za-z0-9]+)*(?:\.\d+)?")
 _ACRONYM = re.compile(r"[A-Z][A-Z0-9-]{2,}[A-Z0-9]")
+_VERSIONED = re.compile(
+    r"\b(?:(?:version|release|collection|edition|v)[ .]*\d[\w.]*"
+    r"|(?:from )?(?:1[89]|20)\d\d(?:\s*(?:[-–—]|to)\s*(?:\d{2,4}|present|now))?)\b",
+    re.I,
+)
+_ACRONYM_VERSION = re.compile(r"([A-Za-z]{3,}?)[vV]?\d[\d.]*[a-z]?")
 _SHORTEST_TITLE = 32
 
 
@@ -83,13 +89,23 @@ class DatasetNames:
 
     @cached_property
     def marks(self) -> frozenset[str]:
-        """Words of the title that are spelt as names of instruments, products and programmes are, without hyphens."""
+        """Words of the title that are spelt as names of instruments, products and programmes are, without hyphens and
+        version."""
         words = _WORD.findall(self._dataset.title)
-        return frozenset(w.replace("-", "") for w in words if _ACRONYM.fullmatch(w) or _is_mixed(w))
+        return frozenset(_unversioned(w) for w in words if _ACRONYM.fullmatch(w) or _is_mixed(w))
+
+    @cached_property
+    def bare_title(self) -> str:
+        """The title without parentheses, years and version, as papers write it, or "" if it is not a proper name."""
+        bare = " ".join(_VERSIONED.sub(" ", _PARENTHESES.sub(" ", self._dataset.title)).split()).strip(" ,;:.-–")
+        words = bare.removeprefix("The ").split()
+        return " ".join(words) if len(words) >= 3 and sum(w[0].isupper() for w in words) >= 3 else ""
 
     def marked(self, text: str) -> bool:
-        """Tells whether a text has one of the `marks` as a word, with or without hyphens."""
-        return not self.marks.isdisjoint(word.replace("-", "") for word in _WORD.findall(text))
+        """Return whether a text has one of the `marks` as a word, in any version, or the `bare_title`."""
+        if self.bare_title and self.bare_title in " ".join(text.split()):
+            return True
+        return not self.marks.isdisjoint(map(_unversioned, _WORD.findall(text)))
 
     @cached_property
     def places(self) -> frozenset[str]:
@@ -125,6 +141,12 @@ class DatasetNames:
         return self.telling | (keywords - self.places - DATA_WORDS)
 
 
+def _unversioned(word: str) -> str:
+    """Remove hyphens and a version behind the letters: GFED4s and GFEDv4 are both GFED."""
+    plain = word.replace("-", "")
+    return version.group(1) if (version := _ACRONYM_VERSION.fullmatch(plain)) else plain
+
+
 def _is_name(text: str) -> bool:
     return (
         3 <= len(text) <= 24
@@ -136,8 +158,7 @@ def _is_name(text: str) -> bool:
 
 def _is_mixed(word: str) -> bool:
     """Tells whether a word is spelt as only names are: capitals inside it (HiWATER, CalCOFI), or letters and digits
-    (ERA5,
-    GRFRV1.0)."""
+    (ERA5, GRFRV1.0)."""
     capitals = sum(c.isupper() for c in word)
     plain = "-" not in word and len(word) >= 4
     return (

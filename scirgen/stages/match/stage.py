@@ -26,7 +26,7 @@ class MatchStage(Stage):
 
     def uses(self, config: Config) -> Uses:
         """The model counts too, if the strategy asks it."""
-        needs: tuple[Role, ...] = _found(config.match.strategy, load_registry()).needs
+        needs: tuple[Role, ...] = strategy(config.match.strategy, load_registry()).needs
         code = provided_code(load_registry(), "match_strategy", config.match.strategy)
         return Uses(config=("match",), prompts=("match/judge",) if needs else (), roles=needs, extra=code)
 
@@ -49,7 +49,7 @@ class MatchStage(Stage):
         if OWN in pair.found_by:
             judgement = Judgement(True, "The record is made from this paper.")
         else:
-            judge = strategy(name, ctx).judge
+            judge = strategy(name, ctx.registry).judge
             judgement = returned(judge, await judge(pair, ctx), Judgement, "a scirgen.Judgement")
         link = self._link(links[0], pair, judgement, name, ctx)
         if judgement.used:
@@ -77,16 +77,12 @@ class MatchStage(Stage):
         )
 
 
-def strategy(name: str, ctx: StageContext) -> MatchStrategy:
-    """The registered strategy of that name.
+def strategy(name: str, registry: Registry) -> MatchStrategy:
+    """Make the registered strategy of that name.
 
     Raises:
         PluginError: no strategy has that name, or the object is not a strategy.
     """
-    return _found(name, ctx.registry)
-
-
-def _found(name: str, registry: Registry) -> MatchStrategy:
     made = registry.get("match_strategy", name)
     instance = made() if callable(made) else made
     if not hasattr(instance, "judge"):

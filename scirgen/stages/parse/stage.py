@@ -68,7 +68,7 @@ def _letters(text: str) -> str:
     return "".join(c for c in text.lower() if c.isalnum())
 
 
-_AUTO: dict[FileKind, str] = dict.fromkeys(get_args(FileKind), "text") | {"pdf": "pdf"}
+_AUTO: dict[FileKind, str] = {kind: kind for kind in get_args(FileKind)} | {"jats": "text"}
 """The kind of a file -> the parser that ``auto`` takes."""
 _FOR_PDF = ("pdf", "grobid")
 _POOLS: weakref.WeakValueDictionary[tuple[int, int], ParserPool] = weakref.WeakValueDictionary()
@@ -181,14 +181,14 @@ def _both(config: ParseConfig) -> bool:
 def choose_parser(registry: Registry, wanted: str, kind: FileKind) -> Provided | None:
     """The parser plugin for a file; it is imported in the worker process only. None if no installed parser reads it.
 
-    Text, LaTeX, HTML, JATS and TEI files are read by the ``text`` parser, unless a parser other than the two for PDF is
-    set. Files that a plugin's parser does not declare (``reads``) are read as with ``auto``.
+    With the ``text`` parser or one for PDF set, files of other forms are read as with ``auto``; so are those that a
+    plugin's parser does not declare (``reads``).
 
     Raises:
         PluginError: no parser has that name.
     """
     name, entries = wanted, registry.entries()
-    if wanted == "auto" or (wanted in _FOR_PDF and kind != "pdf"):
+    if wanted == "auto" or (wanted in ("text", *_FOR_PDF) and kind != "pdf"):
         name = _AUTO[kind]
     elif ("parser", wanted) not in entries:
         raise PluginError(f"unknown parser {wanted!r}", hint=suggest(wanted, ["auto", *registry.names("parser")]))

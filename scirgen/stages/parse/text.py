@@ -1,5 +1,4 @@
-"""The parser for papers that are not PDF: Markdown, plain text, LaTeX, HTML, JATS and TEI. Their blocks have no pages
-and boxes."""
+"""The parser for Markdown, plain text and JATS. Their blocks have no pages and boxes."""
 
 from __future__ import annotations
 
@@ -13,15 +12,12 @@ from scirgen.core.records import BlockKind
 from scirgen.stages.parse.assemble import abstract_of, clean, mark_references
 from scirgen.stages.parse.base import ParsedBlock, ParsedPaper, ParserOptions
 from scirgen.stages.parse.grid import GivenCell, table_block
-from scirgen.stages.parse.markup.latex import parse_latex
-from scirgen.stages.parse.markup.webpage import parse_html
+from scirgen.stages.parse.jats import parse_jats
 from scirgen.stages.parse.sniff import sniff
 from scirgen.stages.parse.terms import DEPTH, kind_of_heading
-from scirgen.stages.parse.xml.jats import parse_jats
-from scirgen.stages.parse.xml.tei import parse_tei
-from scirgen.stages.parse.xml.xmlread import read_xml
+from scirgen.stages.parse.xmlread import read_xml
 
-_MAX_BYTES = 20_000_000
+_MAX_BYTES = 60_000_000
 _ATX = re.compile(r"^(#{1,6})\s+(.+?)\s*#*\s*(?:\{[^}]*\})?\s*$")
 _FENCE = re.compile(r"^\s*(```|~~~)")
 _YAML = re.compile(r"\A---\s*\n(.*?)\n(?:---|\.\.\.)\s*\n", re.S)
@@ -49,20 +45,23 @@ class TextParser:
             PaperError: ``damaged``, ``no_text``, ``unsupported``, ``too_large``, ``not_a_pdf``.
         """
         kind = sniff(path)
-        if path.stat().st_size > _MAX_BYTES * 3:
-            raise PaperError("too large for a paper", code="too_large")
-        data = path.read_bytes()
-        if kind == "jats":
-            return parse_jats(read_xml(data))
-        if kind == "tei":
-            return parse_tei(read_xml(data))
-        if kind == "pdf":
-            raise PaperError("the text parser does not read PDF", hint="Set parse.parser: auto.", code="unsupported")
-        if kind == "html":
-            return parse_html(data)
-        if kind == "latex":
-            return parse_latex(_decoded(data))
-        return parse_markdown(_decoded(data))
+        if kind not in ("jats", "text"):
+            raise PaperError(
+                f"the text parser does not read {kind} files", hint="Set parse.parser: auto.", code="unsupported"
+            )
+        data = paper_bytes(path)
+        return parse_jats(read_xml(data)) if kind == "jats" else parse_markdown(decoded(data))
+
+
+def paper_bytes(path: Path) -> bytes:
+    """The bytes of a paper that is a text file.
+
+    Raises:
+        PaperError: ``too_large``.
+    """
+    if path.stat().st_size > _MAX_BYTES:
+        raise PaperError("too large for a paper", code="too_large")
+    return path.read_bytes()
 
 
 def parse_markdown(text: str) -> ParsedPaper:
@@ -89,7 +88,8 @@ def parse_markdown(text: str) -> ParsedPaper:
     return ParsedPaper(title=title, abstract=abstract_of(blocks), parser="text/1", blocks=tuple(blocks))
 
 
-def _decoded(data: bytes) -> str:
+def decoded(data: bytes) -> str:
+    """The text of bytes in the first encoding that fits, without passwords of addresses."""
     for encoding in ("utf-8-sig", "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8", "gb18030"):
         try:
             return _tidy(data.decode(encoding).replace("\t", " "))

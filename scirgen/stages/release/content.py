@@ -28,7 +28,7 @@ from scirgen.stages.release.parts import PartContent
 
 @dataclass
 class ReleaseContent:
-    """Input of `scirgen.stages.release.write.write_release`.
+    """Content of a release, as a run or an import of a published set gives it.
 
     Attributes:
         info: name, origin, seed and the like; the writer fills in counts and files.
@@ -106,7 +106,7 @@ def from_run(run: RunView, info: ReleaseInfo) -> ReleaseContent:
             update={
                 "left_out": dict(sorted(left_out.items())),
                 "made": made,
-                "notes": (*info.notes, *_second_grades(run)),
+                "notes": (*info.notes, *_second_grades(run), *_guessed(run)),
                 "counts": count_links(run.records("match", Link)),
             }
         ),
@@ -124,7 +124,7 @@ def from_run(run: RunView, info: ReleaseInfo) -> ReleaseContent:
 
 def _found(run: RunView, datasets: Mapping[str, Dataset]) -> dict[str, str]:
     """Document id -> paper id of the papers that answer what somebody asked."""
-    cited = {s.document_id for p in run.pairs() if p.sought for s in p.evidence} - {*datasets}
+    cited = {s.document_id for p in run.pairs() if p.grades for s in p.evidence} - {*datasets}
     return {d.id: d.paper_id for d in run.records("parse", Document) if d.id in cited} if cited else {}
 
 
@@ -142,6 +142,19 @@ def _second_grades(run: RunView) -> list[str]:
     return [
         f"A second grader ({by}), who saw the passages in another order, graded "
         f"{len(calls):,} calls again: {raw:.0%} of {len(pairs):,} grades are equal; Cohen's kappa {kappa}."
+    ]
+
+
+def _guessed(run: RunView) -> list[str]:
+    """A line for the card: how many questions a model answers without documents."""
+    told = [p.guessable for p in run.pairs() if p.guessable is not None]
+    left = sum(r.code == "guessable" for r in run.rejections("filter"))
+    if not told and not left:
+        return []
+    share, kept = (sum(told) + left) / (len(told) + left), f", {sum(told):,} kept" if any(told) else ""
+    return [
+        f"A model without documents gives the main part of the answer to {share:.0%} of the {len(told) + left:,} asked "
+        f"and answered questions that papers answer: {left:,} left out (`guessable`){kept}."
     ]
 
 
@@ -183,7 +196,7 @@ def _with_gold(pair: QAPair, users: Mapping[str, set[str]], datasets: Container[
     """
     if pair.about != "paper":
         return pair
-    if pair.sought:
+    if pair.grades:
         carrying = {g.document_id for g in pair.grades if g.grade == 2}
         able = sorted({d for c in carrying for d in users.get(c, {c} if c in datasets else ())} or {*pair.gold})
         first = pair.dataset_id if pair.dataset_id in able else able[0]

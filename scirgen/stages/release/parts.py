@@ -40,7 +40,7 @@ class PartWritten:
     """The result of writing a part.
 
     Attributes:
-        info: fields of ``release.json`` (`ReleaseInfo`), such as ``tasks``.
+        info: fields of ``release.json`` (`ReleaseInfo`), such as ``tasks``, or ``tables`` for card and report.
         counts: further counts of ``release.json``.
         lines: path inside the release -> number of lines.
         rejections: what the part left out.

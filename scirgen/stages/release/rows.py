@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from scirgen.claims.needed import needed_evidence
+from scirgen.claims.needed import documents_needed, needed_evidence
 from scirgen.core.records import Aspect, Dataset, Paper, QAPair, Span
 from scirgen.release_files.release import (
     AspectRow,
@@ -139,7 +139,7 @@ def passage_grades(pair: QAPair, row: ReleaseRow, index: PassageIndex) -> dict[s
     """
     if not row.answer:
         return {}
-    if pair.sought:
+    if pair.grades:
         return {g.passage_id: g.grade for g in pair.grades if g.passage_id in index.released}
     places = (index.places(span.document_id, span.start, span.end) for span in needed_evidence(pair))
     needed = {place.passage for found in places for place in found}
@@ -196,7 +196,8 @@ def release_row(
             "question_type": pair.question_type,
             "about": pair.about,
             "bloom": pair.bloom,
-            "needs_documents": len({span.document_id for span in needed}),
+            "needs_documents": documents_needed(pair) if pair.answer else 0,
+            "linked": pair.link,
             "needs_facts": len(needed),
             "language": pair.language,
             "strategy": pair.strategy,
@@ -216,6 +217,7 @@ def release_row(
             "given_id": pair.given_id,
             "depth": len(pair.grades),
             "found_by": pair.found_by,
+            "guessable": pair.guessable,
             "model": model,
             "prompt": prompt,
         }

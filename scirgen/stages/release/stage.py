@@ -14,13 +14,13 @@ from typing import ClassVar
 from scirgen.core.config import Config, ReleaseConfig
 from scirgen.core.errors import ConfigError
 from scirgen.core.fingerprint import digest, file_sha256
-from scirgen.core.plugincode import plugin_code, provided_code
+from scirgen.core.plugincode import made_of, provided_code
 from scirgen.core.records import Rejection, ReleaseFile
 from scirgen.core.registry import Registry, load_registry
 from scirgen.core.safety.files import named_files
 from scirgen.llm.encoders.embedder import embedder_of
 from scirgen.release_files.release import Release, ReleaseInfo
-from scirgen.release_files.reviews import read_reviews, reviews_fingerprint
+from scirgen.release_files.reviews import Reviewed, label_reader
 from scirgen.repeats.neardup import resolve
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.release.content import from_run
@@ -45,22 +45,24 @@ class ReleaseStage(Stage):
             config=("release",),
             taxonomies=tuple(dict.fromkeys(("wording", *(t for p in parts for t in p.taxonomies)))),
             extra=(
-                *(f"{p.name} {p.fingerprint(config)}{plugin_code(type(p))}" for p in parts),
-                *(f"fields {p.name} {p.fingerprint(config)}{plugin_code(type(p))}" for p in fields),
+                *(f"{p.name} {p.fingerprint(config)}{made_of(p)}" for p in parts),
+                *(f"fields {p.name} {p.fingerprint(config)}{made_of(p)}" for p in fields),
                 *(code for name in config.release.formats for code in provided_code(registry, "release_format", name)),
                 version("scirgen"),
                 config.domain,
                 digest(config.generate.quota),
                 fingerprint(config.release.decontaminate),
                 _embedder_identity(config.release.duplicates_model, registry),
-                *([reviews_fingerprint(_labels(config))] if config.release.labels else []),
+                *([label_reader(registry).fingerprint(_labels(config))] if config.release.labels else []),
             ),
         )
 
     def check_settings(self, config: Config, registry: Registry) -> None:
-        """Refuse formats that do not exist or whose packages are not installed."""
+        """Refuse formats and labels that no plugin knows, or formats whose packages are not installed."""
         for name in config.release.formats:
             format_writer(registry, name)
+        if config.release.labels:
+            label_reader(registry)
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
         return [WorkItem(key=_FOLDER)]
@@ -107,7 +109,7 @@ class ReleaseStage(Stage):
             note = f"Near-duplicates were also looked for by embeddings of {kind.describe(name)}."
             info = info.model_copy(update={"notes": (*info.notes, note)})
         info = info.model_copy(update={"notes": (*ctx.run.notes(), *info.notes)})
-        reviewed = read_reviews(_labels(config))
+        reviewed = label_reader(ctx.registry).read(_labels(config)) if settings.labels else Reviewed()
         info = info.model_copy(update={"labels": reviewed.notes})
         content = replace(from_run(ctx.run, info), reviewed=reviewed)
         content.parts = part_contents(release_parts(config, ctx.registry), ctx.run, ctx)

@@ -16,7 +16,7 @@ from scirgen.core.errors import InputError, PluginError, RunStoppingError, Store
 from scirgen.core.files.jsonl import write_rows
 from scirgen.core.fingerprint import file_sha256
 from scirgen.core.records import ORIGINS, Rejection, Span
-from scirgen.core.registry import Registry, returned
+from scirgen.core.registry import Registry, described, returned
 from scirgen.core.runtime import stop_here
 from scirgen.core.safety.files import exchange, sync_folder, sync_tree
 from scirgen.core.taxonomy import LanguageWording
@@ -96,7 +96,11 @@ def write_release(content: ReleaseContent, folder: Path, settings: ReleaseSettin
             counts["unfaithful.jsonl"] = _write_lines(making / "unfaithful.jsonl", content.unfaithful())
         for name in sorted(writers):
             stop_here()
-            writers[name].write(Release(making), making / name)
+            try:
+                writers[name].write(Release(making), making / name)
+            except FileNotFoundError as error:
+                hint = "Its folder is new: write() begins with folder.mkdir()."
+                raise PluginError(f"release format {name!r}: {described(error)}", hint=hint) from error
             for part in content.parts:
                 part.export(name, Release(making), making / name)
         empty = [name for name in writers if not any(f.is_file() and f.stat().st_size for f in _below(making / name))]
@@ -285,7 +289,7 @@ def _write_rows(
             gold = settled.positives.get(pair.id, ())
             if gold:
                 row = row.model_copy(update={"dataset_ids": gold})
-            if people := content.reviewed.checked(pair.id):
+            if people := content.reviewed.checked.get(pair.id):
                 row = row.model_copy(update={"checked": people, "history": content.reviewed.history.get(pair.id, ())})
             if content.info.row_fields:
                 row = kind.model_validate({**dict(row), **content.added.get(pair.id, {})})

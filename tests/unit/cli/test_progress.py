@@ -11,6 +11,7 @@ import pytest
 
 from scirgen.pipeline import progress
 from scirgen.pipeline.progress import NotebookObserver, ScreenObserver, spoken
+from tests.support.waiting import wait_until
 
 
 @dataclass
@@ -23,12 +24,14 @@ class Result:
 
 def said_twice(text: str, capsys: pytest.CaptureFixture[str]) -> str:
     """What is printed until the text has come twice; after 30 s the test fails."""
-    said, end = "", time.monotonic() + 30
-    while said.count(text) < 2:
-        assert time.monotonic() < end, said
-        time.sleep(0.02)
-        said += capsys.readouterr().err
-    return said
+    said: list[str] = []
+
+    def twice() -> bool:
+        said.append(capsys.readouterr().err)
+        return "".join(said).count(text) >= 2
+
+    wait_until(twice, 30)
+    return "".join(said)
 
 
 def test_line_comes_while_nothing_finishes_and_says_how_long_that_has_been(

@@ -77,8 +77,7 @@ async def test_generate_when_called_in_a_running_loop_then_it_runs(tmp_path: Pat
         async with FakeServer() as server:
             address.append(server.url)
             started.set()
-            while not stop.is_set():
-                await asyncio.sleep(0.01)
+            await asyncio.to_thread(stop.wait)
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()))
     thread.start()

@@ -11,13 +11,13 @@ import pytest
 from click.testing import CliRunner
 
 from scirgen.cli.main import cli
-from scirgen.commands.prompts.lint import lint
 from scirgen.core.errors import ConfigError, ResourceError
 from scirgen.core.files.yamlfile import load_yaml
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.resources import Domain, Resources, builtin_root
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.testing.server import FakeServer
+from scirgen_adapt.prompt_lint import lint
 from tests.support.small_runs import answered, run_small, write_records
 
 JOINT = (builtin_root() / "prompts" / "generate" / "joint.yaml").read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scirgen.core.plugincode import plugin_code, provided_code
+from scirgen.core.plugincode import made_of, plugin_code, provided_code
 from scirgen.core.registry import Plugin, Provided, Registry, load_registry
 from scirgen.stages.filter.base import PairGate
 from scirgen.stages.parse.stage import choose_parser
@@ -30,17 +30,29 @@ def test_scirgen_s_own_classes_have_versions_instead() -> None:
     assert plugin_code(PairGate) == "" and provided_code(load_registry(), "parser", "text") == ()
 
 
+def test_a_version_counts_beside_the_code() -> None:
+    class Mine(PairGate):
+        code, explanation = "mine", "one"
+
+        def judge(self, pair: object, material: object, ctx: object) -> object: ...  # type: ignore[override]
+
+    first, second = Mine(), Mine()
+    assert made_of(first) == made_of(second)
+    second.version = 2  # type: ignore[misc]
+    assert made_of(first) != made_of(second)
+
+
 def test_a_parser_reads_what_it_declares_and_others_read_the_rest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "own_parser_module.py").write_text(PARSER)
     monkeypatch.syspath_prepend(str(tmp_path))
     own = Plugin("own", "1", (Provided("parser", "notes", "own_parser_module:Notes", "notes"),))
-    builtin = [Provided("parser", name, f"x:{name}", name) for name in ("text", "pdf", "grobid")]
+    builtin = [Provided("parser", name, f"x:{name}", name) for name in ("text", "html", "pdf", "grobid")]
     registry = Registry()
     registry.add(Plugin("scirgen", "1", tuple(builtin)))
     registry.add(own)
     assert choose_parser(registry, "notes", "text").name == "notes"
     assert choose_parser(registry, "notes", "pdf").name == "pdf"
-    assert choose_parser(registry, "notes", "html").name == "text"
+    assert choose_parser(registry, "notes", "html").name == "html"
     assert len(provided_code(registry, "parser", "notes")) == 1

@@ -85,10 +85,10 @@ def refused(kind: str, target: type) -> str:
     pairs, material = sample_pairs()
     with pytest.raises(PluginError) as caught:
         if kind == "gate":
-            from scirgen.stages.filter.stage import _gated, _Outcome
+            from scirgen.stages.filter.stage import verdicts_of
 
             gates = [target()]
-            asyncio.run(_gated(pairs, gates, material, _Outcome(context(registry))))
+            asyncio.run(verdicts_of(gates[0], pairs, material, context(registry)))
         else:
             asyncio.run(score_all(pairs, material, context(registry, filter={"faithfulness": [name]})))
     assert caught.value.fatal

@@ -107,6 +107,8 @@ def test_unexpected_exception_is_recorded_and_the_others_go_on(world: World) -> 
     assert world.run().status == "partial"
     view = open_view(world.folder)
     assert view.funnel()["extract"]["failed:internal_error"] == 1
+    [failure] = [f for r in view.results("extract") for f in r.failures()]
+    assert failure.message.startswith("ZeroDivisionError: oops (") and ", line " in failure.message
     view.close()
 
 
@@ -117,7 +119,8 @@ def test_a_damaged_store_that_a_stage_meets_stops_the_run(world: World) -> None:
     assert caught.value.fatal and "--repair" in caught.value.hint
 
 
-def test_at_most_six_calls_lead_from_the_loop_to_a_stage(world: World) -> None:
+def test_functions_between_the_loop_and_a_stage_are_six(world: World) -> None:
+    """Functions of scirgen/pipeline on the traceback of a stage's error, each once; what only awaits is left out."""
     world.errors["generate d0"] = StoreError("disk full")
     with pytest.raises(StoreError) as caught:
         world.run()

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from scirgen.commands.doctor import diagnose, repair
-from scirgen.core.errors import StoreError
-from scirgen.core.records import Dataset, Failure, Rejection
+from scirgen.core.errors import PluginError, StoreError
+from scirgen.core.records import Dataset, Failure, Record, Rejection
 from scirgen.pipeline.record_codec import pack, unpacked
 from scirgen.pipeline.store import RUN, Store
 from scirgen.pipeline.views.view import StoreView, open_view
@@ -105,9 +105,10 @@ def test_second_writer_is_refused_with_the_holders_pid(tmp_path: Path, store: St
     assert ended.returncode != 0 and f"in use by process {os.getpid()}" in ended.stderr
 
 
-def test_newer_store_is_refused(tmp_path: Path) -> None:
-    sqlite3.connect(tmp_path / "run.db").execute("PRAGMA user_version=999")
-    with pytest.raises(StoreError, match="newer scirgen"):
+@pytest.mark.parametrize(("version", "whose"), [(999, "newer"), (1, "older")])
+def test_a_store_of_another_version_is_refused(tmp_path: Path, version: int, whose: str) -> None:
+    sqlite3.connect(tmp_path / "run.db").execute(f"PRAGMA user_version={version}")
+    with pytest.raises(StoreError, match=f"{whose} scirgen"):
         Store(tmp_path / "run.db")
 
 
@@ -149,6 +150,15 @@ def test_repair_of_a_run_that_is_under_way_is_refused(tmp_path: Path, store: Sto
     assert caught.value.error_code == "locked"
     store.put("collect", "d2", "f", StageResult((dataset(2),)), 0)
     assert store.path.is_file() and not store.path.with_name("run.db.damaged").exists()
+
+
+def test_a_record_that_no_plugin_registered_is_refused_when_it_is_made(store: Store) -> None:
+    class Unregistered(Record):
+        id: str
+
+    with pytest.raises(PluginError, match="no installed plugin has a record 'Unregistered'") as caught:
+        store.put("s", "k", "f", StageResult((Unregistered(id="1"),)), 0.0)
+    assert 'Provided("record", "Unregistered"' in caught.value.hint
 
 
 def test_repair_keeps_what_is_intact_and_forgets_the_rest(tmp_path: Path) -> None:

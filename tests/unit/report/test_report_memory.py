@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from scirgen.core.records import QAPair, Score, Span
 from scirgen.report.counting import Nearest
 from scirgen.report.data import NearRow, ScoreRow
-from scirgen.report.figures import _accepted
+from scirgen.report.figures import accepted_pairs
 
 PAIRS = 2000
 
@@ -24,12 +24,12 @@ def _pairs() -> Iterator[QAPair]:
 
 
 def test_a_report_holds_about_a_kilobyte_of_a_pair() -> None:
-    list(zip(_accepted(_pairs(), [], Nearest()), range(2), strict=False))
+    list(zip(accepted_pairs(_pairs(), [], Nearest()), range(2), strict=False))
     tracemalloc.start()
     try:
         scores: list[ScoreRow] = []
         near = Nearest()
-        held = list(_accepted(_pairs(), scores, near))
+        held = list(accepted_pairs(_pairs(), scores, near))
         size, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

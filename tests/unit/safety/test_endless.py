@@ -232,9 +232,10 @@ def test_runs_of_a_reply_are_bounded_however_it_is_written(run: str, ascii: bool
 
 IN_A_WORKER = (
     "plugins/scirgen_pdf/",
-    "scirgen/stages/parse/xml/",
+    "plugins/scirgen_texts/",
+    "scirgen/stages/parse/xmlread.py",
+    "scirgen/stages/parse/jats.py",
     "scirgen/stages/parse/text.py",
-    "scirgen/stages/parse/markup/",
     "scirgen/stages/parse/sniff.py",
     "scirgen/stages/collect/files/probe.py",
 )

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from scirgen.api import merge, resolve_config, run_pipeline
+from scirgen.api import resolve_config, run_pipeline
+from scirgen.commands import doctor
 from scirgen.commands.doctor import diagnose, repair
-from scirgen.core.errors import InputError, ScirgenError, StoreError
+from scirgen.core.errors import InputError, PluginError, ScirgenError, StoreError
 from scirgen.core.files.inflate import TooLargeError, deflate, inflate, open_maybe_gzipped
 from scirgen.llm.cache import ReplyCache
 from scirgen.pipeline.observer import Observer
@@ -24,6 +25,7 @@ from scirgen.pipeline.store import Store
 from scirgen.release_files.qafiles import open_qa
 from scirgen.report import write_report
 from scirgen.testing.server import FakeServer
+from scirgen_scale import merge
 from tests.support.counting_runs import World
 from tests.support.small_runs import release_bytes, run_small, write_records
 
@@ -60,6 +62,16 @@ def test_doctor_notices_an_edited_result_and_says_which(run: Path, column: str) 
     assert problem.startswith(f"tag {'other' if column == 'key' else 'd1'}: ")
 
 
+def test_a_result_of_a_plugin_that_is_gone_is_sound_and_not_dropped(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(blob: bytes) -> list[object]:
+        raise PluginError("no installed plugin has a record 'Gone'")
+
+    monkeypatch.setattr(doctor, "unpack", gone)
+    assert diagnose(run) == []
+    alter(run, "UPDATE results SET status='partial' WHERE stage='tag' AND key='d1'")
+    assert [p.split(":")[0] for p in diagnose(run)] == ["tag d1"]
+
+
 def deflated(raw: bytes) -> bytes:
     return b"z" + zlib.compress(raw)
 
@@ -72,16 +84,10 @@ def test_repair_drops_an_edited_result_and_the_next_run_makes_it_again(run: Path
     assert world.calls["tag d1"] == 1 and world.calls["tag d0"] == 0 and world.pairs() == ["qa-d0", "qa-d1", "qa-d2"]
 
 
-def test_a_store_of_the_first_version_is_read_and_gets_hashes(run: Path) -> None:
-    alter(run, "UPDATE results SET n_outputs=n_outputs")
-    with sqlite3.connect(run / "run.db") as db:
-        db.execute("ALTER TABLE results DROP COLUMN hash")
-        db.execute("PRAGMA user_version=1")
-    db.close()
-    assert diagnose(run) == []
-    world = World(run, 4)
-    world.run()
-    assert world.pairs() == ["qa-d0", "qa-d1", "qa-d2", "qa-d3"] and diagnose(run) == []
+def test_a_result_whose_hash_was_emptied_counts_as_edited(run: Path) -> None:
+    alter(run, "UPDATE results SET hash='' WHERE stage='tag' AND key='d1'")
+    (found,) = diagnose(run)
+    assert "edited" in found
 
 
 # -- what unpacks to much ----------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from scirgen.core.errors import InputError
 from scirgen.core.files.jsonl import read_json
 from scirgen.core.records import Dataset, Paper
 from scirgen.llm.base import ScoreReply, Usage
-from scirgen.release_files.labels import Finite
+from scirgen_bench.labels.labelset import Finite
 
 
 @pytest.mark.parametrize("value", [1e10, -1e10, float("inf"), float("-inf"), float("nan")])

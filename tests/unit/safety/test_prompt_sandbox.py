@@ -159,7 +159,7 @@ def test_no_built_in_prompt_trusts_a_variable_from_outside() -> None:
         "questions.evidence", "tasks", "facet", "grades", "opinions.grade", "words", "least", "most", "both", "fields",
         "facets", "may_refuse", "nuggets", "unanswerable", "wants", "roles", "need", "needs", "forms", "types",
         "narrow", "passages.number", "pairs.cited", "questions.passages", "languages", "questions.need",
-        "part", "tables",
+        "part", "tables", "ways", "remembered",
     }  # fmt: skip
     library = PromptLibrary(Resources())
     assert {t for id in library.ids() for t in library.get(id).file.trusted} <= known

@@ -10,14 +10,15 @@ import pytest
 from click.testing import CliRunner
 
 from scirgen.api import find_domain
-from scirgen.cli.adapt.show import gates as gates_command
 from scirgen.core.config import Config
 from scirgen.core.errors import ConfigError, InputError
 from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
-from scirgen.release_files.qafiles import QAFile, open_qa, type_key
+from scirgen.release_files.qafiles import QAFile, open_qa
+from scirgen_adapt.show import gates as gates_command
 from scirgen_bench.cli.audit import audit as audit_command
 from scirgen_bench.defects import Audit, judge_rows
+from scirgen_bench.rowfiles import type_key
 from tests.support.realdata import REALDATA
 
 REAL = REALDATA

@@ -18,7 +18,7 @@ from scirgen.testing.server import FakeServer
 from scirgen.testing.serving import serving
 from scirgen_bench.calibrate.coefficients import write
 from scirgen_bench.calibrate.falsehoods import KINDS, Around, places
-from scirgen_bench.calibrate.plant import Caught, PlantedReport, _caught, as_text, store_aucs
+from scirgen_bench.calibrate.plant import Caught, PlantedReport, as_text, caught_by, store_aucs
 from scirgen_bench.cli.calibrate import calibrate
 from tests.support.small_runs import run_small, write_records
 
@@ -85,7 +85,7 @@ def report(auc: dict[str, float]) -> PlantedReport:
     kinds = {"a": "good", "b": "number", "c": "unit"}
     taken = {"rule": {"b"}, "judge": {"b", "c"}, "wide": {"a", "c"}, "idle": set(), "all together": {"b", "c"}}
     rows = Counter({"good": 1, "number": 1, "unit": 1})
-    return PlantedReport(rows, _caught(taken, kinds), {"shift": auc}, {"shift": None},
+    return PlantedReport(rows, caught_by(taken, kinds), {"shift": auc}, {"shift": None},
         ("fake",), [], [])  # fmt: skip
 
 

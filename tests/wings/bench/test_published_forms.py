@@ -86,7 +86,12 @@ def test_dorismaes_grades_of_people_are_read_in_the_form_of_the_appendix(tmp_pat
     }  # fmt: skip
     for name in (key, "Test_set", "test_set"):
         data = {k: v for k, v in data.items() if k not in (key, "Test_set")}
-        data[name] = [{**first, "abstract_id": 0}, second, {"aspect_id": "a", "abstract_id": 1, "human_annotation": {}}]
+        data[name] = [
+            {**first, "abstract_id": 0},
+            second,
+            second,
+            {"aspect_id": "a", "abstract_id": 1, "human_annotation": {}},
+        ]
         (tmp_path / "DORIS-MAE_dataset_v1.json").write_text(json.dumps(data))
         content = dorismae(tmp_path)
         task, _ = queries_of(content)

@@ -69,6 +69,15 @@ def test_csfcubes_figures_come_out_to_every_digit(tmp_path):
         assert {m: round(row["metrics"][m], 6) for m in wanted} == wanted, row["retriever"]
         figures += len(wanted)
     assert figures == 440
+    with gzip.open(DATA / "csfcube" / "rankings.jsonl.gz", "rt", encoding="utf-8") as lines:
+        hits = {row["query"]: row["ranking"] for row in map(json.loads, lines)}
+    for facet in ("background", "method", "result"):  # as the repository has them, a file a facet
+        found = {q.partition("_")[0]: ranking for q, ranking in hits.items() if q.endswith(facet)}
+        (tmp_path / f"test-pid2pool-csfcube-specter-{facet}-ranked.json").write_text(json.dumps(found))
+    given = f"run:{tmp_path}/*-ranked.json"
+    for row in measured(release, "facets", "dev", tmp_path, "--profile", "csfcube", "--retrievers", given):
+        wanted = expected("csfcube")["systems"]["specter"][row["group"]]
+        assert {m: round(row["metrics"][m], 6) for m in wanted} == wanted
 
 
 @pytest.mark.parametrize(("text", "system"), [("facet", "bm25_facet"), ("abstract", "bm25_abstract")])

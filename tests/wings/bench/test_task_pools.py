@@ -14,9 +14,9 @@ from scirgen.core.records import Span
 from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.release_files.labels import Label, LabelSet
 from scirgen.release_files.release import Release
 from scirgen.testing.serving import serving
+from scirgen_bench.labels.labelset import Label, LabelSet
 from scirgen_bench.lexical import BM25
 from scirgen_bench.tasks import pools
 from scirgen_bench.tasks.judging import AmbiguousReply, Judging, differ, to_grade, word_in

@@ -14,7 +14,7 @@ from scirgen.core.errors import ConfigError, InputError
 from scirgen.release_files.release import Release
 from scirgen_bench.dense import Dense
 from scirgen_bench.train.loss import Example, QuestionLoss
-from scirgen_bench.train.train import TrainingSettings, _examples, _learned_and_selected, _Split, train_retriever
+from scirgen_bench.train.train import Split, TrainingSettings, examples_of, learned_and_selected, train_retriever
 from tests.support.content_factory import small_run
 from tests.support.release_writing import write
 
@@ -63,14 +63,14 @@ TEXTS = {
     "soil1": "soil moisture",
     "soil2": "soil carbon",
 }
-ASKED = _Split(
+ASKED = Split(
     [(f"question {n} about {d}", d) for d in TEXTS for n in range(5)],
     {f"question {n} about {d}": {d} for d in TEXTS for n in range(5)},
 )
 
 
 def test_an_example_is_a_document_with_some_of_its_questions() -> None:
-    examples = _examples(ASKED, TEXTS, replace(SETTINGS, steps=4, batch=2, questions=3))
+    examples = examples_of(ASKED, TEXTS, replace(SETTINGS, steps=4, batch=2, questions=3))
     assert sorted(len(e.questions) for e in examples) == [2] * 4 + [3] * 4
     assert len({q for e in examples for q in e.questions}) == 20
     ids = sorted(TEXTS)
@@ -78,13 +78,13 @@ def test_an_example_is_a_document_with_some_of_its_questions() -> None:
 
 
 def test_similar_documents_are_in_a_batch_together() -> None:
-    examples = _examples(ASKED, TEXTS, replace(SETTINGS, steps=2, batch=2, questions=5))
+    examples = examples_of(ASKED, TEXTS, replace(SETTINGS, steps=2, batch=2, questions=5))
     pairs = [{sorted(TEXTS)[e.document][:4] for e in examples[at : at + 2]} for at in (0, 2)]
     assert sorted(map(sorted, pairs)) == [["snow"], ["soil"]]
 
 
 def test_more_steps_than_examples_begin_again_in_another_order() -> None:
-    examples = _examples(ASKED, TEXTS, replace(SETTINGS, steps=4, batch=2, questions=5))
+    examples = examples_of(ASKED, TEXTS, replace(SETTINGS, steps=4, batch=2, questions=5))
     assert len(examples) == 8
     assert examples[:4] != examples[4:]
     assert {e.document for e in examples[:4]} == {e.document for e in examples[4:]}
@@ -92,7 +92,7 @@ def test_more_steps_than_examples_begin_again_in_another_order() -> None:
 
 def test_documents_held_out_of_train_are_not_learned(release: Release) -> None:
     texts = {d.id: f"{d.title} {d.text}" for d in release.corpus("without-paper")}
-    learned, selected = _learned_and_selected(release, texts, replace(SETTINGS, select_on="train"))
+    learned, selected = learned_and_selected(release, texts, replace(SETTINGS, select_on="train"))
     assert learned.pairs and selected.pairs
     assert not {d for _, d in learned.pairs} & {d for _, d in selected.pairs}
     assert not set(learned.gold) & set(selected.gold)

@@ -6,12 +6,14 @@ import json
 import re
 from pathlib import Path
 
-from scirgen.core.records import Dataset, Link, QAPair, SectionClass
+import pytest
+
+from scirgen.core.records import Aspect, Dataset, Link, QAPair, SectionClass
 from scirgen.stages.base import WorkItem
 from scirgen.stages.generate.stage import GenerateStage
 from scirgen.stages.match.stage import MatchStage
 from tests.support.papers import make_paper
-from tests.support.questioning import DATASET, FakeScope, make_context
+from tests.support.questioning import ASPECTS, DATASET, FakeScope, make_context
 
 ASKED = r"^(\w+): at most \d+"
 CHOSEN = ["comparison", "definition", "quantification", "example", "verification", "goal_orientation"]
@@ -55,6 +57,14 @@ async def test_without_a_paper_a_call_chooses_the_types_and_each_is_asked_once()
 async def test_a_call_that_chooses_too_few_types_is_filled_up_in_the_order_of_the_taxonomy() -> None:
     asked, _, _ = await _written(CHOSEN[:2])
     assert len(set(asked)) == 6 and set(CHOSEN[:2]) <= set(asked)
+
+
+@pytest.mark.parametrize(("strategy", "papers"), [("joint", set()), ("scirgen-paper", {"10.1/p"})])
+def test_a_shared_paper_is_in_the_tasks_of_each_dataset(strategy: str, papers: set[str]) -> None:
+    ctx, _ = make_context(generate={"strategy": strategy})
+    scope = FakeScope({"verify": ASPECTS}, shared={"10.1/p": (Dataset(id="ds-0", title="Snow"), DATASET)})
+    made = list(GenerateStage().items(scope, ctx))
+    assert {a.paper_id for item in made for a in item.of(Aspect)} == papers
 
 
 async def test_a_yes_of_the_model_counts_though_its_sentences_share_only_a_place() -> None:

@@ -14,7 +14,7 @@ from scirgen.cli.main import cli
 from scirgen.core.errors import InputError
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.resources import Resources
-from scirgen.release_files.labels import Hidden, LabelSet, Shown
+from scirgen_bench.labels.labelset import Hidden, LabelSet, Shown
 from scirgen_label.draw import Request, allocate, draw, shares
 from scirgen_label.sources import Candidate, Material
 from tests.support.content_factory import small_run

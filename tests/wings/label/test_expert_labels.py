@@ -11,14 +11,14 @@ from scirgen.core.config import Config
 from scirgen.core.errors import ConfigError, InputError
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.records import QAPair
-from scirgen.core.registry import Registry
+from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.release_files.labels import Hidden, Item, LabelSet, Shown
 from scirgen.release_files.release import Release
-from scirgen.release_files.reviews import read_reviews, reviews_fingerprint
 from scirgen.stages.base import StageContext
 from scirgen.stages.release.stage import ReleaseStage
+from scirgen_bench.labels.labelset import Hidden, Item, LabelSet, Shown
+from scirgen_bench.labels.reviews import LabelFolders
 from scirgen_label.agree import measure, write
 from scirgen_label.draw import Request, draw
 from scirgen_label.merge import merge
@@ -68,7 +68,9 @@ def labels(tmp_path: Path) -> LabelSet:
 async def _release(tmp_path: Path, name: str, *folders: Path) -> tuple[Release, list[tuple[str, str]]]:
     config = Config.model_validate({"release": {"labels": [str(f) for f in folders]}})
     resources = Resources()
-    ctx = StageContext(config, resources, None, Taxonomies(resources), Registry(), tmp_path / name, run=small_run())
+    ctx = StageContext(
+        config, resources, None, Taxonomies(resources), load_registry(), tmp_path / name, run=small_run()
+    )
     (item,) = ReleaseStage().items(None, ctx)
     result = await ReleaseStage().process(item, ctx.at("release", item.key, "fp"))
     return Release(tmp_path / name), [(r.record_id, r.code) for r in result.rejections]
@@ -115,17 +117,17 @@ async def test_the_same_labels_give_the_same_bytes_wherever_they_lie(tmp_path: P
 
 
 def test_the_fingerprint_follows_the_labels_not_the_path(labels: LabelSet, tmp_path: Path) -> None:
-    before = reviews_fingerprint([labels.folder])
+    before = LabelFolders().fingerprint([labels.folder])
     moved = labels.folder.rename(tmp_path / "moved")
-    assert reviews_fingerprint([moved]) == before and reviews_fingerprint([]) == ""
+    assert LabelFolders().fingerprint([moved]) == before
     path = moved / "labels" / "A.jsonl"
     path.write_text(path.read_text().replace("The source says so.", "It does.", 1))
-    assert reviews_fingerprint([moved]) != before
+    assert LabelFolders().fingerprint([moved]) != before
     with pytest.raises(ConfigError, match="older than the labels"):
-        read_reviews([moved])
+        LabelFolders().read([moved])
     (moved / "agreement.json").unlink()
     with pytest.raises(ConfigError, match=r"no agreement\.json"):
-        read_reviews([moved])
+        LabelFolders().read([moved])
 
 
 def test_folders_that_contradict_each_other_are_refused(labels: LabelSet, tmp_path: Path) -> None:
@@ -137,4 +139,4 @@ def test_folders_that_contradict_each_other_are_refused(labels: LabelSet, tmp_pa
     path.write_text(path.read_text().replace('"label":"no"', '"label":"yes"'))
     write(LabelSet(other), measure(LabelSet(other), resamples=5))
     with pytest.raises(InputError, match="in another folder"):
-        read_reviews([labels.folder, other])
+        LabelFolders().read([labels.folder, other])

@@ -17,13 +17,14 @@ import pytest
 
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.resources import Resources
-from scirgen.release_files.labels import Hidden, LabelSet, Marked, Shown
 from scirgen.report.pictures import Picture
+from scirgen_bench.labels.labelset import Hidden, LabelSet, Marked, Shown
 from scirgen_label.draw import Request, draw
 from scirgen_label.merge import merge
 from scirgen_label.pages import page as page_of
 from scirgen_label.pages import write_pages
 from scirgen_label.sources import Candidate, Material
+from tests.support.waiting import wait_until
 
 EVIL = "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=1>{{ 7*7 }}"
 READY = "html[data-ready]"
@@ -389,6 +390,32 @@ def test_no_label_is_lost_in_fifty_kills_and_reloads(labels: LabelSet, tmp_path:
     assert labelled >= 75
 
 
+@pytest.mark.browser
+def test_labels_survive_a_browser_that_loses_its_database(labels: LabelSet, tmp_path: Path) -> None:
+    """Chromium deletes a database whose log was torn by a kill, at the start after the next kill."""
+    from playwright.sync_api import sync_playwright
+
+    file, profile = _file(labels), tmp_path / "profile"
+    with sync_playwright() as started:
+        process, page = _launch(started, profile, file)
+        for key in "yn":
+            page.keyboard.press(key)
+            page.keyboard.type(f"Reason {key}.")
+            page.keyboard.press("Escape")
+            page.keyboard.press("j")
+        _saved(page)
+        before = _drafts(page)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        (database,) = profile.glob("Default/IndexedDB/file*")
+        shutil.rmtree(database)
+        process, page = _launch(started, profile, file)
+        assert page.inner_text("#done") == "0 of 12" and page.inner_text("#status") == "Your earlier labels are here."
+        assert _drafts(page) == before and sorted(r["label"] for r in before) == ["no", "yes"]
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
 def _launch(started: Any, profile: Path, file: Path) -> tuple[subprocess.Popen[bytes], Any]:
     """A Chromium of our own, whose process we may kill, and the page in it."""
     port = profile / "DevToolsActivePort"
@@ -404,10 +431,7 @@ def _launch(started: Any, profile: Path, file: Path) -> tuple[subprocess.Popen[b
     ]
     process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _STARTED.append(process)
-    end = time.monotonic() + 60
-    while not port.is_file() or not port.read_text().strip():
-        assert time.monotonic() < end and process.poll() is None
-        time.sleep(0.05)
+    wait_until(lambda: process.poll() is not None or (port.is_file() and port.read_text().strip()))
     number = port.read_text().split()[0]
     browser = started.chromium.connect_over_cdp(f"http://127.0.0.1:{number}")
     return process, _goto(browser.contexts[0], file)
@@ -422,10 +446,7 @@ def _goto(context: Any, file: Path) -> Any:
 
 def _until(page: Any, expression: str) -> None:
     """Wait until it holds. Playwright's own wait needs eval, which the page's policy forbids."""
-    end = time.monotonic() + 30
-    while not page.evaluate(expression):
-        assert time.monotonic() < end, expression
-        time.sleep(0.01)
+    wait_until(lambda: page.evaluate(expression), 30)
 
 
 def _saved(page: Any) -> None:

@@ -12,9 +12,9 @@ from scirgen.cli.main import cli
 from scirgen.core.errors import InputError
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.resources import Resources
-from scirgen.release_files.labels import LabelSet
 from scirgen_bench.calibrate.calibrate import read_labels
 from scirgen_bench.calibrate.quality import Judged, quality, roc_auc, threshold_for
+from scirgen_bench.labels.labelset import LabelSet
 from scirgen_label.draw import Request, draw
 from scirgen_label.merge import merge
 from scirgen_label.table import export

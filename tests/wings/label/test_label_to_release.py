@@ -9,9 +9,9 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from scirgen.cli.main import cli
-from scirgen.release_files.labels import LabelSet
 from scirgen.release_files.release import Release
 from scirgen.testing.server import FakeServer
+from scirgen_bench.labels.labelset import LabelSet
 from tests.support.label_making import labels_file
 from tests.support.small_runs import release_bytes, run_small
 

@@ -12,8 +12,8 @@ from scirgen.core.prompts import PromptLibrary
 from scirgen.core.records import Document, Link, Paper, Span
 from scirgen.core.resources import Resources
 from scirgen.release_files.judged import label_note
-from scirgen.release_files.labels import LabelSet
-from scirgen.release_files.reviews import read_reviews
+from scirgen_bench.labels.labelset import LabelSet
+from scirgen_bench.labels.reviews import LabelFolders
 from scirgen_label.agree import as_text, measure, write
 from scirgen_label.draw import Request, draw
 from scirgen_label.links import LinkSource
@@ -109,7 +109,7 @@ def test_a_language_model_is_never_counted_as_a_person(run, tmp_path):
     assert {(s.annotators, s.people) for s in (again.settled(i.id) for i in again.items)} == {(2, 1)}
     write(again, measure(again, resamples=10))
     assert "A 8, B (a language model) 8" in as_text(measure(again, resamples=10))
-    (note,) = read_reviews([labels.folder]).notes
+    (note,) = LabelFolders().read([labels.folder]).notes
     assert (note.annotators, note.language_models) == (2, 1)
     assert "read by 1 person and a language model, guideline" in label_note(note)
     with pytest.raises(InputError, match="C is not an annotator"):

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from scirgen.cli.main import cli
 from scirgen.core.errors import InputError
-from scirgen.release_files.labels import LabelSet
+from scirgen_bench.labels.labelset import LabelSet
 from scirgen_label.agree import measure, verdicts
 from scirgen_label.judge import Judged
 from scirgen_label.merge import merge

@@ -120,7 +120,7 @@ def test_rows_without_an_answer_have_the_nearest_passages_and_no_qrels(probed: P
 def test_questions_that_the_judge_answers_are_rejections(probed: Path) -> None:
     run = scirgen.Run(probed)
     codes = {code for code in run.funnel()["probe"] if code.startswith("rejected:")}
-    assert codes - {"rejected:duplicate"} == {"rejected:answered", "rejected:not_carried"}
+    assert codes - {"rejected:duplicate", "rejected:schema"} == {"rejected:answered", "rejected:not_carried"}
     assert run.funnel()["generate"]["outputs"] == len(list(run.records("generate", scirgen.QAPair)))
     asked = list(run.records("generate", Unanswerable))
     kept = list(run.records("probe", Unanswerable))

@@ -19,15 +19,15 @@ from scirgen.core.resources import Resources
 from scirgen.stages.base import Stage, StageContext, StageResult, WorkItem
 from scirgen.stages.parse.readers import reader_in_use
 from scirgen_scale import ray_engine
-from scirgen_scale.ray_engine import RayEngine, Worker, _share
+from scirgen_scale.ray_engine import RayEngine, Worker, share
 
 
 def test_actors_share_the_limits_and_keep_no_budget_of_their_own() -> None:
     limits = LimitsConfig(concurrency=64, requests_per_minute=600, max_tokens=10, max_cost=1.0, max_minutes=5)
-    shared = _share(limits, 16)
+    shared = share(limits, 16)
     assert (shared.concurrency, shared.requests_per_minute, shared.tokens_per_minute) == (4, 37, None)
     assert (shared.max_tokens, shared.max_cost, shared.max_minutes) == (None, None, None)
-    assert _share(limits, 100).concurrency == 1
+    assert share(limits, 100).concurrency == 1
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:{port}", "ray://127.0.0.1:{port}", "nonsense"])

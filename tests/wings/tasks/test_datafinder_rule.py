@@ -25,7 +25,7 @@ SUMMED, FILLED = "TPHiPr precipitation from 1979 on was summed.", "Gaps of TPHiP
 async def used(*parts: tuple[str, SectionClass, list[str]], references: tuple[str, ...] = (CITED,)) -> bool:
     document, labels = make_paper(list(parts), references)
     ctx, _ = make_context(stage="match")
-    return (await strategy("datafinder", ctx).judge(Pair(RAIN, document, labels, ("folder",)), ctx)).used
+    return (await strategy("datafinder", ctx.registry).judge(Pair(RAIN, document, labels, ("folder",)), ctx)).used
 
 
 async def test_cited_and_named_in_two_sentences_then_used_else_not() -> None:

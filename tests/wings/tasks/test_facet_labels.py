@@ -11,7 +11,7 @@ from scirgen.core.errors import InputError
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.release_files.labels import LabelSet
+from scirgen_bench.labels.labelset import LabelSet
 from scirgen_bench.tasks.records import Query
 from scirgen_bench.tasks.taxonomies import facets_of
 from scirgen_label.draw import Request, draw

@@ -19,6 +19,7 @@ from pydantic import Field
 from scirgen.core.errors import ConfigError, InputError, ScirgenError
 from scirgen.core.files.yamlfile import validate
 from scirgen.core.fingerprint import digest, file_sha256
+from scirgen.core.plugincode import provided_code
 from scirgen.core.records import Dataset, Frozen, Paper, Rejection
 from scirgen.core.registry import load_registry
 from scirgen.core.safety.files import is_below
@@ -250,7 +251,9 @@ class FolderSource:
     @cached_property
     def _revision(self) -> str:
         listed = [(n, file_sha256(p)) for p, n in self._files]
-        return digest(listed, self._papers.revision if self._papers else "")
+        registry = load_registry()
+        forms = [provided_code(registry, "record_form", name) for name in registry.names("record_form")]
+        return digest(listed, self._papers.revision if self._papers else "", forms)
 
     def _paper_folder(self, setup: SourceSetup) -> PaperFolder | None:
         assert setup.input is not None

@@ -6,8 +6,9 @@ If few files match no dataset, each of them is a candidate for every dataset; st
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -67,20 +68,83 @@ class PaperFile:
         )
 
 
-@dataclass(frozen=True)
-class _Text:
-    """The parts of a paper's text that are searched: the DOI tails of the whole text and of its beginning, and its
-    letters and digits; and its language."""
+class _Index:
+    """The files' places (in ``PaperFolder.files``) by what the table and their names say, so that finding the papers of
+    a record does not read every name again."""
 
-    tails: list[str]
-    head_tails: list[str]
-    letters: str
-    language: str
+    def __init__(self, files: Sequence[PaperFile]) -> None:
+        self.paths = frozenset(str(f.path) for f in files)
+        self.datasets: dict[str, list[int]] = {}
+        self.names: dict[str, list[int]] = {}
+        self.dois: dict[str, list[int]] = {}
+        self.dois_in_names: dict[str, list[int]] = {}
+        self._begins: list[int] = []
+        stems: list[str] = []
+        at = 0
+        for n, file in enumerate(files):
+            stem = file.path.stem
+            for table, keys in (
+                (self.datasets, {d.lower() for d in file.dataset_ids}),
+                (self.names, {file.name.lower(), file.path.name.lower(), stem.lower()}),
+                (self.dois, {file.doi} - {None}),
+                (self.dois_in_names, {doi_in_file_name(stem)} - {None}),
+            ):
+                for key in keys:
+                    table.setdefault(str(key), []).append(n)
+            stems.append(stem.lower())
+            self._begins.append(at)
+            at += len(stems[-1]) + 1
+        self._stems = "\0".join(stems)
+
+    def named_after(self, keys: _Keys) -> Iterator[int]:
+        """The files whose name holds a dataset's DOI or id; a longer DOI or id does not count."""
+        doi = keys.doi
+        yield from self.dois_in_names.get(doi, ())
+        wanted = {doi.replace("/", "_"), doi.replace("/", "-"), keys.id if len(keys.id) >= 3 else ""}
+        for name in wanted - {""}:
+            at = self._stems.find(name)
+            while at >= 0:
+                end = at + len(name)
+                if not (self._stems[at - 1 : at].isalnum() or self._stems[end : end + 1].isalnum()):
+                    yield bisect_right(self._begins, at) - 1
+                at = self._stems.find(name, at + 1)
+
+
+class _Texts:
+    """The parts of the papers' texts that are searched: what follows ``10.NNNN/``, by that prefix, in the whole texts
+    and in their beginnings; and their letters and digits. ``languages`` counts the papers of each."""
+
+    def __init__(self, texts: Mapping[int, tuple[str, str]]) -> None:
+        self._tails, self._head_tails = (
+            self._by_prefix((n, tail) for n, text in texts.items() for tail in doi_tails(text[part])) for part in (1, 0)
+        )
+        self._letters = {n: letters(whole) for n, (_, whole) in texts.items()}
+        self.languages = Counter(detect_language(whole) for _, whole in texts.values())
+
+    @staticmethod
+    def _by_prefix(tails: Iterable[tuple[int, str]]) -> dict[str, list[tuple[int, str]]]:
+        found: dict[str, list[tuple[int, str]]] = {}
+        for n, tail in tails:
+            found.setdefault(tail.partition("/")[0].strip(), []).append((n, tail))
+        return found
+
+    def naming(self, keys: _Keys) -> Iterator[tuple[int, str]]:
+        """(Place, how it was found) of the papers whose text names a dataset, the surest way first."""
+        for doi, tails, by in (
+            (keys.doi, self._tails, "doi_in_text"),
+            *((doi, self._head_tails, "related_doi") for doi in keys.related),
+        ):
+            yield from ((n, by) for n, tail in tails.get(doi.partition("/")[0], ()) if mentions_doi([tail], doi))
+        for n, found in self._letters.items():
+            if keys.title in found:
+                yield n, "title_in_text"
+            elif any(title in found for title in keys.related_titles):
+                yield n, "cites_related"
 
 
 @dataclass(frozen=True)
 class _Keys:
-    """The texts that identify a dataset; computed once and compared with every file."""
+    """The texts that identify a dataset."""
 
     id: str
     doi: str
@@ -150,7 +214,7 @@ class PaperFolder:
     def warnings(self, language: str) -> list[str]:
         """Lines about papers in another language than the questions, by their texts, and about documents that are not
         read."""
-        others = in_other_languages(Counter(t.language for t in self._texts.values()), language, "papers")
+        others = in_other_languages(self._texts.languages, language, "papers")
         plain = (p.name for p in files_below(self.root) if not p.name.startswith((".", "~")))
         unread = [name for name in plain if Path(name).suffix.lower() in _DOCUMENTS]
         kinds = ", ".join(PAPER_TYPES)
@@ -181,24 +245,24 @@ class PaperFolder:
 
     def places(self, dataset: Dataset, named: Sequence[str] = ()) -> list[tuple[int, str]]:
         """The `candidates` as (place in ``files``, how it was found)."""
-        keys = _Keys.of(dataset, named)
-        found = [(self._found_by(f, keys), n) for n, f in enumerate(self.files)]
-        ordered = sorted((_ORDER.index(by), self.files[n].name, by, n) for by, n in found if by)
-        return [(n, by) for _, _, by, n in ordered]
+        found: dict[int, str] = {}
+        for n, by in self._found(_Keys.of(dataset, named)):
+            found.setdefault(n, by)
+        return sorted(found.items(), key=lambda f: (_ORDER.index(f[1]), self.files[f[0]].name))
 
     def missing(self, dataset: Dataset, named: Sequence[str]) -> list[Candidate]:
         """Files that the record or the folder's table names for a dataset, but that are not in the folder.
 
         They have no path, so that no name leads out of the folder.
         """
-        here = {n.lower() for f in self.files for n in (f.name, f.path.name)}
         own = {dataset.id.lower(), (dataset.doi or dataset.id).lower()}
         listed = (name for name, ids in self._promised if own & ids)
         return [
             Candidate(Paper(id=name), "column")
             for name in dict.fromkeys((*named, *listed))
             if Path(name).suffix.lower() in PAPER_TYPES
-            and not {name.lower(), _last(name)} & here
+            and name.lower() not in self._index.names
+            and _last(name) not in self._index.names
             and not find_doi(name)
         ] + [Candidate(Paper(id=f"{_OUTSIDE}{name}"), "folder") for name in sorted(self.outside)]
 
@@ -207,7 +271,7 @@ class PaperFolder:
         if paper.id.startswith(_OUTSIDE) and not paper.file:
             name = paper.id.removeprefix(_OUTSIDE)
             return Fetched(code="outside", reason=f"{name!r} is a link that leads out of the folder of papers")
-        if paper.file and not is_below(Path(paper.file), self.root):
+        if paper.file and paper.file not in self._index.paths and not is_below(Path(paper.file), self.root):
             return Fetched(code="outside", reason=f"{Path(paper.file).name!r} is outside the folder of papers")
         if not paper.file:
             return Fetched(code="not_found", reason=f"{paper.id!r} is named but is not in the folder of papers")
@@ -218,48 +282,32 @@ class PaperFolder:
             return Fetched(code="damaged", reason=f"{path.name}: the file is empty")
         return Fetched(file=path, media_type=paper.media_type)
 
-    def _found_by(self, file: PaperFile, keys: _Keys) -> str:
-        if keys.own & {d.lower() for d in file.dataset_ids}:
-            return "column"
-        if {file.name.lower(), file.path.name.lower(), file.path.stem.lower()} & keys.named:
-            return "column"
-        if file.doi and file.doi in keys.named:
-            return "column"
-        if file.doi and file.doi in keys.related:
-            return "related_doi"
-        if _named_after(file.path.stem, keys):
-            return "file_name"
-        return self._by_text(file, keys) or self._by_folder(file)
-
-    def _by_text(self, file: PaperFile, keys: _Keys) -> str:
-        content = self._texts.get(file.path)
-        if content is None:
-            return ""
-        if keys.doi and mentions_doi(content.tails, keys.doi):
-            return "doi_in_text"
-        if any(mentions_doi(content.head_tails, doi) for doi in keys.related):
-            return "related_doi"
-        if keys.title in content.letters:
-            return "title_in_text"
-        return "cites_related" if any(t in content.letters for t in keys.related_titles) else ""
-
-    def _by_folder(self, file: PaperFile) -> str:
-        return "folder" if len(self._nobodys) <= self._everyone_up_to and file in self._nobodys else ""
+    def _found(self, keys: _Keys) -> Iterator[tuple[int, str]]:
+        """(Place, how it was found) of a dataset's papers, the surest way of each first."""
+        index = self._index
+        yield from ((n, "column") for key in keys.own for n in index.datasets.get(key, ()))
+        yield from ((n, "column") for key in keys.named for n in (*index.names.get(key, ()), *index.dois.get(key, ())))
+        yield from ((n, "related_doi") for doi in keys.related for n in index.dois.get(doi, ()))
+        yield from ((n, "file_name") for n in index.named_after(keys))
+        yield from self._texts.naming(keys)
+        yield from ((n, "folder") for n in self._nobodys)
 
     @cached_property
-    def _nobodys(self) -> frozenset[PaperFile]:
-        """Files that no table and no name assigns to a dataset. A mention in its text does not assign a file."""
-        return frozenset(f for f in self.files if not f.dataset_ids)
+    def _index(self) -> _Index:
+        return _Index(self.files)
 
     @cached_property
-    def _texts(self) -> Mapping[Path, _Text]:
-        if len(self.files) > self._scan_up_to:
-            return {}
-        texts_of = paper_texts([f.path for f in self.files])
-        return {
-            p: _Text(doi_tails(whole), doi_tails(head), letters(whole), detect_language(whole))
-            for p, (head, whole) in texts_of.items()
-        }
+    def _nobodys(self) -> list[int]:
+        """Files that no table and no name assigns to a dataset, unless they are too many to be candidates for all. A
+        mention in its text does not assign a file."""
+        found = [n for n, f in enumerate(self.files) if not f.dataset_ids]
+        return found if len(found) <= self._everyone_up_to else []
+
+    @cached_property
+    def _texts(self) -> _Texts:
+        scanned = [f.path for f in self.files] if len(self.files) <= self._scan_up_to else []
+        read = paper_texts(scanned)
+        return _Texts({n: read[path] for n, path in enumerate(scanned) if path in read})
 
     def _file(self, path: Path, row: Mapping[str, object]) -> PaperFile:
         year = text(row.get("year"))
@@ -295,25 +343,6 @@ class PaperFolder:
 
 
 _ORDER = ("column", "related_doi", "file_name", "doi_in_text", "title_in_text", "cites_related", "folder")
-
-
-def _named_after(stem: str, keys: _Keys) -> bool:
-    name = stem.lower()
-    if keys.doi and (
-        doi_in_file_name(stem) == keys.doi or keys.doi.replace("/", "_") in name or keys.doi.replace("/", "-") in name
-    ):
-        return True
-    return len(keys.id) >= 3 and _whole_word(name, keys.id)
-
-
-def _whole_word(name: str, wanted: str) -> bool:
-    at = name.find(wanted)
-    while at >= 0:
-        before, after = name[at - 1 : at] if at else "", name[at + len(wanted) : at + len(wanted) + 1]
-        if not before.isalnum() and not after.isalnum():
-            return True
-        at = name.find(wanted, at + 1)
-    return False
 
 
 def _is_paper(path: Path) -> bool:

@@ -1,64 +1,134 @@
-"""Puts several pairs of a dataset into one prompt, which shows shared evidence once, with numbers."""
+"""Puts several pairs of a dataset into one call of the judge, which sees shared texts once, with numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Generic, TypeVar
 
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from scirgen.core.errors import ModelError, ScirgenError
 from scirgen.core.records import QAPair
 from scirgen.stages.filter.base import Material
 from scirgen.stages.filter.faithfulness.windows import chosen_window, span_texts
 
+_CHARACTERS: Final = 24_000
+"""Largest number of characters of text in a call."""
+T = TypeVar("T")
+R = TypeVar("R")
+
 
 @dataclass(frozen=True)
-class Batch:
+class Batch(Generic[T]):
     """The pairs of one call.
 
     Attributes:
         pairs: the pairs, numbered from 1 in this order.
-        texts: the evidence of all pairs, each text once, numbered from 1.
-        cited: for each pair, the number of each span's text; without spans, of the texts found for it.
+        texts: the texts of all pairs, each once, numbered from 1.
+        cited: for each pair, the number of each of its texts.
     """
 
     pairs: tuple[QAPair, ...]
-    texts: tuple[str, ...]
+    texts: tuple[T, ...]
     cited: tuple[tuple[int, ...], ...]
 
-    @property
-    def lines(self) -> list[str]:
-        """The numbered evidence, one text per line."""
-        return [f"[{n}] {' '.join(text.split())}" for n, text in enumerate(self.texts, 1)]
+
+def batches(
+    pairs: Iterable[QAPair], texts: Callable[[QAPair], Sequence[T]], size: int, length: Callable[[T], int]
+) -> Iterator[Batch[T]]:
+    """Give batches of up to ``size`` pairs whose texts have up to `_CHARACTERS` characters, in order.
+
+    Args:
+        pairs: the pairs.
+        texts: gives the texts that a pair needs.
+        size: largest number of pairs in a batch.
+        length: counts the characters of a text.
+    """
+    chosen: list[QAPair] = []
+    numbers: dict[T, int] = {}
+    cited: list[tuple[int, ...]] = []
+    for pair in pairs:
+        mine = texts(pair)
+        characters = sum(map(length, numbers)) + sum(length(t) for t in mine if t not in numbers)
+        if len(chosen) >= size or (chosen and characters > _CHARACTERS):
+            yield Batch(tuple(chosen), tuple(numbers), tuple(cited))
+            chosen, numbers, cited = [], {}, []
+        cited.append(tuple(numbers.setdefault(t, len(numbers) + 1) for t in mine))
+        chosen.append(pair)
+    if chosen:
+        yield Batch(tuple(chosen), tuple(numbers), tuple(cited))
 
 
-def batches(pairs: Sequence[QAPair], material: Material, size: int, characters: int = 24_000) -> list[Batch]:
-    """Batches of up to ``size`` pairs whose evidence has up to ``characters`` characters, in order.
+def evidence_batches(pairs: Iterable[QAPair], material: Material, size: int) -> Iterator[Batch[str]]:
+    """Give batches with the pairs' evidence, one text a span; without spans, the texts found for a pair.
 
     A statement of a paper comes after its context, as the writer read it, and a sentence that answers what somebody
     asked after the title of its source.
     """
     abouts = {" ".join(a.span.text.split()): a.context for a in material.aspects if a.context}
-    found: list[Batch] = []
-    chosen: list[QAPair] = []
-    numbers: dict[str, int] = {}
-    cited: list[tuple[int, ...]] = []
 
-    def close() -> None:
-        if chosen:
-            found.append(Batch(tuple(chosen), tuple(numbers), tuple(cited)))
-        chosen.clear()
-        numbers.clear()
-        cited.clear()
-
-    for pair in pairs:
+    def texts(pair: QAPair) -> list[str]:
         read = span_texts(pair, material) or chosen_window("evidence", pair, material).split("\n")
         said = [" ".join(t.split()) for t in read if t.strip() or pair.evidence]
-        texts = [f"{abouts[t]}: {t}" if t in abouts else t for t in said]
-        if pair.sought:  # it may cite several records, whose sentences do not name them
-            texts = [f"{material.title(s.document_id)}: {t}" for s, t in zip(pair.evidence, texts, strict=True)]
-        length = sum(len(t) for t in numbers) + sum(len(t) for t in texts if t not in numbers)
-        if len(chosen) >= size or (chosen and length > characters):
-            close()
-        cited.append(tuple(numbers.setdefault(t, len(numbers) + 1) for t in texts))
-        chosen.append(pair)
-    close()
+        said = [f"{abouts[t]}: {t}" if t in abouts else t for t in said]
+        if pair.grades:  # it may cite several records, whose sentences do not name them
+            said = [f"{material.title(s.document_id)}: {t}" for s, t in zip(pair.evidence, said, strict=True)]
+        return said
+
+    return batches(pairs, texts, size, len)
+
+
+def numbered(texts: Iterable[str]) -> list[str]:
+    """Number texts from 1, each on one line."""
+    return [f"[{n}] {' '.join(text.split())}" for n, text in enumerate(texts, 1)]
+
+
+class Fault(BaseModel):
+    """What is wrong with one pair."""
+
+    model_config = ConfigDict(extra="forbid")
+    number: int = Field(description="the pair's number")
+    fault: str = Field(description="the claim that fails, or what the question lacks")
+
+
+class Reply(BaseModel):
+    """A judge's reply about numbered pairs: faults before verdicts, so that it reasons first."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="ignore")
+    faults: list[Fault] = []
+
+    def fault(self, number: int) -> str:
+        """Return the fault of a pair on one line; "" if it has none."""
+        return " ".join(next((f.fault for f in self.faults if f.number == number), "").split())[:200]
+
+
+def no_verdict(number: int) -> ModelError:
+    """Return the error of a pair of which a reply says nothing."""
+    return ModelError(f"the judge returned no verdict for pair {number}", code="no_verdict")
+
+
+def reply_to(base: type[BaseModel], numbers: Sequence[int], **fields: tuple[object, object]) -> type[Any]:
+    """Return a reply with each field once for each number ("p1", "p2"): a third of the tokens that objects take."""
+    wanted: dict[str, Any] = {f"{name}{n}": field for name, field in fields.items() for n in numbers}
+    return create_model(base.__name__, __base__=base, **wanted)
+
+
+async def ask_each(
+    groups: Iterable[Batch[T]], ask: Callable[[Batch[T]], Awaitable[dict[str, R | Exception]]]
+) -> dict[str, R | Exception]:
+    """Ask about all batches; return by pair id what ``ask`` gives, or the error that left the pair without it."""
+
+    async def one(batch: Batch[T]) -> dict[str, R | Exception]:
+        try:
+            return await ask(batch)
+        except ScirgenError as error:
+            if error.fatal:
+                raise
+            return dict.fromkeys((p.id for p in batch.pairs), error)
+
+    found: dict[str, R | Exception] = {}
+    for part in await asyncio.gather(*map(one, groups)):
+        found |= part
     return found

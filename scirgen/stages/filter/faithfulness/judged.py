@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
-
-from scirgen.core.errors import ModelError, ScirgenError
-from scirgen.core.records import QAPair, Score
+from scirgen.core.errors import ModelError
+from scirgen.core.records import GUESSED, QAPair, Score
 from scirgen.core.registry import returned_list
 from scirgen.llm.encoders.entailment import Entailment, EntailmentModel, content_identity, open_entailment
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Faithfulness, Material, Need
-from scirgen.stages.filter.faithfulness.batches import Batch, batches
+from scirgen.stages.filter.faithfulness.batches import (
+    Batch,
+    Reply,
+    ask_each,
+    evidence_batches,
+    no_verdict,
+    numbered,
+    reply_to,
+)
 from scirgen.stages.filter.faithfulness.windows import evidence_window
 
 
@@ -76,35 +81,9 @@ PAIRS: Final = 12
 JudgeVerdict = Literal["supported", "minor", "contradicted", "not_stated", "order", "unclear", "ill_posed"]
 
 
-class Fault(BaseModel):
-    """What is wrong with one pair."""
-
-    model_config = ConfigDict(extra="forbid")
-    number: int = Field(description="the pair's number")
-    fault: str = Field(description="the claim that fails, or what the question lacks")
-
-
-class JudgeReply(BaseModel):
+class JudgeReply(Reply):
     """``faults`` of the pairs that are not supported, then of all pairs of a call the verdicts, ``p1``, ``p2``..., the
-    levels, ``l1``..., and the texts that only say what or where, ``c1``..."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    def of(self, number: int) -> tuple[JudgeVerdict | None, str]:
-        """The verdict on pair ``number``, counted from 1, and what is wrong with it; None where the reply leaves it
-        out."""
-        faults: list[Fault] = getattr(self, "faults", [])
-        said = next((f.fault for f in faults if f.number == number), "")
-        return getattr(self, f"p{number}", None), " ".join(said.split())[:200]
-
-
-def judge_reply(count: int, levels: Sequence[str]) -> type[JudgeReply]:
-    """Return `JudgeReply` for so many pairs. One field for each pair takes a third of the tokens of one object each."""
-    numbers = range(1, count + 1)
-    fields: dict[str, Any] = {f"p{n}": (JudgeVerdict, None) for n in numbers}
-    fields |= {f"l{n}": (Literal[tuple(levels)], None) for n in numbers}
-    fields |= {f"c{n}": (list[int], []) for n in numbers}
-    return create_model("JudgeReply", __base__=JudgeReply, faults=(list[Fault], []), **fields)
+    levels, ``l1``..., the texts that only say what or where, ``c1``..., and what memory alone gives, ``g1``..."""
 
 
 class JudgeScorer(Faithfulness):
@@ -113,63 +92,63 @@ class JudgeScorer(Faithfulness):
 
     Asks ``models.judge``, or the generator, about every pair, `PAIRS` in a call. The same call judges the questions of
     supported answers (part ``question`` is 1 or 0, and the gate ``poor_question`` decides by it), names the Bloom
-    levels (`Score.level`), and says which spans only say what or where the answer is about (`Score.context`).
+    levels (`Score.level`), says which spans only say what or where the answer is about (`Score.context`), and whether
+    a model's answer without documents has the main part (part ``guessed``, gate ``guessable``).
     """
 
     name: ClassVar[str] = "llm_judge"
     needs: ClassVar[tuple[Need, ...]] = ("judge",)
     default_threshold: ClassVar[float] = 0.5
     prompts: ClassVar[tuple[str, ...]] = ("judge",)
-    version: ClassVar[int] = 9
+    version: ClassVar[int] = 10
 
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
-        found: dict[str, Score | Exception] = {}
-        groups = batches(pairs, material, PAIRS)
-        for part in await asyncio.gather(*(self._judge(batch, ctx) for batch in groups)):
-            found.update(part)
+        found = await ask_each(evidence_batches(pairs, material, PAIRS), lambda batch: self._judge(batch, ctx))
         return [found[pair.id] for pair in pairs]
 
-    async def _judge(self, batch: Batch, ctx: StageContext) -> dict[str, Score | Exception]:
-        judge = ctx.judge
+    async def _judge(self, batch: Batch[str], ctx: StageContext) -> dict[str, Score | Exception]:
+        every = list(enumerate(zip(batch.pairs, batch.cited, strict=True), 1))
         listed = [
-            {"number": n, "question": pair.question, "answer": pair.answer, "evidence": list(dict.fromkeys(cited))}
-            for n, (pair, cited) in enumerate(zip(batch.pairs, batch.cited, strict=True), 1)
-        ]
+            {"number": n, "question": pair.question, "answer": pair.answer, "evidence": list(dict.fromkeys(cited)),
+             "memory": pair.from_memory or ""}
+            for n, (pair, cited) in every
+        ]  # fmt: skip
+        remembered = [n for n, (pair, _) in every if pair.from_memory]
         bloom = ctx.taxonomies.bloom
         prompt = ctx.prompt("judge").render(
-            evidence=batch.lines, pairs=listed, levels=bloom.levels, tie_breaking=bloom.tie_breaking
+            evidence=numbered(batch.texts), pairs=listed, remembered=remembered, levels=bloom.levels,
+            tie_breaking=bloom.tie_breaking,
+        )  # fmt: skip
+        levels: Any = Literal[tuple(level.id for level in bloom.levels)]
+        wanted = reply_to(
+            JudgeReply, [n for n, _ in every], p=(JudgeVerdict, None), l=(levels, None), c=(list[int], [])
         )
-        try:
-            seed = ctx.seed("judge", *(p.id for p in batch.pairs))
-            wanted = judge_reply(len(batch.pairs), [level.id for level in bloom.levels])
-            reply = await judge.ask(prompt, wanted, seed=seed)
-        except ScirgenError as error:
-            if error.fatal:
-                raise
-            return {pair.id: error for pair in batch.pairs}
+        wanted = reply_to(wanted, remembered, g=(Literal["missed", "stated"], None))
+        said = (await ctx.judge.ask(prompt, wanted, seed=ctx.seed("judge", *(p.id for p in batch.pairs)))).value
         found: dict[str, Score | Exception] = {}
-        for n, (pair, cited) in enumerate(zip(batch.pairs, batch.cited, strict=True), 1):
-            verdict, fault = reply.value.of(n)
+        for n, (pair, cited) in every:
+            verdict, fault = getattr(said, f"p{n}"), said.fault(n)
             if verdict is None:
-                found[pair.id] = ModelError(f"the judge said nothing of pair {n}", code="no_verdict")
+                found[pair.id] = no_verdict(n)
                 continue
             found[pair.id] = Score(
                 name=self.name,
                 value=float(verdict not in _UNSUPPORTED),
-                model=str(judge.identity),
+                model=str(ctx.judge.identity),
                 prompt_hash=prompt.hash,
                 detail=f"{_SAID[verdict]}: {fault}" if fault and verdict != "supported" else _SAID[verdict],
-                parts=_parts_of(verdict),
-                level=getattr(reply.value, f"l{n}", None),
-                context=_context(cited, getattr(reply.value, f"c{n}")) if pair.evidence else None,
+                parts=_parts_of(verdict, getattr(said, f"g{n}", None)),
+                level=getattr(said, f"l{n}"),
+                context=_context(cited, getattr(said, f"c{n}")) if pair.evidence else None,
             )
         return found
 
 
-def _parts_of(verdict: JudgeVerdict) -> tuple[tuple[str, float], ...]:
+def _parts_of(verdict: JudgeVerdict, memory: str | None) -> tuple[tuple[str, float], ...]:
     if verdict in _UNSUPPORTED:
         return (("order", 1.0),) if verdict == "order" else ()
-    return (("question", float(verdict in ("supported", "minor"))),)
+    guessed = () if memory is None else ((GUESSED, float(memory == "stated")),)
+    return (("question", float(verdict in ("supported", "minor"))), *guessed)
 
 
 def _context(cited: Sequence[int], said: Sequence[int]) -> tuple[int, ...] | None:

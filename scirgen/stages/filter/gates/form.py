@@ -1,10 +1,9 @@
-"""Gates for the form of a pair: schema, language, length, repetition, and conformance to its question type."""
+"""Gates for the form of a pair: schema, language, and conformance to its question type."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import ClassVar, Literal
 
@@ -12,7 +11,7 @@ from scirgen.claims.conformance import answer_problem, matches
 from scirgen.core.errors import ResourceError
 from scirgen.core.records import QAPair
 from scirgen.core.taxonomy import LanguageWording, QuestionType, Taxonomies, Wording
-from scirgen.core.text.textmatch import content_words, normalise, shingles, words
+from scirgen.core.text.textmatch import content_words, normalise, words
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import ACCEPT, Material, PairGate, Verdict
 
@@ -143,63 +142,6 @@ def foreign_letters(text: str, language: str) -> int:
     return sum(len(pattern.findall(text)) for pattern in _SCRIPTS.values())
 
 
-class LengthGate(PairGate):
-    """Questions shorter than the threshold or longer than the maximum, and answers past four times that."""
-
-    code: ClassVar[str] = "length"
-    explanation: ClassVar[str] = "The question has fewer words than the threshold or more than the maximum (60)."
-    known_items: ClassVar[bool] = True
-    action: ClassVar[Literal["reject", "doubt"]] = "doubt"
-    order: ClassVar[int] = 30
-    version: ClassVar[int] = 2
-    default_threshold: ClassVar[float | None] = 4
-
-    def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
-        count, least = len(words(pair.question)), self.threshold(ctx.config)
-        kind = type_of(pair, ctx)
-        if kind is not None and kind.question.telling_words == 1:
-            least -= 1  # "What is permafrost?" is a whole question
-        # Each Chinese character counts as a word, and a text has about twice as many of them.
-        most = self.maximum(ctx.config, 60.0) * (2 if pair.language.startswith(("zh", "ja")) else 1)
-        if least <= count <= most:
-            return ACCEPT
-        return Verdict(False, f"the question has {count} words, not {least:g} to {most:g}", float(count))
-
-
-class RepetitionGate(PairGate):
-    """Rambling: the same run of words over and over, or an answer that only says the question again."""
-
-    code: ClassVar[str] = "repetition"
-    explanation: ClassVar[str] = (
-        "Rambling: more than the threshold of the answer's or question's four-word runs occur before in it, or the "
-        "answer only repeats the question."
-    )
-    action: ClassVar[Literal["reject", "doubt"]] = "doubt"
-    order: ClassVar[int] = 40
-    version: ClassVar[int] = 2
-    default_threshold: ClassVar[float | None] = 0.2
-
-    def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
-        limit = self.threshold(ctx.config)
-        for part, text in (("question", pair.question), ("answer", pair.answer)):
-            share = repeated_share(words(text))
-            if share > limit:
-                return Verdict(False, f"{share:.0%} of the {part} repeats itself", share)
-        kind = type_of(pair, ctx)
-        if kind is not None and kind.answer.kind in ("yes_no", "option", "number"):
-            return ACCEPT
-        stop = ctx.taxonomies.wording.of(pair.language).stop
-        said, asked = content_words(pair.answer, stop), set(content_words(pair.question, stop))
-        new = set(said) - asked
-        again = len(said) >= 4 and not new and len(set(said)) >= 0.8 * len(asked)
-        # One new word makes a phrase an answer, but not a whole sentence.
-        if kind is None or kind.answer.kind == "text":
-            again = again or (len(set(said)) >= 4 and not new) or (len(set(said)) >= 8 and len(new) == 1)
-        if again:
-            return Verdict(False, "the answer only repeats the question", 1.0)
-        return ACCEPT
-
-
 class AnswerInQuestionGate(PairGate):
     """The question already says the phrase that it asks for: "Where in the Heihe River Basin ...?", "the Heihe River
     Basin"."""
@@ -223,12 +165,6 @@ class AnswerInQuestionGate(PairGate):
         if not said or said - set(content_words(pair.question, wording.stop)):
             return ACCEPT
         return Verdict(False, f"the question holds its answer: {pair.answer[:60]!r}")
-
-
-def repeated_share(tokens: Sequence[str], size: int = 4) -> float:
-    """Share of the runs of ``size`` tokens that occur earlier in the text; 0 for shorter texts."""
-    runs = max(len(tokens) - size + 1, 0)
-    return 1 - len(shingles(tokens, size)) / runs if runs else 0.0
 
 
 class TypeAnswerGate(PairGate):

@@ -11,11 +11,11 @@ from typing import ClassVar, Literal
 from rapidfuzz import fuzz, process
 
 from scirgen.claims.abbreviations import unexplained
-from scirgen.claims.conformance import matches, phrase, pointer
+from scirgen.claims.conformance import phrase, pointer
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.records import QAPair
 from scirgen.core.taxonomy import LanguageWording, Taxonomies
-from scirgen.core.text.textmatch import content_words, coverage, normalise
+from scirgen.core.text.textmatch import normalise
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import ACCEPT, Material, PairGate, Verdict
 from scirgen.stages.filter.faithfulness.judged import JudgeScorer
@@ -46,38 +46,6 @@ class PointingGate(PairGate):
             return Verdict(False, f"the question points at {found!r}")
         if found := phrase(wording.pointing_answers, pair.answer):
             return Verdict(False, f"the answer points at the text it was made from: {found!r}")
-        return ACCEPT
-
-
-class MetadataEchoGate(PairGate):
-    """The pair asks for the catalogue entry's own words, or answers with the title.
-
-    A question may name its dataset by the title, which is often the only name it has.
-    """
-
-    code: ClassVar[str] = "metadata_echo"
-    explanation: ClassVar[str] = (
-        "The question asks for the title, authors or identifier, or the answer repeats the title (threshold: share "
-        "of the title's content words in the answer, and of the answer's in the title)."
-    )
-    known_items: ClassVar[bool] = True
-    action: ClassVar[Literal["reject", "doubt"]] = "doubt"
-    beside_judge: ClassVar[bool] = False
-    order: ClassVar[int] = 80
-    version: ClassVar[int] = 4
-    default_threshold: ClassVar[float | None] = 0.8
-
-    def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
-        wording = ctx.taxonomies.wording.of(pair.language)
-        if matches(wording.metadata_questions, normalise(pair.question), normalised=True):
-            return Verdict(False, "the question asks for the catalogue entry's own words", 1.0)
-        if material.dataset is None:
-            return ACCEPT
-        title = set(content_words(material.dataset.title, wording.stop))
-        said = set(content_words(pair.answer, wording.stop))
-        share = min(coverage(title, said), coverage(said, title))
-        if len(title) >= 4 and share >= self.threshold(ctx.config):
-            return Verdict(False, "the answer is the dataset's title", share)
         return ACCEPT
 
 
@@ -147,6 +115,25 @@ class PoorQuestionGate(PairGate):
         if judged is None or dict(judged.parts).get("question", 1.0) >= 0.5:
             return ACCEPT
         return Verdict(False, judged.detail)
+
+
+class GuessableGate(PairGate):
+    """A model without documents gives the main part of the answer to what somebody asked. Asks no model: step answer
+    asked it, and the judge compared (``llm_judge``)."""
+
+    code: ClassVar[str] = "guessable"
+    explanation: ClassVar[str] = (
+        "Without documents, a model gives the main part of the answer: the question measures no search. The user's own "
+        "questions stay; off without the judge."
+    )
+    order: ClassVar[int] = 91
+    after_scores: ClassVar[bool] = True
+    needs: ClassVar[tuple[str, ...]] = ("scores",)
+
+    def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
+        if pair.asked == "user" or not pair.guessable:
+            return ACCEPT
+        return Verdict(False, f"without documents, a model answers: {pair.from_memory}")
 
 
 @lru_cache(maxsize=8)

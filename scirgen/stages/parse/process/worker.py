@@ -86,7 +86,7 @@ def _block(block: ParsedBlock, text: str) -> ParsedBlock:
 _GRACE_S = 5.0
 _KEPT_SHARE = 0.5
 """A worker whose memory has grown by more than this share of the limit serves no other file."""
-_NO_PARSER = "Install a plugin that reads them, or give the papers as text, Markdown, JATS or TEI files."
+_NO_PARSER = "Install a plugin that reads them, or give the papers as text, Markdown or JATS files."
 _MEMORY_SIGNS = ("malloc", "calloc", "realloc", "out of memory", "cannot allocate")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
+from scirgen.core.records import LINKED, LINKS
 from scirgen.release_files.judged import judged_by
 from scirgen.release_files.release import ReleaseInfo, ReleaseRow
 
@@ -18,6 +19,7 @@ class Method:
         self._rows = self._by_rules = self._tagged = self._mended = 0
         self._unsure: Counter[str] = Counter()
         self._read: list[bool] = []
+        self._linked: Counter[str] = Counter()
         self.models: set[str] = set()
         self._decided: Counter[str] = Counter()
         self._measured: Counter[str] = Counter()
@@ -33,6 +35,9 @@ class Method:
         for score in row.scores:
             if score.name == READER:
                 self._read.append(bool(score.value))
+                continue
+            if score.name == LINKED:
+                self._linked[row.linked] += 1
                 continue
             (self._measured if score.passed is None else self._decided)[score.name] += 1
             if score.passed is not None and score.threshold is not None:
@@ -75,6 +80,13 @@ class Method:
             yield (
                 f"A second reading answered {len(self._read):,} of the questions from their evidence alone, without "
                 f"seeing the answers: {other:,} of its answers differ."
+            )
+        if self._linked:
+            several, ways = self._linked.total(), {way: n for way in LINKS if (n := self._linked[way])}
+            told = ", ".join(f"{n:,} {way} ({LINKS[way]})" for way, n in ways.items())
+            yield (
+                f"{several:,} answers cite several documents, and the judge was asked each question without each of "
+                f"them: {sum(ways.values()):,} need two or more (`needs_documents`, `linked`){': ' * bool(told)}{told}."
             )
 
     def _of(self, name: str, rows: int) -> str:

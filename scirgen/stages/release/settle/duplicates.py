@@ -164,7 +164,7 @@ def _several(content: ReleaseContent) -> dict[str, tuple[str, ...]]:
 
 def _expert_rejected(content: ReleaseContent) -> dict[str, Rejection]:
     """Rejections of pairs that people found unfaithful, in their original wording."""
-    found = ((pair, content.reviewed.unfaithful(pair.id)) for pair in content.pairs())
+    found = ((pair, content.reviewed.unfaithful.get(pair.id, "")) for pair in content.pairs())
     return {p.id: _rejection(p, "expert_rejected", reason, None) for p, reason in found if reason}
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from scirgen.core.files.writer import Writer
+from tests.support.waiting import until
 
 
 @pytest.fixture
@@ -57,9 +58,7 @@ def test_in_a_group_the_rest_is_committed_soon(writer: Writer, tmp_path: Path) -
     async def main() -> None:
         with writer.grouped():
             add(writer, 1)
-            async with asyncio.timeout(10):
-                while not on_disk(tmp_path):
-                    await asyncio.sleep(0.01)
+            await until(lambda: on_disk(tmp_path), 10)
 
     asyncio.run(main())
 
@@ -96,9 +95,7 @@ def test_failed_commit_is_reported_to_the_next_writer(writer: Writer, tmp_path: 
             add(writer, 1)
             with writer.transaction():
                 writer.db.execute("INSERT INTO u VALUES(99)")
-            async with asyncio.timeout(10):
-                while writer.db.in_transaction:
-                    await asyncio.sleep(0.01)
+            await until(lambda: not writer.db.in_transaction, 10)
             with pytest.raises(sqlite3.IntegrityError):
                 add(writer, 2)
 

@@ -18,6 +18,7 @@ from scirgen.llm.server.endpoints import (
 )
 from scirgen.llm.server.limits import AdaptiveLimit, MinuteCap, backoff_s
 from scirgen.llm.server.server_errors import SlowServerError
+from tests.support.waiting import until
 
 
 class Time:
@@ -120,7 +121,7 @@ async def test_calls_go_to_the_least_loaded_endpoint() -> None:
 
     servers = pool(Time(), ["a", "b", "c"], concurrency=8)
     calls = [asyncio.create_task(servers.run(call)) for _ in range(12)]
-    await asyncio.sleep(0.01)
+    await until(lambda: len(asked) == 12)
     assert sorted(asked) == ["a"] * 4 + ["b"] * 4 + ["c"] * 4
     release.set()
     await asyncio.gather(*calls)

@@ -40,11 +40,13 @@ def question(**more: object) -> Question:
 
 
 async def run(reply: Mapping[str, object], grades: Mapping[str, int], **more: object) -> tuple[StageResult, str]:
-    """The result for a reply whose grades are by passage id and whose lines are texts."""
+    """The result for a reply whose grades are by passage id and whose lines are texts; memory says " Snow does. "."""
     shown = ""
 
     def rule(prompt, n):
         nonlocal shown
+        if prompt.id == "answer/memory":
+            return {"a1": " Snow does. "}
         shown = prompt.messages[-1][1]
         lines = {text: int(number) for number, text in re.findall(r"^\[(\d+)\] (.*)$", shown, re.M)}
         order = [next(p.id for p in PASSAGES if p.text.split(".")[0] in part) for part in shown.split("Passage ")[1:]]
@@ -78,6 +80,7 @@ async def test_an_answer_has_the_places_of_its_sentences_their_roles_and_all_gra
     assert {g.passage_id: g.grade for g in pair.grades} == GRADES
     assert [s.text for s in needed_evidence(pair)] == ["Snow insulates ice."]
     assert pair.found_by == ("subject",)
+    assert (pair.from_memory, pair.guessable) == ("Snow does.", None), "the judge has to compare"
 
 
 async def test_a_sentence_of_a_useless_passage_makes_it_useful() -> None:
@@ -151,6 +154,9 @@ async def test_questions_about_one_subject_share_a_call_and_are_settled_each_by_
     calls: list[int] = []
 
     def rule(prompt, n):
+        if prompt.id == "answer/memory":
+            assert "Answer" not in prompt.messages[-1][1] and "Passage" not in prompt.messages[-1][1]
+            return {"a1": "Yes.", "a2": ""}
         asked = re.findall(r"^(q\d)", prompt.messages[-1][1], re.M)
         calls.append(len(asked))
         empty = {"grades": [], "answer": "", "lines": [], "about": [], "lacking": "", "narrower": ""}
@@ -161,7 +167,8 @@ async def test_questions_about_one_subject_share_a_call_and_are_settled_each_by_
     made = [r for item in AnswerStage().items(scope, ctx) for r in (await AnswerStage().process(item, ctx)).outputs]
     assert calls == [3, 3]
     assert [type(r).__name__ for r in made] == ["QAPair", "Unanswered", "QAPair"] * 2
-    assert {r.question_id for r in made if isinstance(r, QAPair)} == {"q0", "q2", "q3", "q5"}
+    told = {r.question_id: r.from_memory for r in made if isinstance(r, QAPair)}
+    assert told == {"q0": "Yes.", "q2": "", "q3": "Yes.", "q5": ""}, "what is not answered is not asked again"
 
 
 def test_a_call_shows_the_first_of_every_pool_before_the_second_of_any() -> None:
@@ -215,3 +222,58 @@ async def test_a_second_grader_that_fails_leaves_the_answer() -> None:
     pool = Pool(id="q1", dataset_id="ds-1", entries=tuple(Pooled(passage=p) for p in PASSAGES))
     result = await AnswerStage().process(WorkItem("ds-1|q1", (question(), pool)), ctx)
     assert calls == 2 and [type(r) for r in result.outputs] == [Unanswered]
+
+
+LINK = {"type": "comparison", "question": "Is ice thin for want of snow or of cold?", "answer": "Snow.", "about": []}
+
+
+@pytest.mark.parametrize(
+    ("cited", "grades", "mix", "rejected"),
+    [
+        (("Ice was thin.", "Snow insulates ice."), GRADES, "known_item", []),
+        (("Snow insulates ice.",), GRADES, "known_item", ["one_document"]),
+        (("Ice was thin.", "Snow insulates ice."), {**GRADES, "psg-0": 0}, "known_item", None),
+        (("Ice was thin.", "Snow insulates ice."), GRADES, "seeking", None),
+    ],
+)
+async def test_passages_of_two_documents_give_questions_that_both_answer(cited, grades, mix, rejected) -> None:
+    asked: list[str] = []
+
+    def rule(prompt, n):
+        asked.append(prompt.id)
+        shown = prompt.messages[-1][1]
+        if prompt.id == "answer/memory":
+            return {"a1": "It depends."}
+        lines = {text: int(number) for number, text in re.findall(r"^\[(\d+)\] (.*)$", shown, re.M)}
+        if prompt.id == "answer/linked":
+            assert "Rain fell." not in shown and "Why does thick snow" in shown
+            return {"pairs": [{**LINK, "lines": [lines[text] for text in cited]}]}
+        order = [next(p.id for p in PASSAGES if p.text.split(".")[0] in part) for part in shown.split("Passage ")[1:]]
+        given = [{"passage": n, "grade": grades[id]} for n, id in enumerate(order, 1) if grades[id]]
+        empty = {"verdict": "not_here", "answer": "", "lines": [], "about": [], "lacking": "", "narrower": ""}
+        return {"q1": {**empty, "grades": given}}
+
+    ctx, _ = make_context(rule, stage="answer", key="ds-1|q1", **{"generate.mix": {"seeking": 0.7, mix: 0.3}})
+    pool = Pool(id="q1", dataset_id="ds-1", entries=tuple(Pooled(passage=p) for p in PASSAGES))
+    result = await AnswerStage().process(WorkItem("ds-1|q1", (question(), pool)), ctx)
+    assert ("answer/linked" in asked) == (rejected is not None)
+    assert [r.code for r in result.rejections] == (rejected or [])
+    found = [r for r in result.outputs if isinstance(r, QAPair)]
+    assert len(found) == (rejected == [])
+    for pair in found:
+        assert (pair.strategy, pair.asked, pair.question_type) == ("linked", "known_item", "comparison")
+        assert pair.from_memory == "It depends."
+        assert {g.passage_id: g.grade for g in pair.grades} == {"psg-0": 2, "psg-1": 2}
+
+
+async def test_linked_questions_that_fail_leave_the_answers_and_are_tried_again() -> None:
+    def rule(prompt, n):
+        if prompt.id == "answer/linked":
+            raise ModelError("the server is gone")
+        base = {"verdict": "not_here", "answer": "", "lines": [], "about": [], "lacking": "", "narrower": ""}
+        return {"q1": {**base, "grades": [{"passage": 1, "grade": 1}, {"passage": 2, "grade": 1}]}}
+
+    ctx, _ = make_context(rule, stage="answer", key="ds-1|q1", **{"generate.mix": {"seeking": 0.7, "known_item": 0.3}})
+    pool = Pool(id="q1", dataset_id="ds-1", entries=tuple(Pooled(passage=p) for p in PASSAGES))
+    result = await AnswerStage().process(WorkItem("ds-1|q1", (question(), pool)), ctx)
+    assert [type(r) for r in result.outputs] == [Unanswered] and [f.stage for f in result.failures] == ["answer"]

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from scirgen import SourceSetup
+from scirgen.stages.collect.files import folder
 from scirgen.stages.collect.files.folder import FolderSource
 from scirgen.stages.collect.validated_source import checked
 
@@ -21,6 +22,17 @@ class Mine(FolderSource):
 
     def dataset(self, record, where):
         return super().dataset({**record, "title": record[%r]}, where)
+"""
+
+SERVICE = """
+class Notes:
+    name = "notes"
+
+    def papers(self, dataset):
+        return [dataset.%s]
+
+    def fetch(self, paper):
+        return None
 """
 
 
@@ -58,6 +70,23 @@ def test_edited_module_beside_the_adapter_changes_it_too(
     before = revision_of("adapter_two", records)
     (package / "units.py").write_text("FACTOR = 2\n")
     assert revision_of("adapter_two", records) != before
+
+
+def test_edited_paper_service_reads_the_pages_again(records: Path) -> None:
+    def made(way: str) -> str | None:
+        scope: dict[str, object] = {"__name__": "__notebook__"}
+        exec(SERVICE % way, scope)
+        source = checked(FolderSource(SourceSetup(input=records)))
+        source.services.append(scope["Notes"]())  # type: ignore[operator]
+        return source.revision(None)
+
+    assert made("doi") == made("doi") != made("id")
+
+
+def test_edited_form_of_records_reads_the_files_again(records: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = FolderSource(SourceSetup(input=records)).revision(None)
+    monkeypatch.setattr(folder, "provided_code", lambda registry, kind, name: (kind, name, "edited"))
+    assert FolderSource(SourceSetup(input=records)).revision(None) != before
 
 
 def test_class_without_a_file_is_known_by_its_byte_code(records: Path) -> None:

@@ -9,6 +9,8 @@ from typing import ClassVar
 import pytest
 
 from scirgen import Cursor, Dataset, InputError, Rejection, ScirgenError, SourceSetup
+from scirgen.core.text.doi import doi_in_file_name
+from scirgen.stages.collect.files import paperfolder
 from scirgen.stages.collect.files.folder import FolderSource
 from scirgen.testing import check_source
 
@@ -38,6 +40,34 @@ def test_papers_are_matched_by_column_and_by_a_doi_in_the_file_name(catalogue: P
     assert found(source, "soil-temp") == [("soil.md", "column")]
     assert found(source, "lake-ice") == [("10.5555_ice.1-study.md", "file_name")]
     assert found(source, "river-q") == []
+
+
+def test_a_file_named_after_a_longer_doi_or_id_is_no_paper_of_the_dataset(tmp_path: Path, local: Open) -> None:
+    (tmp_path / "papers").mkdir()
+    for name in ("10.5555_data.1_supplement", "10.5555-data.1", "10.5555_data.17", "about set-4", "about set-42"):
+        (tmp_path / "papers" / f"{name}.md").write_text("# A study\n\nText.")
+    records = [{"id": "set-4", "doi": "10.5555/data.1", "title": "Snow depth"}]
+    (tmp_path / "records.json").write_text(json.dumps(records))
+    source = local(tmp_path, folder_candidates=0)
+    named = {"10.5555_data.1_supplement.md", "10.5555-data.1.md", "about set-4.md"}
+    assert {name for name, by in found(source, "set-4") if by == "file_name"} == named
+
+
+def test_names_of_papers_are_read_once_whatever_the_number_of_records(
+    tmp_path: Path, local: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "papers").mkdir()
+    for n in range(40):
+        (tmp_path / "papers" / f"10.5555_data.{n}.md").write_text("# A study\n\nText.")
+    records = [{"id": f"10.5555/data.{n}", "title": "Snow depth"} for n in range(40)]
+    (tmp_path / "records.json").write_text(json.dumps(records))
+    read: list[str] = []
+    monkeypatch.setattr(paperfolder, "doi_in_file_name", lambda stem: read.append(stem) or doi_in_file_name(stem))
+    source = local(tmp_path)
+    assert [found(source, f"10.5555/data.{n}")[0] for n in range(3)] == [
+        (f"10.5555_data.{n}.md", "file_name") for n in range(3)
+    ]
+    assert len(read) <= 2 * 40
 
 
 def test_named_paper_that_the_folder_lacks_is_set_aside_by_name(tmp_path: Path, local: Open) -> None:

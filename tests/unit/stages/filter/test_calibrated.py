@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 
 from scirgen.core.errors import ConfigError
-from scirgen.core.records import QAPair, Rejection, Score
+from scirgen.core.records import QAPair, Score
 from scirgen.llm.base import Capabilities, ModelIdentity, ScoreReply, ScoreRequest
 from scirgen.llm.encoders.entailment import Entailment
-from scirgen.stages.base import StageContext
+from scirgen.stages.base import StageContext, WorkItem
 from scirgen.stages.filter.base import Material
 from scirgen.stages.filter.deciding import blind_to, check_unsure, outcome, score_all, scorer_names, seems_an_order
 from scirgen.stages.filter.faithfulness import judged
 from scirgen.stages.filter.faithfulness.calibrated import SHIPPED, Coefficients, coefficients_for, read_coefficients
 from scirgen.stages.filter.faithfulness.judged import EntailmentScorer
-from scirgen.stages.filter.stage import FilterStage, _faithful, _Outcome
+from scirgen.stages.filter.stage import FilterStage
 from tests.support.filtering import DATASET, MATERIAL, pair
 
 MakeCtx = Callable[..., StageContext]
@@ -94,10 +94,10 @@ async def test_unsure_pairs_are_marked_or_rejected_as_set(
     make_ctx: MakeCtx, tmp_path: Path, unsure: str, kept: bool
 ) -> None:
     path = fitted(tmp_path / "c.json", reject=0.01, sure=0.99)
-    found = _Outcome(make_ctx(reads, coefficients=path, unsure=unsure))
-    pairs = await _faithful([pair(answer=GOOD)], MATERIAL, found)
-    assert [p.unsure for p in pairs] == ([True] if kept else [])
-    assert [r.code for r in found.rejections if isinstance(r, Rejection)] == ([] if kept else ["unsure"])
+    ctx = make_ctx(reads, coefficients=path, unsure=unsure)
+    found = await FilterStage().process(WorkItem(DATASET.id, (DATASET, pair(answer=GOOD)), {"round": 0}), ctx)
+    assert [p.unsure for p in found.outputs if isinstance(p, QAPair)] == ([True] if kept else [])
+    assert [r.code for r in found.rejections] == ([] if kept else ["unsure"])
 
 
 def test_the_shift_alone_with_unsure_rejected_would_reject_all_and_is_refused(make_ctx: MakeCtx) -> None:

@@ -23,7 +23,7 @@ from scirgen.stages.filter.deciding import _decided, outcome, score_all, sentenc
 from scirgen.stages.filter.faithfulness.judged import EntailmentScorer, JudgeReply, JudgeScorer
 from scirgen.stages.filter.faithfulness.shift import FORMS, ShiftScorer
 from scirgen.stages.filter.faithfulness.windows import evidence_window, passages, rank
-from scirgen.stages.filter.gates.reference import PoorQuestionGate
+from scirgen.stages.filter.gates.reference import GuessableGate, PoorQuestionGate
 from tests.support.filtering import DATASET, DESCRIPTION, MATERIAL, ScriptedScorer, pair, span
 
 MakeCtx = Callable[..., StageContext]
@@ -234,6 +234,30 @@ async def test_the_judge_names_level_and_roles_in_the_same_call(make_ctx: MakeCt
     scores = [s for s in await JudgeScorer().score(pairs, MATERIAL, ctx) if isinstance(s, Score)]
     assert (scores[0].value, scores[0].level, scores[0].context) == (1.0, "C4", (1,))
     assert scores[1].context is None, "one span at least carries the answer"
+
+
+async def test_the_judge_says_whether_memory_has_the_answer_where_memory_said_something(make_ctx: MakeCtx) -> None:
+    class Compares(Judge):
+        async def ask(self, prompt: RenderedPrompt, reply: type[JudgeReply], **_: object) -> Answer[JudgeReply]:
+            self.asked.append(prompt.messages[-1][1])
+            said = {f"p{n}": "supported" for n in range(1, 5)} | {"p4": "contradicted"}
+            told = {f"g{n}": "stated" for n in range(1, 5)} | {"g2": "missed"}
+            return Answer(reply.model_validate({**said, **told}), "", "key")
+
+    judge = Compares()
+    ctx = replace(make_ctx(None), judge_session=judge)
+    memory = ("Snow.", "Hail.", "", "Hail.", None)
+    pairs = [pair(answer=f"snowfall {n}", asked="seeking", from_memory=said) for n, said in enumerate(memory)]
+    scores = await JudgeScorer().score(pairs[:4], MATERIAL, ctx)
+    rated = [p.model_copy(update={"scores": (s,)}) for p, s in zip(pairs, scores, strict=False)]
+    assert [p.guessable for p in (*rated, pairs[4])] == [True, False, False, None, None]
+    assert judge.asked[0].count("From memory:") == 3
+    users = rated[0].model_copy(update={"asked": "user"})
+    verdicts = await GuessableGate().check([*rated, users, pairs[4]], MATERIAL, ctx)
+    assert [v.accept for v in verdicts] == [False, True, True, True, True, True]
+    assert verdicts[0].reason == "without documents, a model answers: Snow."
+    await JudgeScorer().score([pairs[4]], MATERIAL, ctx)
+    assert "memory" not in judge.asked[1].lower(), "the prompt of other pairs is as it was"
 
 
 async def test_the_scorer_as_entailment_model_compares_yes_with_no() -> None:

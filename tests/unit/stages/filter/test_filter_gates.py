@@ -13,19 +13,16 @@ from scirgen.stages.filter.gates.duplicate import DuplicateGate
 from scirgen.stages.filter.gates.evidence import NotSupportedGate, NotVerbatimGate
 from scirgen.stages.filter.gates.form import (
     LanguageGate,
-    LengthGate,
-    RepetitionGate,
     SchemaGate,
     TypeAnswerGate,
 )
-from scirgen.stages.filter.gates.reference import ExampleLeakGate, MetadataEchoGate, PointingGate
+from scirgen.stages.filter.gates.reference import ExampleLeakGate, PointingGate
 from scirgen.stages.filter.stage import select_gates
 from scirgen_embedded.gates import TypeQuestionGate, UnknownNameGate, VagueGate
 from tests.support.filtering import DATASET, DESCRIPTION, MATERIAL, pair, span, verdict
 
 GOOD = pair()
 ROUNDED = Span(document_id="ds-1", start=0, end=21, text="merged 2400.4 gauges.")
-SHORT = Span(document_id="ds-1", start=0, end=24, text="SSTs above 20 °C matter.")
 LONG_ANSWER = "Satellites miss snowfall over cold mountains, and gauges see it, so that merging them lowers the error."
 
 REJECTED: list[tuple[type[Gate], str, QAPair]] = [
@@ -49,14 +46,6 @@ REJECTED: list[tuple[type[Gate], str, QAPair]] = [
         pair(answer="Porque los satélites no ven la nieve en las montañas y por eso se usan datos"),
     ),
     (LanguageGate, "english for zh", pair(language="zh")),
-    (LengthGate, "short", pair(question="Why so?")),
-    (LengthGate, "long", pair(question="Why " + "and why " * 40 + "is this?")),
-    (RepetitionGate, "ramble", pair(answer="The gauges are used to measure rain. " * 6)),
-    (
-        RepetitionGate,
-        "echo",
-        pair("What is seasonal snow cover in cold alpine mountains?", "Seasonal snow cover in cold alpine mountains."),
-    ),
     (TypeQuestionGate, "no question mark", pair(question="Why satellites miss snowfall over mountains.")),
     (TypeQuestionGate, "no why", pair(question="Which satellites miss snowfall over mountains?")),
     (TypeAnswerGate, "neither yes nor no", pair("Are gauges used?", "They are used in 1979.", "verification")),
@@ -87,15 +76,6 @@ REJECTED: list[tuple[type[Gate], str, QAPair]] = [
     (UnknownNameGate, "no mistake", pair("Do the gauges stand in Colombo?", "Yes", "verification")),
     (UnknownNameGate, "instrument", pair(question="Why does MODIS miss snowfall over mountains?")),
     (
-        RepetitionGate,
-        "why without a because",
-        pair(
-            "Why do satellites miss snowfall over mountains?", "They miss snowfall over the mountains, satellites do."
-        ),
-    ),
-    (MetadataEchoGate, "title", pair("Which product is it?", "The Third Pole daily gridded precipitation product")),
-    (MetadataEchoGate, "asks title", pair("What is the title of the dataset?", "Precipitation", "quantification")),
-    (
         ExampleLeakGate,
         "copy",
         pair("Is a glacier inventory useful for estimating sea-level rise?", "Yes", "verification"),
@@ -119,20 +99,12 @@ REJECTED: list[tuple[type[Gate], str, QAPair]] = [
             evidence=(),
         ),
     ),
-    (
-        NotSupportedGate,
-        "yes to nothing",
-        pair("Do volcanoes emit infrared ash particles?", "Yes", "verification", evidence=()),
-    ),
     (NotSupportedGate, "wrong number", pair("How many gauges are merged?", "3,400 gauges", "quantification")),
 ]
 
 ACCEPTED: list[tuple[type[Gate], str, QAPair]] = [
-    *[
-        (g, "good", GOOD)
-        for g in (SchemaGate, LanguageGate, LengthGate, RepetitionGate, TypeQuestionGate, TypeAnswerGate)
-    ],
-    *[(g, "good", GOOD) for g in (PointingGate, MetadataEchoGate, ExampleLeakGate, NotVerbatimGate, NotSupportedGate)],
+    *[(g, "good", GOOD) for g in (SchemaGate, LanguageGate, TypeQuestionGate, TypeAnswerGate)],
+    *[(g, "good", GOOD) for g in (PointingGate, ExampleLeakGate, NotVerbatimGate, NotSupportedGate)],
     (SchemaGate, "no as an answer", pair("Are gauges rare?", "No", "verification")),
     (SchemaGate, "error as a topic", pair(answer="The error of satellites over snow.")),
     (LanguageGate, "foreign name", pair(answer="The station La Paz de las Estrellas lies in the Andes.")),
@@ -141,16 +113,6 @@ ACCEPTED: list[tuple[type[Gate], str, QAPair]] = [
         LanguageGate,
         "chinese wanted",
         pair("为什么要融合雨量计和卫星降水数据？", "因为卫星难以观测降雪。", language="zh"),
-    ),
-    (
-        RepetitionGate,
-        "list",
-        pair(answer="Daily precipitation, daily temperature, daily snowfall and daily wind speed."),
-    ),
-    (
-        MetadataEchoGate,
-        "a title that is a name",
-        pair("Why was the Third Pole daily gridded precipitation product merged?", "Because satellites miss snowfall."),
     ),
     (UnknownNameGate, "a month", pair(question="Why did satellites miss snowfall on 16 March and in May?")),
     (TypeQuestionGate, "request", pair("Please compare gauge and satellite precipitation.", LONG_ANSWER, "request")),
@@ -180,13 +142,6 @@ ACCEPTED: list[tuple[type[Gate], str, QAPair]] = [
     (UnknownNameGate, "possessive", pair(question="Why is the Third Pole's snowfall missed?")),
     (UnknownNameGate, "the mistake of a No", pair("Do the gauges stand in Colombo?", "No", "verification")),
     (UnknownNameGate, "ending", pair(question="Why is Gauged snowfall missed by satellites?")),
-    (RepetitionGate, "one phrase", pair("Is it gauges or satellites that miss snowfall?", "satellites", "disjunctive")),
-    (MetadataEchoGate, "part of the title", pair("Where?", "The Third Pole")),
-    (
-        MetadataEchoGate,
-        "words of the title",
-        pair("Why is daily precipitation of the Third Pole a product of gauges?", "Because satellites miss snowfall."),
-    ),
     (
         ExampleLeakGate,
         "same stem",
@@ -198,26 +153,11 @@ ACCEPTED: list[tuple[type[Gate], str, QAPair]] = [
         "no that names its dataset",
         pair("Does Qilian Weather Watch of Rhode Island merge gauges every month?", "No", "verification"),
     ),
-    (
-        NotSupportedGate,
-        "spelled out",
-        pair("What is habitat?", "Where sea surface temperature rises.", evidence=(SHORT,)),
-    ),
     (NotSupportedGate, "a count", pair("How many kinds of gauges are merged?", "1", "quantification")),
     (NotSupportedGate, "unit spelt out", pair("At which resolution?", "0.25 deg.", "quantification")),
     (NotSupportedGate, "rounded", pair("How many gauges?", "2,400", "quantification", evidence=(ROUNDED,))),
     (NotSupportedGate, "separators", pair("How many gauges are merged?", "2400", "quantification")),
 ]
-
-
-async def test_a_question_may_name_its_dataset_by_the_title(ctx: StageContext) -> None:
-    title = "Gridded precipitation of the Third Pole merged from 2,400 gauges (1979-2020)"
-    material = Material(DATASET.model_copy(update={"title": title}), (), MATERIAL.context)
-    assert (
-        await verdict(MetadataEchoGate, pair(question=f"Why were satellites left out of {title}?"), ctx, material)
-    ).accept
-    answered = pair(question="What did the gauges give?", answer=title)
-    assert "is the dataset's title" in (await verdict(MetadataEchoGate, answered, ctx, material)).reason
 
 
 @pytest.mark.parametrize(("gate", "what", "one"), REJECTED, ids=[f"{g.code}-{w}" for g, w, _ in REJECTED])
@@ -324,7 +264,7 @@ INFERRED = "Gauges read 4.2 m before the flood and 6.2 m after it, a change of �
             True,
         ),
         ("One may conclude that the peak was underestimated by 3.4 m.", "interpretation", False),
-        ("The rest was lowered by 1.55 %.", "causal_consequence", True),
+        ("The level was lowered by 1.55 %.", "causal_consequence", True),
         ("Daily values were merged because satellites miss snowfall.", "causal_consequence", False),
     ],
 )
@@ -340,40 +280,24 @@ async def test_not_supported_asks_of_an_inference_only_numbers(
     assert (await verdict(NotSupportedGate, one, ctx)).accept is accepted
 
 
-ELSEWHERE = "Yields of maize fell by a twentieth. Soil was ploughed each spring, and harvests were weighed on the farm."
-
-
 @pytest.mark.parametrize(
-    ("answer", "elsewhere", "accepted"),
+    ("answer", "kind", "accepted"),
     [
-        ("The peak came later than the model had said.", ELSEWHERE, True),  # other words, or made up: words cannot tell
-        ("Landsat", ELSEWHERE, False),
-        ("Soil was ploughed each spring.", ELSEWHERE, False),  # what the dataset says of something else
-        ("Soil was ploughed each spring.", "", True),
-        ("The gauge shows that soil was ploughed each spring and harvests were weighed.", ELSEWHERE, False),
+        ("Because satellites see no snow over mountains.", "causal_antecedent", True),
+        ("Landsat", "concept_completion", False),
+        ("Soil was ploughed each spring.", "causal_antecedent", False),
+        ("The merged gauges show that soil was ploughed each spring and harvests weighed.", "causal_antecedent", False),
+        ("No", "verification", True),  # what is claimed stands in the question
+        ("Soil was ploughed each spring.", "interpretation", True),  # an inference
     ],
 )
-async def test_not_supported_by_words_when_they_stand_elsewhere_in_the_dataset(
-    answer: str, elsewhere: str, accepted: bool, ctx: StageContext
+async def test_not_supported_finds_an_answer_whose_words_its_evidence_lacks(
+    answer: str, kind: str, accepted: bool, ctx: StageContext
 ) -> None:
-    one = pair("What does the gauge show?", answer, evidence=(span(DESCRIPTION),))
-    found = NotSupportedGate().judge(one, Material(DATASET, (), f"{DESCRIPTION}\n{elsewhere}", {}), ctx)
+    one = pair("What does the gauge show?", answer, kind, evidence=(span(DESCRIPTION),))
+    found = NotSupportedGate().judge(one, MATERIAL, ctx)
     assert found.accept is accepted
-    assert accepted or found.reason.endswith(("stand elsewhere in the dataset's text", "has no 'landsat'"))
-
-
-@pytest.mark.parametrize(
-    ("question", "answer", "whose"),
-    [
-        ("What does the gauge show?", "Soil was ploughed each spring.", "of the answer's words are"),
-    ],
-)
-async def test_not_supported_says_whose_words_are_missing(
-    question: str, answer: str, whose: str, ctx: StageContext
-) -> None:
-    one = pair(question, answer, evidence=(span(DESCRIPTION),))
-    found = NotSupportedGate().judge(one, Material(DATASET, (), f"{DESCRIPTION}\n{ELSEWHERE}", {}), ctx)
-    assert not found.accept and whose in found.reason
+    assert accepted or found.reason.endswith("of the answer's words are in its evidence")
 
 
 FILLS = (

@@ -13,7 +13,7 @@ from scirgen.core.records import Span
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.gates.duplicate import DuplicateGate
 from scirgen.stages.filter.gates.evidence import NotSupportedGate, NotVerbatimGate
-from scirgen.stages.filter.gates.form import RepetitionGate, TypeAnswerGate, repeated_share
+from scirgen.stages.filter.gates.form import TypeAnswerGate
 from scirgen.stages.filter.gates.reference import ExampleLeakGate, PointingGate, shown_examples
 from scirgen_embedded.gates import TypeQuestionGate, UnknownNameGate, VagueGate
 from tests.support.filtering import DATASET, MATERIAL, make_context, pair, span, verdict
@@ -83,15 +83,6 @@ async def test_unknown_name_never_accepts_a_name_that_is_nowhere(
 ) -> None:
     question = f"Why do {' '.join(before)} {name} {' '.join(after)}?"
     assert not (await verdict(UnknownNameGate, pair(question=question), context)).accept
-
-
-@relaxed
-@given(unit=WORDS.filter(lambda w: len(w) >= 4), times=st.integers(3, 8))
-async def test_repetition_never_accepts_a_text_said_over_and_over(
-    context: StageContext, unit: list[str], times: int
-) -> None:
-    assert repeated_share(unit * times) > 0.2
-    assert not (await verdict(RepetitionGate, pair(answer=" ".join(unit * times)), context)).accept
 
 
 @relaxed

@@ -10,7 +10,7 @@ import pytest
 from scirgen.core.records import Dataset, QAPair, Span
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Material
-from scirgen.stages.filter.gates.other_question import OtherQuestionGate
+from scirgen.stages.filter.gates.evidence import OtherQuestionGate
 from tests.support.filtering import MATERIAL, pair, verdict
 from tests.support.realdata import REALDATA
 

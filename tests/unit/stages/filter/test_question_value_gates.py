@@ -12,8 +12,7 @@ from scirgen.stages.filter.base import Material
 from scirgen.stages.filter.gates.duplicate import SameFactGate
 from scirgen.stages.filter.gates.form import AnswerInQuestionGate
 from scirgen.stages.filter.gates.reference import UnexplainedAbbreviationGate
-from scirgen_embedded.gates import UnknownNameGate
-from tests.support.filtering import MATERIAL, pair, span, verdict
+from tests.support.filtering import MATERIAL, pair, verdict
 from tests.support.questioning import make_context
 
 GAUGES = (
@@ -165,11 +164,3 @@ def test_definitions_take_the_words_that_hold_the_letters() -> None:
     assert found["CCS"] == "California Current System"
     assert found["NPP"] == "net primary productivities"
     assert "USA" not in found
-
-
-async def test_a_spelled_out_acronym_is_a_known_name(ctx: StageContext) -> None:
-    one = pair(
-        "Were gauges of the contiguous United States read daily?", "Yes", "verification",
-        evidence=(span("merged").model_copy(update={"text": "Records of 6,000 gauges in CONUS were read daily."}),),
-    )  # fmt: skip
-    assert (await verdict(UnknownNameGate, one, ctx)).accept

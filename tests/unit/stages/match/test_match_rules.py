@@ -45,7 +45,7 @@ async def judge(
 ) -> Judgement:
     document, labels = make_paper(list(parts), references)
     ctx, _ = make_context(stage="match")
-    return await strategy(name, ctx).judge(Pair(dataset, document, labels, (by,)), ctx)
+    return await strategy(name, ctx.registry).judge(Pair(dataset, document, labels, (by,)), ctx)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ async def test_auto_without_a_model_trusts_a_stated_relation_alone(by: str) -> N
     document, labels = make_paper([("Data", METHOD, text)])
     ctx = replace(make_context(stage="match")[0], chat_session=None)
     for way, used in ((by, True), ("folder", False)):
-        assert (await strategy("auto", ctx).judge(Pair(RAIN, document, labels, (way,)), ctx)).used is used
+        assert (await strategy("auto", ctx.registry).judge(Pair(RAIN, document, labels, (way,)), ctx)).used is used
 
 
 CREMMA = Dataset(id="c", title="CREMMA Medii Aevi", description="Transcribed pages of Latin manuscripts.")
@@ -146,7 +146,7 @@ async def test_auto_when_the_paper_bears_the_datasets_title_then_used(title: str
     ctx, _ = make_context(stage="match")
     for named, used in ((title, True), ("CREMMA Medii: Latin manuscripts", False)):
         paper = document.model_copy(update={"title": named})
-        assert (await strategy("auto", ctx).judge(Pair(CREMMA, paper, labels, ("folder",)), ctx)).used is used
+        assert (await strategy("auto", ctx.registry).judge(Pair(CREMMA, paper, labels, ("folder",)), ctx)).used is used
 
 
 async def test_a_short_title_with_an_acronym_is_a_name_and_a_plain_one_is_not() -> None:
@@ -195,7 +195,7 @@ async def test_doi_that_the_parser_read_in_a_reference_links_it() -> None:
     entry = document.blocks[-1].model_copy(update={"doi": "10.11888/atmos.tpdc.272763"})
     document = document.model_copy(update={"blocks": (*document.blocks[:-1], entry)})
     ctx, _ = make_context(stage="match")
-    assert (await strategy("mention", ctx).judge(Pair(RAIN, document, labels, ("folder",)), ctx)).used
+    assert (await strategy("mention", ctx.registry).judge(Pair(RAIN, document, labels, ("folder",)), ctx)).used
 
 
 NAMED_EVERYWHERE = {

@@ -12,7 +12,8 @@ from scirgen.core.errors import PluginError
 from scirgen.core.prompts import RenderedPrompt
 from scirgen.core.records import Criteria, Dataset, Document, Link, SectionClass, SectionLabel
 from scirgen.stages.base import StageResult, WorkItem
-from scirgen.stages.match.stage import MatchStage
+from scirgen.stages.match.base import Pair
+from scirgen.stages.match.stage import MatchStage, strategy
 from tests.support.papers import make_paper
 from tests.support.questioning import make_context
 
@@ -120,6 +121,28 @@ async def test_auto_asks_only_about_a_name_that_is_not_certain(
     ctx, model = make_context(lambda p, n: reply, stage="match", key=link.id)
     result = await MatchStage().process(WorkItem(link.id, (NAMED, document, link, *labels)), ctx)
     assert (len(model.prompts), bool(result.outputs)) == (calls, not calls)
+
+
+@pytest.mark.parametrize(
+    ("title", "sentence", "calls"),
+    [
+        ("Global Fire Emissions Database Version 4.1 (GFEDv4)", "Burned area is from GFED4s for all months.", 1),
+        ("Global Fire Emissions Database Version 4.1 (GFEDv4)", "The Global Fire Emissions Database has it.", 1),
+        ("Chesapeake Bay Program Water Quality Database 1984-present",
+         "Nitrate is from the Chesapeake Bay Program Water Quality Database.", 1),
+        ("World Ocean Database 2018", "Profiles are from the World Ocean Database.", 1),
+        ("Global Lakes and Wetlands Database", "Lakes were cut with the Global Lakes and Wetlands Database.", 1),
+        ("World Ocean Database 2018", "Profiles are from the database of the world ocean.", 0),
+        ("Lake water quality", "Lake water quality was good.", 0),
+    ],
+)  # fmt: skip
+async def test_auto_asks_about_a_near_name_and_shows_it(title: str, sentence: str, calls: int) -> None:
+    document, labels = make_paper([("Part", SectionClass.METHOD, [sentence])])
+    ctx, model = make_context(lambda p, n: json.dumps(said("used", 1)), stage="match")
+    pair = Pair(Dataset(id="x", title=title), document, labels, ("folder",))
+    judgement = await strategy("auto", ctx.registry).judge(pair, ctx)
+    assert (len(model.prompts), judgement.used) == (calls, bool(calls))
+    assert all(sentence in prompt.messages[-1][1] for prompt in model.prompts)
 
 
 async def test_process_when_strategy_unknown_then_did_you_mean() -> None:

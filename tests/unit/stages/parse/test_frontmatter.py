@@ -9,7 +9,7 @@ from scirgen.core.licences import Terms, terms_of
 from scirgen.core.records import BlockKind
 from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
 from scirgen.stages.parse.frontmatter import front_matter
-from scirgen.stages.parse.xml.jats import parse_jats
+from scirgen.stages.parse.jats import parse_jats
 
 
 def paper(*blocks: tuple[BlockKind, str], **given: object) -> ParsedPaper:

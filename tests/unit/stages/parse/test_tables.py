@@ -12,8 +12,8 @@ from scirgen.core.records import Document, Paper, Span
 from scirgen.stages.parse.assemble import assemble
 from scirgen.stages.parse.base import ParsedPaper, ParserOptions
 from scirgen.stages.parse.grid import GivenCell, table_block
-from scirgen.stages.parse.markup.webpage import parse_html
 from scirgen.stages.parse.text import TextParser
+from scirgen_texts.parsers import HtmlParser, LatexParser
 
 PROSE = "<p>" + "Snow covers the valley for half of the year and feeds its rivers in spring. " * 30 + "</p>"
 JATS = f"""<article><front><article-meta><title-group><article-title>Snow</article-title></title-group></article-meta>
@@ -46,9 +46,8 @@ Table 1: Snow
 
 def read(path: Path, text: str) -> Document:
     path.write_text(text, encoding="utf-8")
-    if path.suffix == ".html":
-        return assemble(Paper(id="p"), parse_html(text.encode()))
-    return assemble(Paper(id="p"), TextParser().parse(path, ParserOptions()))
+    parser = {".html": HtmlParser, ".tex": LatexParser}.get(path.suffix, TextParser)()
+    return assemble(Paper(id="p"), parser.parse(path, ParserOptions()))
 
 
 def values(document: Document) -> dict[str, tuple[float | None, str]]:

@@ -10,6 +10,7 @@ from scirgen.release_files.judged import judged_by
 from scirgen.release_files.release import MadeRow
 
 PASSED = ("llm_judge openai:mistral-large: validated on test (60 items)",)
+MEASURED = "score llm_judge of RUN, 60 measured by {}, thresholds {{}}: validated on test (60 items)"
 WRITER = MadeRow(stage="generate", model="openai:Qwen/Qwen3-8B rev 1", prompt="generate/joint@1#a")
 
 
@@ -29,6 +30,8 @@ WRITER = MadeRow(stage="generate", model="openai:Qwen/Qwen3-8B rev 1", prompt="g
             "Judged by openai:mistral-large; not tested",
         ),
         ("openai:mistral-large", ("llm_judge: unvalidated on dev (",), "Judged by openai:mistral-large; not tested"),
+        ("openai:mistral-large", (MEASURED.format("openai:mistral-large"),), "Judged by openai:mistral-large; tested"),
+        ("openai:mistral-large", (MEASURED.format("openai:other"),), "Judged by openai:mistral-large; not tested"),
     ],
 )
 def test_the_card_says_who_judged_and_whether_people_tested_it(judge: str, tested: tuple[str, ...], said: str) -> None:

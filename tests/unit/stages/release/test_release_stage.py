@@ -6,7 +6,7 @@ import pytest
 
 from scirgen.api import resolve_config, run_pipeline
 from scirgen.core.config import Config
-from scirgen.core.errors import ConfigError, InputError
+from scirgen.core.errors import ConfigError, InputError, PluginError
 from scirgen.core.fingerprint import file_sha256
 from scirgen.core.records import ReleaseFile
 from scirgen.core.registry import Registry, load_registry
@@ -134,3 +134,9 @@ async def test_a_run_into_a_folder_with_another_release_stops_first(tmp_path):
     with pytest.raises(InputError, match="not a release of scirgen"):
         await run_pipeline(tmp_path, loaded.config, domain, observer=Observer())
     assert mine.read_bytes() == b"mine" and not (tmp_path / "run.db").exists()
+
+
+def test_labels_that_no_plugin_reads_are_refused_before_any_work() -> None:
+    config = Config.model_validate({"release": {"labels": ["L"]}})
+    with pytest.raises(PluginError, match="no installed plugin reads folders of labels"):
+        ReleaseStage().check_settings(config, Registry())

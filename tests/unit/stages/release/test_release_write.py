@@ -322,6 +322,19 @@ class FailsHalfway:
         raise OSError(28, "No space left on device")
 
 
+class MakesNoFolder:
+    def write(self, release: Release, folder: Path) -> None:
+        (folder / "part").write_text("all")
+
+
+def test_a_format_that_makes_no_folder_is_told_so(tmp_path):
+    registry = Registry()
+    registry.add(Plugin("t", "1", (Provided("release_format", "bad", f"{__name__}:MakesNoFolder"),)))
+    with pytest.raises(PluginError, match="release format 'bad': FileNotFoundError") as caught:
+        write(small_run(), tmp_path / "release", registry, formats=("bad",))
+    assert "folder.mkdir()" in caught.value.hint
+
+
 def test_a_full_disk_leaves_the_release_that_was_there(tmp_path):
     registry = Registry()
     registry.add(Plugin("t", "1", (Provided("release_format", "bad", f"{__name__}:FailsHalfway"),)))

@@ -1,0 +1,291 @@
+"""``scirgen prompts``: tools for people who edit YAML. The work is done in `prompt_lint` and `prompt_tryout`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import sys
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from scirgen import Dataset, Record
+from scirgen.cli.options import config_option
+from scirgen.core.questions import Question
+from scirgen.core.records import SectionLabel
+from scirgen.core.resources import find_domain
+from scirgen.plugin import (
+    PATH,
+    Aspect,
+    Link,
+    PromptLibrary,
+    RenderedPrompt,
+    Resources,
+    Taxonomies,
+    as_json_flag,
+    echo_json,
+    load_registry,
+    parse_settings,
+    resolve_config,
+    settings_option,
+)
+
+if TYPE_CHECKING:
+    from scirgen_adapt.prompt_tryout import Tried
+
+_DOMAIN = click.option("--domain", default="general", show_default=True, help="Domain whose overrides apply.")
+_OVERRIDES = click.option("--overrides", type=PATH, help="Your own folder of overrides.")
+
+
+@click.group()
+def prompts() -> None:
+    """List, show, copy, render, check and try prompts."""
+
+
+@prompts.command("list")
+@_DOMAIN
+@_OVERRIDES
+@as_json_flag
+def list_(domain: str, overrides: Path | None, as_json: bool) -> None:
+    """List the prompts, one per line: id, version, where it comes from, what it does."""
+    library = PromptLibrary(Resources(find_domain(domain), overrides))
+    found = [library.get(id) for id in library.ids()]
+    if as_json:
+        rows = [
+            {"id": p.id, "version": p.file.version, "hash": p.hash, "origin": p.origin, "path": p.path} for p in found
+        ]
+        echo_json(rows)
+        return
+    for prompt in found:
+        click.echo(f"{prompt.id:24} v{prompt.file.version:<3} {prompt.origin:9} {prompt.file.description}")
+
+
+@prompts.command()
+@click.argument("prompt")
+@_DOMAIN
+@_OVERRIDES
+def show(prompt: str, domain: str, overrides: Path | None) -> None:
+    """Print a prompt's file, its path and its hash."""
+    found = PromptLibrary(Resources(find_domain(domain), overrides)).get(prompt)
+    click.echo(f"# {found.path}  ({found.origin}, hash {found.hash[:12]})")
+    click.echo(Path(found.path).read_text(encoding="utf-8"), nl=False)
+
+
+@prompts.command()
+@click.argument("prompt")
+@_DOMAIN
+@click.option("--into", type=PATH, required=True, help="Your folder of overrides.")
+def copy(prompt: str, domain: str, into: Path) -> None:
+    """Copy a prompt's file into your folder of overrides."""
+    from scirgen_adapt.scaffold import copy_override
+
+    made = copy_override(Resources(find_domain(domain)), "prompts", prompt, into)
+    click.echo(f"wrote {made}")
+    click.echo(f"next: edit it, then scirgen prompts lint --overrides {into}")
+
+
+@prompts.command()
+@click.argument("prompt")
+@_DOMAIN
+@_OVERRIDES
+@click.option("--type", "kind", default="quantification", show_default=True, help="Question type to render it for.")
+@click.option("--var", "variables", multiple=True, metavar="NAME=VALUE", help="Value of a variable.")
+@click.option("--language", default="en", show_default=True, help="Language of questions and answers.")
+def render(
+    prompt: str, domain: str, overrides: Path | None, kind: str, variables: tuple[str, ...], language: str
+) -> None:
+    """Print the messages as they are sent to the model under the default settings.
+
+    A value that no taxonomy gives is shown as <name>; --var sets it: --var quotes=true.
+    """
+    from scirgen_adapt.prompt_lint import sample_variables
+
+    resources = Resources(find_domain(domain), overrides)
+    taxonomies = Taxonomies(resources)
+    found = PromptLibrary(resources).get(prompt)
+    values = sample_variables(found, taxonomies, domain, taxonomies.question_type(kind, language), language)
+    _show_messages(found.render(**{**values, **parse_settings(variables)}))
+
+
+@prompts.command(short_help="Find mistakes that loading does not detect; exits with 2 on an error.")
+@_DOMAIN
+@_OVERRIDES
+@click.option("--language", default="en", show_default=True, help="Language of the examples.")
+@click.option("--context", type=click.IntRange(min=256), help="The model's context, in tokens.")
+@as_json_flag
+def lint(domain: str, overrides: Path | None, language: str, context: int | None, as_json: bool) -> None:
+    """Find undefined variables, missing examples, examples that violate their own type, and prompts that are too long.
+
+    The exit code is 2 if there is an error; warnings alone do not change it.
+    """
+    from scirgen_adapt.prompt_lint import lint as check
+
+    resources = Resources(find_domain(domain), overrides)
+    library = PromptLibrary(resources)
+    found = check(library, Taxonomies(resources), domain=domain, language=language, context_tokens=context)
+    if as_json:
+        echo_json([{"level": f.level, "where": f.where, "message": f.message} for f in found])
+    else:
+        for finding in found:
+            click.echo(f"{finding.level}: {finding.where}: {finding.message}")
+        errors = sum(f.level == "error" for f in found)
+        click.echo(f"{len(library.ids())} prompts: {errors} errors, {len(found) - errors} warnings")
+    if any(f.level == "error" for f in found):
+        sys.exit(2)
+
+
+@prompts.command("try")
+@click.argument("prompt")
+@click.option(
+    "--dataset", "datasets", required=True, multiple=True, help="Id of a dataset, or the start of one; may be repeated."
+)
+@click.option("--input", "input_", type=click.Path(), help="Records to search. [default: the domain's sample]")
+@click.option("--run", type=PATH, help="A run to take the dataset and its kept aspects from.")
+@click.option("--type", "types", multiple=True, help="Question type; may be repeated. [default: all in turn]")
+@click.option("--model", help="Generator.")
+@click.option("--n", "count", type=click.IntRange(min=1), default=5, show_default=True, help="Number of pairs.")
+@_DOMAIN
+@_OVERRIDES
+@config_option
+@settings_option()
+@click.option("--beside", is_flag=True, help="Show what the prompts without --overrides give, side by side.")
+@click.option("--messages", is_flag=True, help="Also print the messages that were sent.")
+@as_json_flag
+def try_(
+    prompt: str, datasets: tuple[str, ...], count: int, beside: bool, messages: bool, as_json: bool, **given: object
+) -> None:
+    """Request a few pairs and show which gates they pass. For ask, match, section, extract, verify and tag, show their
+    output.
+
+    Without --run, only the metadata is used, and you cannot try prompts that read papers.
+    """
+    from scirgen_adapt import prompt_tryout as tryout
+
+    if beside and not given["overrides"]:
+        raise click.UsageError("--beside compares with --overrides, which is not given")
+    flags = {
+        "input": given["input_"],
+        "models.generator": given["model"],
+        "overrides": str(given["overrides"]) if given["overrides"] else None,
+        **parse_settings(given["settings"]),  # type: ignore[arg-type]
+    }
+    loaded, domain = resolve_config(domain=str(given["domain"]), config_file=given["config_file"], flags=flags)  # type: ignore[arg-type]
+    registry = load_registry()
+    run = given["run"]
+    types: tuple[str, ...] = given["types"]  # type: ignore[assignment]
+    configs = [loaded.config, *([loaded.config.model_copy(update={"overrides": None})] if beside else [])]
+
+    async def work(dataset: str) -> tuple[Dataset, list[tryout.Tried]]:
+        known = {"config": loaded.config, "registry": registry, "domain": domain}
+        found, records = await tryout.find_dataset(dataset, run=run if isinstance(run, Path) else None, **known)  # type: ignore[arg-type]
+        return found, [
+            await tryout.try_prompt(
+                prompt, found, {k: list(v) for k, v in records.items()}, config=config, registry=registry,
+                domain=domain, count=count, types=types,
+            )
+            for config in configs
+        ]  # fmt: skip
+
+    made = [asyncio.run(work(dataset)) for dataset in datasets]
+    if as_json:
+        echo_json([
+            {"dataset": found.id, **_plain(tried[0]), **({"without_overrides": _plain(tried[1])} if beside else {})}
+            for found, tried in made
+        ])  # fmt: skip
+        return
+    for found, tried in made:
+        for sent in tried[0].prompts if messages else ():
+            _show_messages(sent)
+        click.secho(f"{found.id}  {found.title}", bold=True)
+        if beside:
+            _show_beside(*tried)
+        else:
+            _show_tried(tried[0])
+
+
+def _plain(tried: Tried) -> dict[str, object]:
+    """Return a trial as plain data."""
+    parts = {"accepted": tried.pairs or tried.records, "rejected": tried.rejections}
+    return {name: [r.model_dump(mode="json", exclude_defaults=True) for r in part] for name, part in parts.items()}
+
+
+def _show_beside(new: Tried, old: Tried) -> None:
+    """Print what two sets of prompts gave as two columns, row by row for each question type."""
+    table = RichTable("", "without overrides", "with --overrides", show_lines=True, expand=True)
+    sides = [_by_type(tried) for tried in (old, new)]
+    for name in dict.fromkeys([*sides[0], *sides[1]]):
+        for cells in zip_longest(*(side.get(name, []) for side in sides), fillvalue=""):
+            table.add_row(name, *map(Text, cells))
+    counts = [f"{len(t.pairs) + len(t.records)} pass, {len(t.rejections)} do not" for t in (old, new)]
+    table.add_row("", *map(Text, counts))
+    Console(width=max(80, shutil.get_terminal_size().columns)).print(table)
+
+
+def _by_type(tried: Tried) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for pair in tried.pairs:
+        found.setdefault(pair.question_type, []).append(f"Q {pair.question}\nA {pair.answer}")
+    for record in tried.records:
+        found.setdefault(type(record).__name__, []).append(_said(record))
+    for rejection in tried.rejections:
+        name = rejection.question_type or rejection.record_kind
+        found.setdefault(name, []).append(f"{_shown(rejection.record)}\n{rejection.code}: {rejection.reason}")
+    return found
+
+
+def _show_messages(prompt: RenderedPrompt) -> None:
+    click.secho(f"--- {prompt.reference}", dim=True)
+    for role, text in prompt.messages:
+        click.secho(f"[{role}]", bold=True)
+        click.echo(text)
+
+
+def _show_tried(tried: Tried) -> None:
+    for pair in tried.pairs:
+        level = f" {pair.bloom}" if pair.bloom else ""
+        click.secho(f"\n{pair.question_type}{level}: passes every gate that needs no model", fg="green")
+        click.echo(f"  Q  {pair.question}\n  A  {pair.answer}")
+        for span in pair.evidence:
+            click.echo(f"  <- {span.text}")
+        if pair.note:
+            click.echo(f"  ({pair.note})")
+    for record in tried.records:
+        click.echo(_said(record))
+    for rejection in tried.rejections:
+        click.secho(
+            f"\n{rejection.question_type or rejection.record_kind}: {rejection.stage} {rejection.code}: "
+            f"{rejection.reason}",
+            fg="red",
+        )
+        click.echo("  " + _shown(rejection.record))
+    kept = len(tried.pairs) + len(tried.records)
+    click.echo(f"\n{kept} pass, {len(tried.rejections)} do not; {len(tried.prompts)} calls")
+
+
+def _said(record: Record) -> str:
+    """A stage's record as one line."""
+    if isinstance(record, Link):
+        return f"{record.paper_id}: {'used' if record.used else 'not used'}. {record.explanation}"
+    if isinstance(record, SectionLabel):
+        return f"{record.label.value:22} {record.heading or '(no heading)'}  [{record.decided_by}]"
+    if isinstance(record, Aspect):
+        return f"{record.category.value:20} {record.span.text}"
+    if isinstance(record, Question):
+        return f"{record.form:9} {record.need:20} {record.text}"
+    return record.model_dump_json(exclude_defaults=True)
+
+
+def _shown(record: str) -> str:
+    try:
+        found = json.loads(record)
+        if text := found.get("text"):
+            return str(text)
+        return f"Q  {found['question']}\n  A  {found['answer']}"
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return record[:400]

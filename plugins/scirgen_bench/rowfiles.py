@@ -1,0 +1,27 @@
+"""Rows of JSON Lines, and ids as files of others write them."""
+
+from __future__ import annotations
+
+import re
+
+from scirgen.core.files.jsonl import write_rows
+
+__all__ = ["trec_id", "type_key", "write_rows"]
+
+_BREAKS_TREC = re.compile(r"[\s<>&]")
+_ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")
+
+
+def trec_id(identity: str) -> str:
+    """An id for TREC files, whose cells are separated by blanks: blanks, ``<``, ``>`` and ``&`` are percent-encoded.
+
+    Different ids stay different; most stay unchanged.
+    """
+    if not (_BREAKS_TREC.search(identity) or _ENCODED.search(identity)):
+        return identity
+    return re.sub(r"[\s<>&%]", lambda m: "".join(f"%{b:02X}" for b in m.group().encode()), identity)
+
+
+def type_key(name: str) -> str:
+    """A type's name as an id: "Instrumental/Procedural" -> "instrumental_procedural"."""
+    return re.sub(r"[^a-z0-9]+", "_", name.casefold()).strip("_")

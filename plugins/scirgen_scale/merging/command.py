@@ -1,0 +1,102 @@
+"""``scirgen merge RUN...``: makes one release from several runs."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from scirgen import Observer, Run
+from scirgen.cli.options import counted
+from scirgen.cli.run.generate import echo_unwritten_formats, queries_made
+from scirgen.plugin import PATH, parse_settings
+from scirgen_scale.merging.merge import merge as merge_runs
+
+
+@click.command()
+@click.argument("runs", nargs=-1, required=True, type=PATH)
+@click.option("--out", type=PATH, required=True, help="The merged run's folder.")
+@click.option("--partial", is_flag=True, help="Accept runs that are unfinished or have failed items.")
+@click.option("--mixed", is_flag=True, help="Accept runs made with different models, prompts, settings or seeds.")
+@click.option(
+    "--first-wins",
+    is_flag=True,
+    help="If several runs have different results for a dataset, take those of the first run.",
+)
+@click.option("--config", "config_file", type=PATH, help="YAML file with settings of the release.")
+@click.option(
+    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="release.*, generate.quota.*, seed or overrides."
+)
+@click.option("--report/--no-report", default=True, help="Also write report.html.")
+@click.option("--quiet", is_flag=True, help="Print only the final summary.")
+def merge(
+    runs: tuple[Path, ...],
+    out: Path,
+    partial: bool,
+    mixed: bool,
+    first_wins: bool,
+    config_file: Path | None,
+    settings: tuple[str, ...],
+    report: bool,
+    quiet: bool,
+) -> None:
+    """Make one release from several finished RUNS, as if they had been one run.
+
+    Near-duplicates, splits, targets and decontamination are computed over all of them. The command calls no model, only
+    reads the runs, and copies their results; their own settings of the release are shown and not used. OUT is
+    an ordinary run, which `scirgen generate` resumes.
+    """
+    with _stopped_at_once():
+        run = merge_runs(
+            out, runs, mixed=mixed, partial=partial, first_wins=first_wins, config_file=config_file,
+            settings=parse_settings(settings), report=report, observer=Observer() if quiet else Lines(),
+        )  # fmt: skip
+    sys.exit(summarise(run, len(runs)))
+
+
+@contextmanager
+def _stopped_at_once() -> Iterator[None]:
+    """Let Ctrl-C end the process instead of waiting for the release: partial output stays in a temporary file that
+    nothing reads."""
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+class Lines(Observer):
+    """Notes as lines on standard error."""
+
+    def note(self, message: str) -> None:
+        """One line."""
+        click.echo(message, err=True)
+
+
+def summarise(run: Run, runs: int) -> int:
+    """Print the result and where it is; returns the exit code."""
+    assert run.outcome is not None
+    funnel, released = run.funnel(), run.released()
+    accepted = funnel["tag"]["outputs"]
+    queries = queries_made(run)
+    click.echo(
+        f"{run.outcome.status}: {sum(released.values())} rows of {accepted} accepted pairs"
+        f"{queries and f' and {queries}'}, from {counted(run.outcome.datasets, 'dataset')} in {runs} runs"
+    )
+    reasons = {k.split(":", 1)[1]: n for k, n in funnel["release"].items() if k.startswith("rejected:")}
+    if reasons:
+        said = ", ".join(f"{code} {n}" for code, n in sorted(reasons.items(), key=lambda kn: (-kn[1], kn[0])))
+        click.echo(f"  release   rejected {said}")
+    click.echo(f"release  {run.release}  ({', '.join(f'{split} {rows}' for split, rows in released.items())})")
+    echo_unwritten_formats(run)
+    if (run.folder / "report.html").is_file():
+        click.echo(f"report   {run.folder / 'report.html'}")
+    click.echo(f"parts    {run.folder / 'parts.tsv'} says which run each dataset is from")
+    click.echo(f"next     scirgen inspect {run.folder} ROW_ID; scirgen push {run.folder} OWNER/NAME --dry-run")
+    if run.outcome.status == "partial":
+        click.echo("Some items of the runs failed or are missing; finish them and merge again.", err=True)
+    return {"success": 0, "partial": 3}.get(run.outcome.status, 1)

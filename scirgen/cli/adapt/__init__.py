@@ -1,1 +1,0 @@
-"""Commands for settings, prompts, domains and plugins."""

@@ -1,1 +1,0 @@
-"""`scirgen estimate`: predicts calls, tokens, cost and hours."""

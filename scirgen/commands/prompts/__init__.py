@@ -1,1 +1,0 @@
-"""`scirgen prompts`: checks and tries prompts."""

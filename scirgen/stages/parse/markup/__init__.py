@@ -1,1 +1,0 @@
-"""Papers in markup that is not XML: LaTeX source and HTML pages."""

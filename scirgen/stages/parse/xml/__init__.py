@@ -1,1 +1,0 @@
-"""Papers in XML: JATS and TEI."""

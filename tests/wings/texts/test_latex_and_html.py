@@ -1,0 +1,123 @@
+"""LaTeX sources and HTML pages as papers."""
+
+from pathlib import Path
+
+import pytest
+
+from scirgen.core.errors import PaperError
+from scirgen.core.records import BlockKind
+from scirgen.core.registry import load_registry
+from scirgen.stages.parse.base import ParsedPaper, ParserOptions
+from scirgen.stages.parse.sniff import sniff
+from scirgen.stages.parse.stage import choose_parser
+from scirgen.stages.parse.text import TextParser
+from scirgen_texts.parsers import HtmlParser, LatexParser
+
+LATEX = (
+    r"""% a comment with \section{Nothing}
+\documentclass{article}
+\title{Ice on \emph{small} lakes}
+\begin{document}
+\maketitle
+\begin{abstract}
+Ice leaves 3~days earlier per decade, in 40\,\% of lakes.
+\end{abstract}
+\section{Introduction}\label{sec:intro}
+Lakes freeze \citep{Smith2020,Lee2021}. The \'Ecrins are cold, see Fig.~\ref{fig:map}.
+
+A second paragraph has $T < 0$ in it.
+\begin{figure}\includegraphics{map}\caption{Where the lakes are}\end{figure}
+\subsection*{Study area}
+\begin{itemize}\item 12 lakes \item two rivers\end{itemize}
+\begin{equation} y = a x + b \label{eq:one}\end{equation}
+\input{/etc/passwd}
+\begin{thebibliography}{9}\bibitem{Smith2020} Smith, J.: Lakes, 2020."""
+    r"""\bibitem{Lee2021} Lee, K.: Ice, 2021.\end{thebibliography}
+\end{document}
+"""
+)
+PROSE = "Lakes of the north freeze in November and their ice leaves in May, which has changed since records began. " * 4
+HTML = f"""<!DOCTYPE html><html lang="en"><head><title>x</title><meta name="citation_title" content="Ice on lakes">\
+</head><body>
+<nav><ul><li>Home</li></ul></nav><script>alert("no")</script>
+<article><h1>Ice on lakes</h1><h2>Abstract</h2><p>{PROSE}</p><h2>1. Introduction</h2><p>{PROSE}</p><p>{PROSE}</p>
+<h3>1.1 Aims</h3><p>{PROSE}</p><figure><img src="a"><figcaption>Figure 1. Lakes.</figcaption></figure>
+<table><caption>Table 1. Sites</caption><tr><th>Site</th><th>n</th></tr><tr><td>A</td><td>3</td></tr></table>
+<h2>Methods</h2><p>{PROSE}</p><ul><li>one lake</li><li>two rivers</li></ul><p>{PROSE}</p><p>{PROSE}</p><p>{PROSE}</p>
+<h2>References</h2><ol><li>Smith, J. Lakes. 2020. doi:10.1/x</li></ol></article><footer><p>Cookies</p></footer></body>\
+</html>"""
+
+
+def _parsed(tmp_path: Path, name: str, text: str) -> ParsedPaper:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    parser = HtmlParser() if name.endswith(".html") else LatexParser()
+    return parser.parse(tmp_path / name, ParserOptions())
+
+
+def _of(parsed: ParsedPaper, kind: BlockKind) -> list[str]:
+    return [b.text for b in parsed.blocks if b.kind is kind]
+
+
+def test_latex_has_title_abstract_and_headings_with_levels(tmp_path: Path) -> None:
+    parsed = _parsed(tmp_path, "paper.tex", LATEX)
+    assert parsed.title == "Ice on small lakes"
+    assert parsed.abstract == "Ice leaves 3 days earlier per decade, in 40 % of lakes."
+    heads = [(b.level, b.text) for b in parsed.blocks if b.kind is BlockKind.HEADING]
+    assert heads == [(1, "Abstract"), (1, "Introduction"), (2, "Study area"), (1, "References")]
+
+
+def test_latex_text_is_what_a_reader_sees(tmp_path: Path) -> None:
+    parsed = _parsed(tmp_path, "paper.tex", LATEX)
+    first, second = _of(parsed, BlockKind.PARAGRAPH)[1:3]
+    assert first == "Lakes freeze [Smith2020,Lee2021]. The Écrins are cold, see Fig. map."
+    assert second == "A second paragraph has T < 0 in it."
+    assert _of(parsed, BlockKind.CAPTION) == ["Where the lakes are"]
+    assert _of(parsed, BlockKind.LIST_ITEM) == ["12 lakes", "two rivers"]
+    assert _of(parsed, BlockKind.REFERENCE) == ["Smith, J.: Lakes, 2020.", "Lee, K.: Ice, 2021."]
+
+
+def test_latex_opens_no_other_file(tmp_path: Path) -> None:
+    assert "root:" not in " ".join(b.text for b in _parsed(tmp_path, "paper.tex", LATEX).blocks)
+
+
+def test_latex_nested_without_end_is_damaged_or_read(tmp_path: Path) -> None:
+    text = r"\documentclass{article}\begin{document}" + r"\begin{quote}" * 400 + "words"
+    with pytest.raises(PaperError) as raised:
+        _parsed(tmp_path, "deep.tex", text)
+    assert raised.value.error_code in ("damaged", "no_text")
+
+
+def test_html_full_text_becomes_sections(tmp_path: Path) -> None:
+    parsed = _parsed(tmp_path, "paper.html", HTML)
+    heads = [(b.level, b.text) for b in parsed.blocks if b.kind is BlockKind.HEADING]
+    assert heads == [(1, "Abstract"), (1, "1. Introduction"), (2, "1.1 Aims"), (1, "Methods"), (1, "References")]
+    assert parsed.title == "Ice on lakes" and parsed.abstract == PROSE.strip()
+    assert _of(parsed, BlockKind.CAPTION) == ["Figure 1. Lakes.", "Table 1. Sites"]
+    assert _of(parsed, BlockKind.TABLE) == ["| Site | n |\n| --- | --- |\n| A | 3 |"]
+    assert _of(parsed, BlockKind.REFERENCE) == ["Smith, J. Lakes. 2020. doi:10.1/x"]
+    assert not any("Home" in b.text or "alert" in b.text or "Cookies" in b.text for b in parsed.blocks)
+
+
+def test_html_login_page_is_refused(tmp_path: Path) -> None:
+    page = tmp_path / "paper.pdf"
+    page.write_text("<!DOCTYPE html><html><body><h1>Log in</h1><p>Password</p></body></html>")
+    with pytest.raises(PaperError) as raised:
+        sniff(page)
+    assert raised.value.error_code == "not_a_pdf"
+
+
+def test_html_page_of_links_is_refused(tmp_path: Path) -> None:
+    items = "".join(f"<h3>Paper {i}</h3><p><a href='/{i}'>Read on</a></p>" for i in range(300))
+    with pytest.raises(PaperError) as raised:
+        _parsed(tmp_path, "list.html", f"<!DOCTYPE html><html><body>{items}</body></html>")
+    assert raised.value.error_code == "not_a_pdf"
+
+
+@pytest.mark.parametrize(("text", "kind"), [(LATEX, "latex"), (HTML * 3, "html")])
+def test_the_text_parser_leaves_other_forms_to_the_wing(tmp_path: Path, text: str, kind: str) -> None:
+    (tmp_path / "paper").write_text(text, encoding="utf-8")
+    with pytest.raises(PaperError, match=f"does not read {kind} files"):
+        TextParser().parse(tmp_path / "paper", ParserOptions())
+    for wanted in ("auto", "text", "grobid"):
+        found = choose_parser(load_registry(), wanted, kind)
+        assert found is not None and found.name == kind
