@@ -146,8 +146,7 @@ def _rejoin_captions(groups: list[Group]) -> None:
 
 def _completes(caption: Group, group: Group) -> bool:
     """Tells whether a group beside or right below an unfinished caption continues it: in the caption's type, with a
-    small
-    letter."""
+    small letter."""
     last = caption.lines[-1].style
     same = (group.style.size, group.style.font) == (last.size, last.font)
     top, bottom = caption.lines[0].y0, caption.lines[-1].y1

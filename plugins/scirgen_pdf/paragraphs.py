@@ -286,8 +286,7 @@ def _is_labelled(line: Line) -> bool:
 
 def _wraps(a: Line, b: Line, shape: _Shape) -> bool:
     """Tells whether ``b`` is the second line of a heading: it hangs below a number, or both lines are centred, in a
-    rare
-    type."""
+    rare type."""
     if a.style != b.style or min(a.share, b.share) < 0.9 or a.style == shape.style or _END.search(a.text):
         return False
     if a.style.size < shape.style.size - 0.6 or a.x1 - a.x0 < 0.5 * (shape.right - shape.left):
@@ -300,8 +299,7 @@ def _wraps(a: Line, b: Line, shape: _Shape) -> bool:
 
 def _is_bit_of_equation(line: Line, shape: _Shape) -> bool:
     """Tells whether a line is a number or a denominator of a displayed equation: short, without a word, away from the
-    left
-    edge."""
+    left edge."""
     return len(line.text) < 15 and line.x0 > shape.left + 2 * line.size and not _WORD.search(line.text)
 
 
@@ -336,8 +334,7 @@ def _stacked(a: Line, b: Line) -> bool:
 
 def _runs_on(a: Line, b: Line) -> bool:
     """Tells whether ``b`` begins in the type in which ``a``, a full line, ends, and one of them changes its type: a
-    run-in
-    heading."""
+    run-in heading."""
     last, first = a.runs[-1].style, b.runs[0].style
     same = (last.font, last.bold, last.italic) == (first.font, first.bold, first.italic)
     return same and abs(last.size - first.size) <= 0.6 and min(a.share, b.share) < 0.985

@@ -174,8 +174,7 @@ def _is_title(c: Candidate, groups: Sequence[Group], body: Style) -> bool:
 
 def _set_apart(c: Candidate, body: Style) -> bool:
     """Tells whether a line differs from the body in type, in capitals or by being centred, has words, and does not end
-    as a
-    sentence."""
+    as a sentence."""
     group = c.group
     left, right = group.lines[0].x0 - group.x0, group.x1 - group.lines[0].x1
     centred = left > 2.5 * body.size and abs(left - right) < 1.2 * body.size

@@ -115,12 +115,6 @@ def test_title_at_the_top_of_a_later_page_is_not_prose(tmp_path: Path) -> None:
     ]
 
 
-def test_structured_abstract_without_a_label_is_taken_whole(tmp_path: Path) -> None:
-    parts = "".join(f"<p style='font-size:9pt'><b>{p}:</b> {PROSE * 3}</p>" for p in ("Aim", "Methods", "Results"))
-    document = set_html(tmp_path / "p.pdf", f"<h1>Snow of the upper valley</h1><p>Ann Author</p>{parts}{sections()}")
-    assert document.abstract.startswith("Aim: ") and document.abstract.count(PROSE.strip()) == 9
-
-
 def test_a_bold_title_in_the_size_of_the_text_is_the_title(tmp_path: Path) -> None:
     made = "<p>Draft of 2021</p><p><b>Snow of the upper valley</b></p><p>Ann Author</p>"
     made += f"<h2>Abstract</h2><p>{PROSE * 5}</p>"
