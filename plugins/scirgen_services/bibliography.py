@@ -13,7 +13,7 @@ from scirgen.core.files.yamlfile import validate
 from scirgen.core.safety.files import is_below, named_files
 from scirgen.plugin import Frozen, require
 from scirgen.stages.collect.files.paperfolder import PAPER_TYPES, PaperFile, PaperFolder
-from scirgen_services.fields import find_doi
+from scirgen_services.forms.fields import find_doi
 
 
 class BibliographyOptions(Frozen):

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from pydantic import Field
 
 from scirgen import Candidate, Cursor, Dataset, InputError, Rejection
-from scirgen_services.fields import as_dict, as_list, as_text
 from scirgen_services.forms.ckan import dataset_of
+from scirgen_services.forms.fields import as_dict, as_list, as_text
 from scirgen_services.web.json_api import ServiceOptions, WebService, related_papers
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pydantic import Field
 
 from scirgen import Candidate, Dataset
-from scirgen_services.fields import as_dict, as_list, as_text, find_doi
+from scirgen_services.forms.fields import as_dict, as_list, as_text, find_doi
 from scirgen_services.web.json_api import ServiceOptions, WebService, paper_by_doi
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pydantic import Field
 
 from scirgen import Candidate, Cursor, Dataset, InputError, Paper, Rejection, normalise_licence
-from scirgen_services.fields import as_dict, as_list, as_text, secret_from_environment
+from scirgen_services.forms.fields import as_dict, as_list, as_text, secret_from_environment
 from scirgen_services.web.http import is_json
 from scirgen_services.web.json_api import ServiceOptions, WebService
 

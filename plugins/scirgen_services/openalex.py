@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pydantic import Field
 
 from scirgen import Candidate, Dataset, Fetched, Paper, normalise_licence
-from scirgen_services.fields import as_dict, as_list, as_text, find_doi, secret_from_environment
+from scirgen_services.forms.fields import as_dict, as_list, as_text, find_doi, secret_from_environment
 from scirgen_services.web.json_api import ServiceOptions, WebService
 
 _SELECT = "id,doi,title,publication_year,authorships,best_oa_location,type"

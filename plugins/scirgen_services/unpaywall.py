@@ -4,7 +4,7 @@ https://unpaywall.org/products/api."""
 from __future__ import annotations
 
 from scirgen import Candidate, Dataset, Fetched, Paper, SourceSetup
-from scirgen_services.fields import as_dict, as_list, as_text
+from scirgen_services.forms.fields import as_dict, as_list, as_text
 from scirgen_services.web.json_api import ServiceOptions, WebService
 
 

@@ -252,7 +252,7 @@ def test_an_unknown_step_is_refused_with_the_near_one(installed: Registry) -> No
 def test_every_kind_has_an_example_here_or_in_a_wing(installed: Registry) -> None:
     mine = {kind for (kind, _), (plugin, _) in installed.entries().items() if plugin == "scirgen-examples"}
     doors = {"release_part", "further_request", "reader", "resources", "taxonomy", "kind", "known_model", "codes"}
-    shown_by_wings = doors | {"embedder", "record_form", "dataset_lookup", "http_client"}
+    shown_by_wings = doors | {"labels", "embedder", "record_form", "dataset_lookup", "http_client"}
     assert mine == set(CONTRACTS) - shown_by_wings | {"retriever", "query_recipe"}
     installed.verify(name for _, name in installed.entries())
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from scirgen import Dataset, Rejection, normalise_licence
 from scirgen.plugin import find_dois
-from scirgen_services.fields import as_dict, as_list, as_text, by_language, find_doi, stated_language
+from scirgen_services.forms.fields import as_dict, as_list, as_text, by_language, find_doi, stated_language
 
 
 def recognised(record: Mapping[str, object]) -> Dataset | Rejection | None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from scirgen import Dataset, Rejection, normalise_licence
-from scirgen_services.fields import as_dict, as_list, as_text, find_doi, stated_language
+from scirgen_services.forms.fields import as_dict, as_list, as_text, find_doi, stated_language
 
 _PAPER_RELATIONS = frozenset({
     "IsCitedBy", "IsReferencedBy", "IsSupplementTo", "IsSupplementedBy", "IsDocumentedBy", "IsDescribedBy",

@@ -9,7 +9,7 @@ from typing import ClassVar, Generic, TypeVar
 from scirgen import Candidate, ConfigError, Dataset, Fetched, Paper, SourceError, SourceSetup
 from scirgen.core.files.yamlfile import validate
 from scirgen.plugin import Frozen, SourceRefusedError, find_dois
-from scirgen_services.fields import as_dict
+from scirgen_services.forms.fields import as_dict
 from scirgen_services.web.http import open_http
 
 
