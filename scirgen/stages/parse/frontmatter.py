@@ -26,11 +26,11 @@ _ASIDE = (BlockKind.OTHER, BlockKind.FOOTNOTE)
 _YEAR = r"((?:19|20)\d\d)"
 _DATED = re.compile(rf"(?i)(?:published|accepted|©|\(c\)|copyright)[^\d]{{0,40}}(?:\d{{1,2}}\s+)?(?:\w+\s+)?{_YEAR}\b")
 _BRACKETED = re.compile(rf"\({_YEAR}\)")
-_CITED = re.compile(
-    r"(?is)(?:(?:cit(?:e|ation|ar|er)\b(?: (?:as|this|como|este|cet)\b)?|zitier\w+)[^\n]{0,400}?"
-    rf"(?<![\w/.-]){_YEAR}\b(?![\w/-])|\b{_YEAR}; ?\d+[(:])"
-)
-"""The year in the paper's own entry, as in "Cite as: Doe, J. 2021", or before a volume, as in "2021;28:e7"."""
+_CITE = re.compile(r"(?i)cit(?:e|ation|ar|er)\b(?: (?:as|this|como|este|cet)\b)?|zitier\w+")
+_ENTRY = 400  # characters of a paper's own entry before its year, as in "Cite as: Doe, J. 2021"
+_ENTRY_YEAR = re.compile(rf"(?<![\w/.-]){_YEAR}\b(?![\w/-])")
+_VOLUME = re.compile(rf"\b{_YEAR}; ?\d+[(:]")
+"""The year before a volume, as in "2021;28:e7"."""
 _ANY_YEAR = re.compile(rf"(?<![\w/.-]){_YEAR}\b")
 _SHORT = 120  # characters; a longer paragraph is prose
 _NUMBERED = re.compile(r"\W*(?:\d{1,2}|[IVX]{1,4})(?:[.\s]|$)")
@@ -64,7 +64,7 @@ def front_matter(parsed: ParsedPaper) -> FrontMatter:
         authors=parsed.authors,
         keywords=_keywords(head),
         doi=parsed.doi or _printed_doi(printed),
-        year=parsed.year or _year([b.text for b in head if b.kind in _ASIDE or _CITED.match(b.text)]),
+        year=parsed.year or _year([b.text for b in head if b.kind in _ASIDE or _cited(b.text, at_start=True)]),
         licence=_licence(parsed.licence.split("\n") if parsed.licence else [b.text for b in ends if _is_prose(b)]),
         language=parsed.language,
         language_guessed=not (parsed.language and parsed.kind in ("jats", "tei", "html")),
@@ -127,7 +127,19 @@ def _keywords(head: tuple[ParsedBlock, ...]) -> tuple[str, ...]:
 def _year(printed: list[str]) -> int | None:
     """The year of publication: the latest one in a statement of it, else in brackets, else in a short line."""
     short = [text for text in printed if len(text) <= _DATE_LINE and "et al" not in text]
-    for pattern, texts in ((_DATED, printed), (_CITED, printed), (_BRACKETED, printed), (_ANY_YEAR, short)):
-        if found := pattern.findall("\n".join(texts)):
-            return int(max("".join(years) for years in found))
+    dated = _DATED.findall("\n".join(printed))
+    if years := dated or [year for text in printed for year in _cited(text)]:
+        return int(max(years))
+    for pattern, texts in ((_BRACKETED, printed), (_ANY_YEAR, short)):
+        if years := pattern.findall("\n".join(texts)):
+            return int(max(years))
     return None
+
+
+def _cited(text: str, at_start: bool = False) -> list[str]:
+    """The years of a paper's own entry in a text; with ``at_start`` only of an entry that the text begins with."""
+    entries = [_CITE.match(text)] if at_start else list(_CITE.finditer(text))
+    volumes = [_VOLUME.match(text)] if at_start else list(_VOLUME.finditer(text))
+    lines = [text[e.end() : e.end() + _ENTRY].partition("\n")[0] for e in entries if e]
+    years = [*map(_ENTRY_YEAR.search, lines), *volumes]
+    return [year[1] for year in years if year]
