@@ -36,7 +36,7 @@ class Rule(NamedTuple):
 
     @property
     def off(self) -> Any:
-        """What stands for it while it is off."""
+        """Replaces it while it is off."""
         return _NEVER if isinstance(self.held, re.Pattern) else lambda *_, **__: False
 
 
