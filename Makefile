@@ -49,6 +49,10 @@ test-ray: setup  ## the Ray engine on a cluster of three nodes on this machine
 	$(BIN)/pip install --quiet --constraint $(CONSTRAINTS) --editable '.[ray]'
 	$(BIN)/pytest -m ray
 
+.PHONY: proof-check
+proof-check: setup  ## the figures of docs/proof.md, from committed files
+	$(BIN)/python examples/proof/check.py
+
 .PHONY: sample-check
 sample-check: setup  ## the public sample of examples/release, rebuilt from its stores and compared byte for byte
 	$(BIN)/python examples/release/build.py --check

@@ -36,33 +36,34 @@ class Rule(NamedTuple):
 
     @property
     def off(self) -> Any:
-        """Replaces it while it is off."""
+        """The stand-in while it is off."""
         return _NEVER if isinstance(self.held, re.Pattern) else lambda *_, **__: False
 
 
 class _Witness:
     """Stands for a rule and notes when it says yes."""
 
-    def __init__(self, held: Any, note: Callable[[], None]) -> None:
+    def __init__(self, held: Any, note: Callable[[], object]) -> None:
         self._held, self._note = held, note
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        return self._noted(self._held(*arguments, **named))
+        answer = self._held(*arguments, **named)
+        if answer:
+            self._note()
+        return answer
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._held, name)
         if not callable(method):
             return method
-        if name in ("sub", "split"):
-            return lambda *given, **named: (
-                (self._noted(self._held.search(given[-1])) and method(*given, **named)) or (method(*given, **named))
-            )
-        return lambda *given, **named: self._noted(method(*given, **named))
 
-    def _noted(self, answer: Any) -> Any:
-        if answer:
-            self._note()
-        return answer
+        def called(*given: Any, **named: Any) -> Any:
+            answer = method(*given, **named)
+            if self._held.search(given[1]) if name == "sub" else answer:
+                self._note()
+            return answer
+
+        return called
 
 
 def rules() -> list[Rule]:
@@ -107,6 +108,10 @@ class Pages:
 
     def laid_out(self) -> str:
         """Return what the layout makes of the pages now, as JSON; or the error, where it needs a rule."""
+        for name, module in list(sys.modules.items()):
+            for held in list(vars(module).values()) if name.startswith("scirgen") else ():
+                if hasattr(held, "cache_clear") and held is not classifier:
+                    held.cache_clear()  # a remembered answer asks no rule
         try:
             layout = pdf.lay_out(*pickle.loads(self._given))
             paper = pdf.analyse(layout, self._outline, "", classifier())

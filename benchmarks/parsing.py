@@ -67,8 +67,14 @@ def main() -> None:
     arguments.add_argument("--rules", action="store_true", help="also the table of rules beside the classifier")
     arguments.add_argument("--reader", default="auto", help="auto, pdfium or pymupdf")
     arguments.add_argument("--only", default="", help="papers whose name contains this")
+    arguments.add_argument("--ablate", action="store_true", help="only count the papers that change without each rule")
     given = arguments.parse_args()
     truths = [(folder, t) for folder in given.data for t in load_truths(folder) if given.only in t.name]
+    if given.ablate:
+        from benchmarks._ablate import ablate
+
+        ablate([folder / "pdf" / f"{truth.name}.pdf" for folder, truth in truths], given.reader, print)
+        return
     result: dict[str, object] = {"baselines": {}, "left_out": {}}
     result["overall"], result["papers"] = measure(truths, scirgen_extract(given.reader))
     if not given.no_left_out:

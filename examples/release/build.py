@@ -34,13 +34,13 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent.parent))
 
 from benchmarks import questions  # noqa: E402
+from scirgen.core.records import QAPair  # noqa: E402
 from scirgen.pipeline.store import result_hash  # noqa: E402
 from scirgen.pipeline.views.view import open_view  # noqa: E402
 from scirgen_bench.intervals import wilson  # noqa: E402
 
 LANGUAGES = ("en", "es", "pt")
-ASKED = ("supported", "alone", "type", "worth", "natural")
-TOGETHER = {"supported, alone, type": ASKED[:3], "all but supported": ASKED[1:], "all five": ASKED}
+ASKED = ("supported", "clear", "real", "worth", "natural", "guess")
 COUNTED = (
     "asked_for", "candidates", "accepted", "declined", "rejected_by_the_filter", "about", "with_several_gold_datasets",
     "yes_and_no", "level_as_asked", "levels_given_by_type", "evidence_spans_verbatim",
@@ -94,7 +94,8 @@ def fetch(folder: Path) -> None:
 def build(out: Path) -> None:
     """Build everything into a folder."""
     figures: dict[str, Any] = {"runs": {}}
-    candidates: dict[str, tuple[str, bool]] = {}
+    candidates: dict[str, tuple[str, str]] = {}
+    kinds: Counter[str] = Counter()
     lengths: list[int] = []
     documents: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
@@ -115,7 +116,8 @@ def build(out: Path) -> None:
             spent = json.loads((HERE / "store" / f"{language}.manifest.json").read_text())["usage"]["generator"]
             figures["runs"][language]["cost"] = {k: spent[k] for k in ("calls", "prompt_tokens", "completion_tokens")}
             view.close()
-            candidates |= {p.id: (language, True) for p in pairs} | dict.fromkeys(rejected, (language, False))
+            candidates |= {p.id: (language, _kind(p)) for p in pairs} | dict.fromkeys(rejected, (language, "rejected"))
+            kinds.update(p.asked for p in pairs)
             lengths += [len(p.question.split()) for p in pairs]
             for pair in pairs:
                 documents["several" if len({s.document_id for s in pair.evidence}) > 1 else "one"] += 1
@@ -126,6 +128,7 @@ def build(out: Path) -> None:
     figures["all"] = {
         "candidates": len(candidates),
         "released": rows,
+        "asked": dict(sorted(kinds.items())),
         "rows_citing_several_documents": documents["several"],
         "median_words_of_a_question": statistics.median(lengths),
         "tokens_per_row": {k: round(tokens[k] / rows, 1) for k in ("prompt_tokens", "completion_tokens")},
@@ -136,42 +139,38 @@ def build(out: Path) -> None:
     (out / "README.md").write_text(card(figures), encoding="utf-8")
 
 
-def read(candidates: dict[str, tuple[str, bool]], out: Path) -> dict[str, Any]:
-    """Join the readers' verdicts: counts for each row of the sample, and shares for it and for ScIRGen-Geo."""
-    key = json.loads((HERE / "reading" / "key.json").read_text(encoding="utf-8"))
-    given: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    files = sorted((HERE / "reading").glob("verdicts-*.jsonl"))
-    for file in files:
-        for line in file.read_text(encoding="utf-8").splitlines():
-            found = json.loads(line)
-            given[found["id"]].append(found)
-    good: dict[str, list[dict[str, bool]]] = defaultdict(list)
+def read(candidates: dict[str, tuple[str, str]], out: Path) -> dict[str, Any]:
+    """Join the readers' verdicts: counts for each row that was read, and shares for each kind of row."""
+    folder = HERE / "reading"
+    items = {i["n"]: i for i in map(json.loads, (folder / "items.jsonl").read_text(encoding="utf-8").splitlines())}
+    readers = [
+        {said["n"]: said for said in map(json.loads, file.read_text(encoding="utf-8").splitlines())}
+        for file in sorted(folder.glob("R*.jsonl"))
+    ]
+    kinds: dict[str, list[list[dict[str, Any]]]] = defaultdict(list)
     lines = []
-    for id, said in given.items():
-        if len(said) < len(files) or not key.get(id):
-            continue
-        counts = {a: sum(v[a] for v in said) for a in ASKED}
-        verdict = {a: 2 * n > len(said) for a, n in counts.items()}
-        verdict |= {n: 2 * sum(all(v[a] for a in of) for v in said) > len(said) for n, of in TOGETHER.items()}
-        row = key[id]["row"]
-        if key[id]["source"] == "geo":
-            good["ScIRGen-Geo"].append(verdict)
-            continue
-        language, released = candidates[row]
-        good["sample" if released else "rejected candidates"].append(verdict)
-        if released:
-            good[f"sample, {language}"].append(verdict)
-        why = [v["why"] for v in said if v.get("why")]
-        lines.append({"id": row, "language": language, "released": released, "readers": len(said)} | counts
-                     | {"good": verdict["all five"], "why": why})  # fmt: skip
+    for n, item in items.items():
+        said = [reader[n] for reader in readers]
+        language, kind = candidates[item["row"]]
+        kinds["planted" if item.get("planted") else kind].append(said)
+        if not item.get("planted"):
+            why = [v["why"] for v in said if v.get("why")]
+            lines.append({"id": item["row"], "language": language, "kind": kind, "readers": len(said)}
+                         | {a: sum(v[a] for v in said) for a in ASKED} | {"why": why})  # fmt: skip
     lines.sort(key=lambda line: (line["language"], line["id"]))
     text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
     (out / "verdicts.jsonl").write_text(text, encoding="utf-8")
-    return {
-        "readers": len(files),
-        "shares": {name: {a: _share([v[a] for v in found]) for a in (*ASKED, *TOGETHER)}
-                   for name, found in sorted(good.items())},
-    }  # fmt: skip
+    shares = {}
+    for kind, read_rows in sorted(kinds.items()):
+        shares[kind] = {a: _share([2 * sum(v[a] for v in said) > len(said) for said in read_rows]) for a in ASKED}
+        shares[kind]["two facts or more"] = _share([statistics.median(v["joins"] for v in said) >= 2 for said in read_rows])
+        spans = [letter == "n" for said in read_rows for v in said for letter in v["spans"]]
+        shares[kind]["evidence lines needed"] = [round(100 * sum(spans) / len(spans), 1)]
+    return {"readers": len(readers), "read": len(lines), "shares": shares}
+
+
+def _kind(pair: QAPair) -> str:
+    return "known items" if pair.asked == "known_item" else "asked first"
 
 
 def _share(values: list[bool]) -> list[Any]:
@@ -198,18 +197,21 @@ def card(figures: dict[str, Any]) -> str:
     for label, pick in picks.items():
         table.append(f"| {label} | " + " | ".join(pick(r) for r in runs.values()) + " |")
     shares = figures["reading"]["shares"]
-    names = [n for n in ("sample", "ScIRGen-Geo", "rejected candidates") if n in shares]
+    names = [n for n in ("asked first", "known items", "rejected", "planted") if n in shares]
     reading = ["| true to the majority | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
-    for asked in (*ASKED, *TOGETHER):
+    labels = dict.fromkeys(ASKED) | {"guess": "answered without documents", "two facts or more": None}
+    for asked, label in labels.items():
         cells = ["{} of {} [{}, {}]".format(*shares[n][asked]) for n in names]
-        reading.append(f"| {asked} | " + " | ".join(cells) + " |")
+        reading.append(f"| {label or asked} | " + " | ".join(cells) + " |")
+    cells = [f"{shares[n]['evidence lines needed'][0]} %" for n in names]
+    reading.append("| evidence lines needed, of all readers' | " + " | ".join(cells) + " |")
     return (HERE / "card.md").read_text(encoding="utf-8").format(
         rows=total["released"], candidates=total["candidates"], calls=total["calls"],
         several=round(100 * total["rows_citing_several_documents"] / total["released"]),
         words=round(total["median_words_of_a_question"]), prompt=f"{total['tokens_per_row']['prompt_tokens']:,}",
         reply=total["tokens_per_row"]["completion_tokens"], runs="\n".join(table),
-        readers=figures["reading"]["readers"],
-        reading="\n".join(reading) if names else "The readers have not finished.",
+        readers=figures["reading"]["readers"], read=figures["reading"]["read"], reading="\n".join(reading),
+        asked=", ".join(f"{kind.replace('_', ' ')} {n}" for kind, n in total["asked"].items()),
     )  # fmt: skip
 
 

@@ -5,9 +5,9 @@ set -eu
 here=$(dirname "$0")
 python "$here/build.py" --papers "$1/papers"
 for language in en es pt; do
-  scirgen generate --domain general --input "$here/records/$language" --papers "$1/papers/$language" --language $language \
+  scirgen generate --domain general --papers "$1/papers/$language" --language $language \
     --model "$2" --scorer bundled:smollm2-135m --set limits.timeout_s=7000 --set limits.concurrency=200 \
-    --set parse.no_extract=parse --set 'generate.mix={known_item: 1}' --out "$1/$language"
+    --set parse.no_extract=parse --set filter.second_reader=0 --set ask.questions_per_subject=13 --out "$1/$language"
 done
 python "$here/build.py" --pack "$1"   # the papers lie in $1/papers, which is no language
 python "$here/build.py"

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -148,6 +149,43 @@ def measure_agreement(
         if not queries:
             raise InputError(f"no query of the {name} set has a gold document in the corpus", hint=_HINT)
     scores = [_scores(corpus, queries, systems, registry, progress) for queries in sets]
+    means = [s.mean(axis=1) for s in scores]
+    alike = rank_statistics(*scores, seed=seed)
+    return RankAgreement(
+        documents=len(corpus),
+        queries=(len(sets[0]), len(sets[1])),
+        left_out=(len(first) - len(sets[0]), len(second) - len(sets[1])),
+        systems=[
+            SystemScore(system=name, first=round(float(a), 6), second=round(float(b), 6))
+            for name, a, b in zip(systems, *means, strict=True)
+        ],
+        kendall=alike.kendall,
+        kendall_95=alike.kendall_95,
+        spearman=alike.spearman,
+        spearman_95=alike.spearman_95,
+        halves=alike.halves,
+    )
+
+
+class RankStatistics(NamedTuple):
+    """How alike two sets of queries rank the same systems, with 95 % bootstrap intervals over queries."""
+
+    kendall: float | None
+    kendall_95: tuple[float, float] | None
+    spearman: float | None
+    spearman_95: tuple[float, float] | None
+    halves: float | None
+
+
+def rank_statistics(first: NDArray[np.float64], second: NDArray[np.float64], *, seed: int = 0) -> RankStatistics:
+    """Compare the rankings by the mean scores of two sets of queries.
+
+    Args:
+        first: scores of the queries to agree with, shape (systems, queries); its halves are compared too.
+        second: scores of the other set, of the same systems, shape (systems, queries).
+        seed: of the bootstrap.
+    """
+    scores = (first, second)
     draw = np.random.default_rng(seed)
     taus: list[float | None] = []
     rhos: list[float | None] = []
@@ -161,16 +199,9 @@ def measure_agreement(
         order = draw.permutation(size)
         parts = (order[: size // 2], order[size // 2 :])
         halves.append(_kendall(*(scores[0][:, part].mean(axis=1) for part in parts)))
-    means = [s.mean(axis=1) for s in scores]
     usable = [tau for tau in halves if tau is not None]
-    return RankAgreement(
-        documents=len(corpus),
-        queries=(len(sets[0]), len(sets[1])),
-        left_out=(len(first) - len(sets[0]), len(second) - len(sets[1])),
-        systems=[
-            SystemScore(system=name, first=round(float(a), 6), second=round(float(b), 6))
-            for name, a, b in zip(systems, *means, strict=True)
-        ],
+    means = [s.mean(axis=1) for s in scores]
+    return RankStatistics(
         kendall=_kendall(*means),
         kendall_95=percentile_interval(taus),
         spearman=_spearman(*means),

@@ -37,7 +37,6 @@ _CONTENTS = re.compile(r"(?:\. ?){5}")
 _NAMES_OF_CONTENTS = frozenset(
     ["contents", "table of contents", "inhaltsverzeichnis", "table des matieres", "indice", "sumario", "目录"]
 )
-_PAGE_NUMBER = re.compile(r"[\s.]*\b\d{1,3}$")
 _LEAST_ENTRIES, _PROSE = 3, 200
 """Groups of a table of contents, and characters of a group that is none of them."""
 _OPEN_END = re.compile(r"[^.!?:;。！？：]$")
@@ -58,7 +57,6 @@ _DATED = re.compile(r"^[A-ZÀ-Þ][^.:]{1,90}[.,]?\s\(?(?:18|19|20)\d\d[a-z]?\)?[
 _RECEIVED = re.compile(
     r"(?:received|submitted|accepted|edited by|editor|associate editor|cite this|please cite)\b", re.I
 )
-_PAGES = re.compile(r"\d+\s?[–-]\s?\d+\.|\d\s?\(\d+\):|\d; ?\d+")
 _REVIEWS = re.compile(
     r"(?:open peer review|(?:referee|reviewers?['’]?|peer[- ]review(?:er)?) (?:reports?|comments)\b.{0,40}"
     r"|review history|decision letter"
@@ -112,7 +110,7 @@ def _join_contents(groups: list[Group]) -> None:
     last = {plain(g.text): n for n, g in enumerate(below)}
     end = 0
     for n, group in enumerate(takewhile(lambda g: len(g.text) < _PROSE or _CONTENTS.search(g.text), below), 1):
-        name = plain(_PAGE_NUMBER.sub("", group.text))
+        name = plain(group.text)
         if not name or last.get(name, 0) >= n or _CONTENTS.search(group.text):
             end = n
     if end >= _LEAST_ENTRIES:
@@ -148,8 +146,7 @@ def _rejoin_captions(groups: list[Group]) -> None:
 
 def _completes(caption: Group, group: Group) -> bool:
     """Tells whether a group beside or right below an unfinished caption continues it: in the caption's type, with a
-    small
-    letter."""
+    small letter."""
     last = caption.lines[-1].style
     same = (group.style.size, group.style.font) == (last.size, last.font)
     top, bottom = caption.lines[0].y0, caption.lines[-1].y1
@@ -300,19 +297,16 @@ def mark_references(groups: list[Group]) -> list[Group]:
     """Mark the groups from a references heading to the next heading as references, if possible with one group per
     entry.
 
-    Groups after a heading "Keywords" are not prose. The list may go on behind the acknowledgements, in the next column.
+    Groups after a heading "Keywords" are not prose.
     """
-    part, listed = "", False
+    part = ""
     result: list[Group] = []
     entries: list[Group] = []
     for group in groups:
-        astray = listed and part == "back" and group.kind is BlockKind.PARAGRAPH and _is_entry(group.text)
-        if group.kind is BlockKind.HEADING or astray:
-            name = "references" if astray else kind_of_heading(group.text)
+        if group.kind is BlockKind.HEADING:
+            name = kind_of_heading(group.text)
             inside = part == "references" and name == "" and bool(_REFERENCE.match(group.text))
             part = "references" if inside else name
-        if group.kind is BlockKind.HEADING:
-            listed = listed or part == "references"
         elif part == "references" and group.kind in _MAY_BE_REFERENCE:
             entries += _entries(group)
             continue
@@ -362,11 +356,6 @@ def _whole_entries(parts: Sequence[Group]) -> list[Group]:
         part.kind = BlockKind.REFERENCE if begins[index] or last == len(parts) else BlockKind.OTHER
         whole.append(part)
     return whole
-
-
-def _is_entry(text: str) -> bool:
-    """Tells that a paragraph is an entry of a list: it begins as one, and has a year and pages."""
-    return _begins_entry(text) and bool(_YEAR.search(text) and _PAGES.search(text))
 
 
 def _begins_entry(text: str) -> bool:

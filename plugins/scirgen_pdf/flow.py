@@ -31,32 +31,10 @@ _HANGS = re.compile(
 )
 _WORDS = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _HYPHENATED = re.compile(r"([^\W\d_]+)[-\u00ad]$")
-_KEEP = frozenset(
-    [
-        "non",
-        "self",
-        "well",
-        "high",
-        "low",
-        "long",
-        "short",
-        "mid",
-        "post",
-        "pre",
-        "multi",
-        "semi",
-        "quasi",
-        "half",
-        "full",
-        "cross",
-        "co",
-        "anti",
-        "ex",
-        "near",
-        "sub",
-        "inter",
-    ]
-)
+_KEEP = frozenset([
+    "non", "self", "well", "high", "low", "long", "short", "mid", "post", "pre", "multi", "semi", "quasi", "half",
+    "full", "cross", "co", "anti", "ex", "near", "sub", "inter",
+])  # fmt: skip
 
 _SYLLABLES = frozenset(["co", "ex", "pre", "sub", "inter", "anti", "semi", "multi"])
 """Those of them that are also plain syllables ("inter-ested"): a hyphen stays only before a word of the paper."""

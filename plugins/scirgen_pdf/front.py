@@ -162,24 +162,11 @@ def _with_its_other_lines(groups: list[Group], title: int) -> int:
     """Take into the title the lines above and below that are as large: a title's lines may stand apart, or be scanned
     unevenly."""
     whole = groups[title]
-    _cut_below_title(groups, title)
     while (part := next((g for g in groups if _continues(whole, g)), None)) is not None:
         whole.lines = sorted([*whole.lines, *part.lines], key=lambda line: line.y0)
         whole.settle()
         groups[:] = [g for g in groups if g is not part]
     return groups.index(whole)
-
-
-def _cut_below_title(groups: list[Group], title: int) -> None:
-    """Make the title's last lines a group of their own where the authors' names follow them without a gap."""
-    if title + 1 == len(groups):
-        return
-    below, style = groups[title + 1], groups[title].style
-    lines = list(takewhile(lambda line: line.style == style, below.lines))
-    if lines and len(lines) < len(below.lines):
-        rest = replace(below, lines=below.lines[len(lines) :]).settle()
-        below.lines = lines
-        groups[title + 1 : title + 2] = [below.settle(), rest]
 
 
 def _continues(title: Group, group: Group) -> bool:
@@ -272,8 +259,7 @@ def _extent(groups: list[Group], start: int, body: Style) -> list[Group]:
 
 def _ends_abstract(groups: Sequence[Group], index: int) -> bool:
     """Tells whether a heading, the keywords or another kind of summary begins here; a structured abstract's own labels
-    do
-    not end it."""
+    do not end it."""
     text = groups[index].text
     if KEYWORDS.match(text) or _OTHER_RUN_IN.match(text):
         return True
@@ -371,22 +357,8 @@ def _unlabelled(
             or group.style.font != body.font
             or (group.x1 - group.x0) > 1.6 * _usual_width(groups)
         )
-        return [group, *_further_parts(groups, i)] if set_apart else None
+        return [group] if set_apart else None
     return None
-
-
-def _further_parts(groups: list[Group], first: int) -> list[Group]:
-    """The parts of a structured abstract ("Methods: ...", "Results: ...") that follow its first one in the same
-    setting."""
-    taken: list[Group] = []
-    for group in groups[first + 1 : first + 12]:
-        label = re.match(r"^([^.:]{3,40})[.:]\s", group.text)
-        if group.kind is not BlockKind.PARAGRAPH or abs(group.style.size - groups[first].style.size) > 0.4:
-            continue
-        if not label or not _PARTS.match(plain(label.group(1))):
-            break
-        taken.append(group)
-    return taken
 
 
 def _usual_width(groups: Sequence[Group]) -> float:
@@ -418,8 +390,6 @@ def _mark_rest(groups: list[Group], front: Front, title: int | None, body: Style
         elif group.kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM):
             group.kind = BlockKind.OTHER
     for group in groups[front.body_start :]:
-        if group.page > groups[0].page and _is_running_title(group, front.title):
-            group.kind = BlockKind.OTHER
         if (
             group.kind is BlockKind.PARAGRAPH
             and group.page <= groups[0].page + 1
@@ -430,12 +400,6 @@ def _mark_rest(groups: list[Group], front: Front, title: int | None, body: Style
             continue
         if group.kind is BlockKind.PARAGRAPH and group.style.size < body.size - 0.4 and is_publishers(group.text):
             group.kind = BlockKind.OTHER
-
-
-def _is_running_title(group: Group, title: str) -> bool:
-    """Tells whether a line at the top of a page is the paper's title."""
-    top = group.kind is BlockKind.PARAGRAPH and len(group.lines) == 1 and group.lines[0].y1 < 90
-    return top and len(title) > 15 and fuzz.ratio(plain(group.text), plain(title)) > 92
 
 
 def strip_title_label(text: str) -> str:

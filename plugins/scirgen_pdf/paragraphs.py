@@ -259,15 +259,11 @@ def _breaks(a: Line, b: Line, shape: _Shape) -> bool:
     if _is_centred_title(a, b, shape) or (_is_bit_of_equation(a, shape) and _WORD.search(b.text)):
         return True
     short = a.x1 < right - max(3 * size, 0.12 * (right - left))
-    if (
-        (_differs(a, b, short) and (short or not _runs_on(a, b)))
-        or (brief and _ends_a_title(a, b))
-        or (short and (_SUBSECTION.match(b.text) or _is_mixed_title(a, b)))
-    ):
+    if (_differs(a, b, short) and (short or not _runs_on(a, b))) or (short and _SUBSECTION.match(b.text)):
         return True
     if (_ENTRY.match(b.text) and b.x0 < a.x0 - 3) or (_END.search(a.text) and _is_labelled(b)):
         return True
-    if _wraps(a, b, shape) or (_is_one_title(a, b, shape) and step < 1.35 * size):
+    if _wraps(a, b, shape):
         return False
     if shape.hanging:
         return abs(b.x0 - left) < 2.5 and (a.x0 - b.x0 > 3 or _END.search(a.text) is not None)
@@ -290,8 +286,7 @@ def _is_labelled(line: Line) -> bool:
 
 def _wraps(a: Line, b: Line, shape: _Shape) -> bool:
     """Tells whether ``b`` is the second line of a heading: it hangs below a number, or both lines are centred, in a
-    rare
-    type."""
+    rare type."""
     if a.style != b.style or min(a.share, b.share) < 0.9 or a.style == shape.style or _END.search(a.text):
         return False
     if a.style.size < shape.style.size - 0.6 or a.x1 - a.x0 < 0.5 * (shape.right - shape.left):
@@ -302,28 +297,10 @@ def _wraps(a: Line, b: Line, shape: _Shape) -> bool:
     return hangs or centred
 
 
-def _is_mixed_title(a: Line, b: Line) -> bool:
-    """Tells whether ``a`` begins with a number in bold and has nothing in the type of ``b`` but signs: a title with a
-    program's name."""
-    first = a.runs[0].style
-    words = [run for run in a.runs if _WORD.search(run.text) and not run.raised]
-    other = all(run.style != b.style for run in words)
-    return first.bold and not b.style.bold and bool(_NUMBERED.match(a.text)) and other and not _END.search(a.text)
-
-
 def _is_bit_of_equation(line: Line, shape: _Shape) -> bool:
     """Tells whether a line is a number or a denominator of a displayed equation: short, without a word, away from the
-    left
-    edge."""
+    left edge."""
     return len(line.text) < 15 and line.x0 > shape.left + 2 * line.size and not _WORD.search(line.text)
-
-
-def _is_one_title(a: Line, b: Line, shape: _Shape) -> bool:
-    """Tells whether both lines are centred in one bold type that is not the body's: a title over several lines."""
-    centre = (shape.left + shape.right) / 2
-    centred = all(abs((line.x0 + line.x1) / 2 - centre) < 0.8 * line.size for line in (a, b))
-    pure = min(a.share, b.share) >= 0.9 and a.style == b.style and a.style != shape.style
-    return centred and pure and a.style.bold and not _NUMBERED.match(b.text)
 
 
 def _is_centred_title(a: Line, b: Line, shape: _Shape) -> bool:
@@ -357,19 +334,10 @@ def _stacked(a: Line, b: Line) -> bool:
 
 def _runs_on(a: Line, b: Line) -> bool:
     """Tells whether ``b`` begins in the type in which ``a``, a full line, ends, and one of them changes its type: a
-    run-in
-    heading."""
+    run-in heading."""
     last, first = a.runs[-1].style, b.runs[0].style
     same = (last.font, last.bold, last.italic) == (first.font, first.bold, first.italic)
     return same and abs(last.size - first.size) <= 0.6 and min(a.share, b.share) < 0.985
-
-
-def _ends_a_title(a: Line, b: Line) -> bool:
-    """Tells whether two bold lines, of which the second begins in another type than the first ends in, are two
-    headings."""
-    last, first = a.runs[-1].style, b.runs[0].style
-    other = last.font != first.font or last.italic != first.italic
-    return other and _is_bold(a) and _is_bold(b) and b.text[:1].isupper() and _END.search(a.text) is None
 
 
 def _is_bold(line: Line) -> bool:

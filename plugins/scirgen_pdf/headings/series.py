@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from typing import Final
 
 from scirgen import BlockKind
-from scirgen.stages.parse.terms import plain
 from scirgen_pdf.headings.candidates import Candidate
 from scirgen_pdf.page.lines import Style
 from scirgen_pdf.paragraphs import Group
@@ -30,15 +29,7 @@ _STATEMENT: Final = re.compile(
     r"|case|step|algorithm|observation|question|problem|input|output|th[ée]or[èe]me|lemme|d[ée]finition|remarque|satz|beweis|teorema|lema)\b",
     re.I,
 )
-
-_THEOREM: Final = re.compile(
-    r"^(?:theorem|lemma|proposition|corollary|definition|conjecture|th[ée]or[èe]me|lemme|d[ée]finition|satz|teorema|lema)"
-    r"\s\d{1,2}(?:\.\d{1,2}){0,2}(?=\.?(?:\s\(|\s?$)|\.\s)",
-    re.I,
-)
 _ENTRY: Final = re.compile(r"^\[?\d{1,3}[\].]?\s+\S|^[A-ZÀ-Þ][\w'’-]+,?\s")
-_SUPPLEMENT: Final = re.compile(r"^S\d{1,2}[ .](?:fig|table|text|file|data|appendix|video|movie|dataset)\b", re.I)
-_APPENDIX: Final = re.compile(r"append|apendice|annex|anexo|anhang|附录")
 _YEAR: Final = re.compile(r"\b(?:18|19|20)\d\d[a-z]?\b")
 
 
@@ -53,34 +44,25 @@ def accept_series(found: Sequence[Candidate], groups: Sequence[Group], body: Sty
         titles = [c for c in members if _is_title(c, groups, body)]
         _accept(titles, len(titles) if len(titles) >= 0.7 * len(members) else 0, threshold)
     for c in found:
-        role = c.index in behind and c.run_in and not c.name and not c.numbers  # "Conceptualization: AB, CD"
-        if role or _SUPPLEMENT.match(c.text):
+        if c.index in behind and c.run_in and not c.name and not c.numbers:  # "Conceptualization: AB, CD"
             c.score = 0.0
-    for c in found:
         # "Author contributions. AB planned ..."
         back = c.run_in and c.name == "back" and (c.ended or c.score >= _HALF_SURE)
         named = c.name == "back" and not c.run_in and c.score >= _LEAST_SCORE and _set_apart(c, body)
-        if back or named or _is_numbered_run_in(c, body) or _opens_references(c, groups):
+        if back or named or _opens_references(c, groups):
             c.score = max(c.score, threshold)
     _accept_alike(found, groups, body, threshold)
     _accept_reserved(found, groups, body, threshold)
     _accept_children(found, groups, threshold)
-    _accept_slanted(found, groups, body, threshold)
-    for c in found:
-        if _THEOREM.match(c.text):
-            c.score = 0.0
 
 
 def _behind_the_paper(found: Sequence[Candidate], threshold: float) -> set[int]:
-    """Indices of what stands below back matter or references, such as the roles below "Author contributions".
-
-    An appendix has headings of its own.
-    """
+    """Indices of what stands below back matter or references, such as the roles below "Author contributions"."""
     behind: set[int] = set()
     inside = False
     for c in found:
         if not c.run_in and (c.score >= threshold or c.name in ("back", "references")):
-            inside = c.name in ("back", "references") and not _APPENDIX.match(plain(c.text))
+            inside = c.name in ("back", "references")
         elif inside:
             behind.add(c.index)
     return behind
@@ -158,34 +140,6 @@ def _accept_reserved(found: Sequence[Candidate], groups: Sequence[Group], body: 
                 c.score = max(c.score, threshold)
 
 
-def _accept_slanted(found: Sequence[Candidate], groups: Sequence[Group], body: Style, threshold: float) -> None:
-    """Accept three or more short slanted lines of the body's font size between paragraphs: unnumbered subheadings."""
-    alike: dict[Style, list[Candidate]] = defaultdict(list)
-    for c in found:
-        slanted = c.style.italic and not body.italic and c.style.size >= body.size - 0.3
-        if slanted and not c.run_in and c.share > 0.97 and c.group.kind is BlockKind.PARAGRAPH:
-            alike[c.style].append(c)
-    for members in alike.values():
-        titles = [c for c in members if _is_line_between(c, groups)]
-        if len({c.text for c in titles}) >= _LEAST_ALIKE and len(titles) >= 0.8 * len(members):
-            for c in titles:
-                c.score = max(c.score, threshold)
-
-
-def _is_line_between(c: Candidate, groups: Sequence[Group]) -> bool:
-    """Tells whether a brief line stands alone between a finished paragraph, or a heading, and a paragraph in the same
-    column."""
-    before, after = groups[c.index - 1] if c.index else None, groups[c.index + 1 : c.index + 2]
-    group = c.group
-    short = len(group.lines) == 1 and group.lines[0].x1 - group.lines[0].x0 < 0.7 * (group.x1 - group.x0)
-    titled = c.text[:1].isupper() and _is_brief(c)
-    ended = before is not None and (
-        before.text[-1:] in ".!?:)" or before.kind is BlockKind.HEADING or len(before.lines) == 1
-    )
-    prose = any(g.kind is BlockKind.PARAGRAPH and len(g.text) > 60 and g.page == group.page for g in after)
-    return short and titled and ended and prose
-
-
 def _accept_children(found: Sequence[Candidate], groups: Sequence[Group], threshold: float) -> None:
     """Accept lines in any type whose number goes on below an accepted heading: "3.1.2. Recycling" below "3.1.
     Catalysts"."""
@@ -198,17 +152,6 @@ def _accept_children(found: Sequence[Candidate], groups: Sequence[Group], thresh
         if line and c.number.values[:-1] in known and _above_prose(c, groups):
             c.score = max(c.score, threshold)
             known.add(c.number.values)
-
-
-def _is_numbered_run_in(c: Candidate, body: Style) -> bool:
-    """Tells whether a paragraph or item begins like "1) Experiments and results: From ...", slanted or bold up to the
-    colon."""
-    set_off = c.style.italic != body.italic or c.style.bold != body.bold
-    # "1. New data:" opens an item of a list, "4.1. Sampling:" a section.
-    numbered = any(n.scheme in ("paren", "lower") or (n.scheme == "arabic" and n.depth > 1) for n in c.numbers[:1])
-    words = len(c.text.split())
-    long = len(c.group.text) - len(c.text) > 100
-    return c.run_in and c.ended and numbered and set_off and 2 <= words <= 12 and long and not c.name
 
 
 def _opens_references(c: Candidate, groups: Sequence[Group]) -> bool:
@@ -231,8 +174,7 @@ def _is_title(c: Candidate, groups: Sequence[Group], body: Style) -> bool:
 
 def _set_apart(c: Candidate, body: Style) -> bool:
     """Tells whether a line differs from the body in type, in capitals or by being centred, has words, and does not end
-    as a
-    sentence."""
+    as a sentence."""
     group = c.group
     left, right = group.lines[0].x0 - group.x0, group.x1 - group.lines[0].x1
     centred = left > 2.5 * body.size and abs(left - right) < 1.2 * body.size

@@ -87,7 +87,7 @@ def _strips(numbers: Sequence[list[_Number]], pages: Sequence[Lines]) -> list[_S
         if len(column) < _MIN_IN_PAPER:
             continue
         strip = _Strip(min(n.x0 for n in column), max(n.x1 for n in column))
-        if strip.x1 - strip.x0 > 30 or any(_overlap(strip, other) for other in found):
+        if strip.x1 - strip.x0 > 30:
             continue
         if _beside_text(strip, list(_level_with(column, pages)), len(column) >= _MANY):
             found.append(strip)
@@ -122,10 +122,6 @@ def _columns(numbers: Sequence[_Number]) -> Iterator[tuple[int, list[_Number]]]:
 def _spread(column: Sequence[_Number]) -> bool:
     """Tells whether the distances are those of lines of text and not of the rows of a small table."""
     return column[-1].y - column[0].y > 12 * column[0].height
-
-
-def _overlap(a: _Strip, b: _Strip) -> bool:
-    return min(a.x1, b.x1) > max(a.x0, b.x0)
 
 
 def _beside_text(strip: _Strip, lines: Sequence[Sequence[Span]], many: bool) -> bool:

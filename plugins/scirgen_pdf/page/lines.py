@@ -289,9 +289,8 @@ def _is_citation(text: str, before: str) -> bool:
 
 
 def _is_exponent(text: str, size: float, base: Run) -> bool:
-    """Tells whether raised text is the power of the number before it, as in 10 to the -8th; a small number before it
-    is an
-    index."""
+    """Tells whether raised text is the power of the number before it, as in 10 to the -8th; a small number before it is
+    an index."""
     return base.text[-1:].isdigit() and size < 0.9 * base.style.size and bool(_EXPONENT.match(text))
 
 
@@ -378,8 +377,7 @@ def _stitched(lines: Sequence[Line]) -> list[Line]:
 
 def _is_line_number(number: Line, text: Line) -> bool:
     """Tells whether a piece may be a manuscript's line number: digits only, in smaller or other type than the text
-    beside
-    it."""
+    beside it."""
     digits = "".join(r.text for r in number.runs).strip()
     a, b = number.runs[0].style, text.runs[0].style
     return digits.isdigit() and len(digits) <= 4 and (a.size < 0.85 * b.size or a.font != b.font)

@@ -115,12 +115,6 @@ def test_title_at_the_top_of_a_later_page_is_not_prose(tmp_path: Path) -> None:
     ]
 
 
-def test_structured_abstract_without_a_label_is_taken_whole(tmp_path: Path) -> None:
-    parts = "".join(f"<p style='font-size:9pt'><b>{p}:</b> {PROSE * 3}</p>" for p in ("Aim", "Methods", "Results"))
-    document = set_html(tmp_path / "p.pdf", f"<h1>Snow of the upper valley</h1><p>Ann Author</p>{parts}{sections()}")
-    assert document.abstract.startswith("Aim: ") and document.abstract.count(PROSE.strip()) == 9
-
-
 def test_a_bold_title_in_the_size_of_the_text_is_the_title(tmp_path: Path) -> None:
     made = "<p>Draft of 2021</p><p><b>Snow of the upper valley</b></p><p>Ann Author</p>"
     made += f"<h2>Abstract</h2><p>{PROSE * 5}</p>"
@@ -190,12 +184,6 @@ def test_roles_below_author_contributions_are_not_headings(tmp_path: Path) -> No
     assert headings(set_html(tmp_path / "p.pdf", made))[-1] == (1, "Author contributions")
 
 
-def test_run_ins_below_an_appendix_are_headings(tmp_path: Path) -> None:
-    run_ins = "".join(f"<p><b>{lead}</b> {PROSE * 4}</p>" for lead in LEADS)
-    found = headings(set_html(tmp_path / "p.pdf", f"<h1>Snow of the valley</h1>{sections()}<h2>Appendix</h2>{run_ins}"))
-    assert [text for _, text in found[-7:]] == ["Appendix", *LEADS]
-
-
 def test_numbered_bold_items_of_a_list_are_not_headings(tmp_path: Path) -> None:
     items = "".join(f"<p><b>{i}. {name}:</b> {PROSE * 2}</p>" for i, name in enumerate(("New data", "Open code"), 1))
     found = headings(set_html(tmp_path / "p.pdf", f"<h1>Snow of the upper valley</h1>{sections(items)}"))
@@ -207,12 +195,6 @@ def test_references_in_the_bodys_own_type_are_a_heading(tmp_path: Path) -> None:
     document = set_html(tmp_path / "p.pdf", f"<h1>Snow of the upper valley</h1>{sections()}<p>REFERENCES</p>{entries}")
     assert headings(document)[-1] == (1, "REFERENCES")
     assert sum(b.kind is BlockKind.REFERENCE for b in document.blocks) == 7
-
-
-def test_numbered_slanted_run_in_up_to_a_colon_is_a_heading(tmp_path: Path) -> None:
-    item = f"<p><i>1) Snow pits and gauges:</i> {PROSE * 3}</p>"
-    found = headings(set_html(tmp_path / "p.pdf", f"<h1>Snow of the upper valley</h1>{sections('', item)}"))
-    assert "1) Snow pits and gauges:" in [text for _, text in found]
 
 
 def test_the_outermost_headings_have_level_one_whatever_their_numbers() -> None:
@@ -263,13 +245,6 @@ def test_letter_that_says_how_to_cite_it_keeps_its_first_page(tmp_path: Path) ->
     assert prose.count(PROSE.strip()) == 17
 
 
-def test_title_with_a_programs_name_stands_apart_from_its_paragraph(tmp_path: Path) -> None:
-    title = "2.1 Interface to <span style='font-family:monospace;font-weight:normal'>snowd</span>"
-    part = f"<h3 style='margin-bottom:0'>{title}</h3><p style='margin-top:0'>{PROSE * 4}</p>"
-    found = headings(set_html(tmp_path / "p.pdf", f"<h1>Snow of the upper valley</h1>{sections('', part)}"))
-    assert (2, "2.1 Interface to snowd") in found
-
-
 def test_numbers_below_a_headings_number_are_headings_in_the_bodys_own_type(tmp_path: Path) -> None:
     parts = "".join(f"<p>2.1.{i}. {lead[:-1]}</p><p>{PROSE * 3}</p>" for i, lead in enumerate(LEADS[:2], 1))
     made = f"<h1>Snow of the upper valley</h1>{sections('', f'<h3><i>2.1. Field work</i></h3>{parts}')}"
@@ -304,12 +279,6 @@ def test_section_of_the_papers_name_below_an_outline_of_it_has_level_one(tmp_pat
     made = f"<h1>{title}</h1>" + "".join(f"<h2>{name}</h2><p>{PROSE * 4}</p>" for name in names)
     document = outlined(tmp_path, made, (1, title), *((2, name) for name in names))
     assert headings(document) == [(1, name) for name in names]
-
-
-def test_numbered_statements_with_names_are_not_headings(tmp_path: Path) -> None:
-    made = "".join(f"<h3>Definition {i} (Chosen-Target Snow of a Valley)</h3><p>{PROSE * 3}</p>" for i in range(1, 4))
-    found = headings(set_html(tmp_path / "p.pdf", f"<h1>Snow of the upper valley</h1>{sections('', made)}"))
-    assert [text for _, text in found] == [f"{i}. {name}" for i, name in enumerate(NAMES, 1)]
 
 
 def test_back_matter_with_a_stop_and_below_numbered_headings_has_level_one(tmp_path: Path) -> None:
