@@ -163,7 +163,8 @@ def read(candidates: dict[str, tuple[str, str]], out: Path) -> dict[str, Any]:
     shares = {}
     for kind, read_rows in sorted(kinds.items()):
         shares[kind] = {a: _share([2 * sum(v[a] for v in said) > len(said) for said in read_rows]) for a in ASKED}
-        shares[kind]["two facts or more"] = _share([statistics.median(v["joins"] for v in said) >= 2 for said in read_rows])
+        joined = [statistics.median(v["joins"] for v in said) >= 2 for said in read_rows]
+        shares[kind]["two facts or more"] = _share(joined)
         spans = [letter == "n" for said in read_rows for v in said for letter in v["spans"]]
         shares[kind]["evidence lines needed"] = [round(100 * sum(spans) / len(spans), 1)]
     return {"readers": len(readers), "read": len(lines), "shares": shares}

@@ -168,7 +168,7 @@ def measure_agreement(
 
 
 class RankStatistics(NamedTuple):
-    """How alike two sets of queries rank the same systems, with 95 % bootstrap intervals over queries."""
+    """The agreement of two sets of queries in ranking systems, with 95 % bootstrap intervals over queries."""
 
     kendall: float | None
     kendall_95: tuple[float, float] | None

@@ -33,7 +33,7 @@ class BatchDecoder:
         cache, logits, mask, positions = self._prefill(active)
         while active:
             if closed():
-                raise ModelError("the model was closed")
+                raise ModelError("the model was used after close()")
             for row, values in zip(active, logits, strict=True):
                 token = row.pick(values)
                 row.accept(token, self.eos, self.loaded.tokenizer)

@@ -35,7 +35,7 @@ class JointEncoder:
         self._start: int | None = start if isinstance(start, int) else None
 
     def encode(self, request: ScoreRequest) -> Encoded:
-        """Encode prompt and continuation in one go.
+        """Encode prompt and continuation together.
 
         A token that overlaps the boundary belongs to the continuation. If nothing precedes the continuation, the
         model's begin-of-text token is used (or its end-of-text token if it has none).

@@ -138,7 +138,7 @@ class TransformersChat(ChatModel):
         from scirgen_local.decoding import Grammar
 
         if self._closed.is_set():
-            raise ModelError("the model was closed")
+            raise ModelError("the model was used after close()")
         decoder, tokenizer = BatchDecoder(loaded), loaded.tokenizer
         futures = {id(row): future for row, future in batch}
 

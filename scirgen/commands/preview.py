@@ -146,7 +146,7 @@ async def preview(config: Config, registry: Registry, domain: Domain | None, fol
     if not found.wanted:
         why = f" ({shown(f'{k} {n}' for k, n in found.rejected.most_common())})" if found.rejected else ""
         raise InputError(
-            f"no dataset would be read{why}" + (f"; the first: {found.reasons[0]}" if found.reasons else ""),
+            f"no dataset would be read{why}" + (f"; first reason: {found.reasons[0]}" if found.reasons else ""),
             hint=_why_nothing(set(found.rejected), source.name, config),
             code="nothing_read",
         )

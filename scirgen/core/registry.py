@@ -62,8 +62,8 @@ CONTRACTS: Final[Mapping[str, tuple[str, ...]]] = {
     "kind": (),
 }
 """kind -> the members that it must have, with the arguments of methods. docs/plugins.md has an example of each kind; a
-plugin adds a kind of its own with an entry of kind ``kind``, whose target is such a tuple. A name is unique within its
-kind."""
+plugin adds a kind of its own with an entry of kind ``kind``, whose target is a tuple of that form. A name is unique
+within its kind."""
 
 
 OWN: Final = "scirgen"

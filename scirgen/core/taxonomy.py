@@ -187,9 +187,7 @@ class LanguageWording(Frozen):
         default=(), description="words that allow no exception; evidence rarely says them"
     )
     negating: tuple[str, ...] = Field(default=(), description="words that negate")
-    denying: tuple[str, ...] = Field(
-        default=(), description="those of them that turn round what follows in their clause"
-    )
+    denying: tuple[str, ...] = Field(default=(), description="the negations that reverse the rest of their clause")
     clause_words: tuple[str, ...] = Field(default=(), description="words that begin another clause")
     irregular: dict[str, tuple[str, ...]] = Field(default={}, description="base form of a verb -> its irregular forms")
     discourse: tuple[str, ...] = Field(

@@ -251,7 +251,7 @@ async def _open(
     parsed, factory = backend_of(kind, uri, registry)
     if config.models.reasoning and uri == config.models.generator and kind == "chat_model" and not factory.REASONS:
         raise ConfigError(
-            f"models.reasoning: {uri} does not take it", hint="It is for reasoning models on a server; remove it."
+            f"{uri} does not support models.reasoning", hint="It is for reasoning models on a server; remove it."
         )
     if factory.LOCAL_ONLY and config.engine != "local":
         raise ConfigError(f"{uri} does not work with engine {config.engine!r}", hint="Use --engine local.")

@@ -151,7 +151,9 @@ def build_engine(config: Config, registry: Registry) -> Engine:
     """The engine of ``config.engine``, through the registry."""
     made = registry.get("engine", config.engine)
     if not isinstance(made, type):
-        raise PluginError(f"engine {config.engine!r} is not a class")
+        raise PluginError(
+            f"plugin {registry.provider('engine', config.engine)!r} must register a class as engine {config.engine!r}"
+        )
     engine: Engine = made(config)
     return engine
 
@@ -251,11 +253,11 @@ def refuse_nothing(
         if stage == "collect":
             if missing and missing == collect.ids:
                 raise InputError(f"{no_record(missing)}{kept}", hint=NO_ID, code="no_such_id")
-            first = next((f"; the first: {r.reason}" for r in view.rejections(stage)), "")
+            first = next((f"; first reason: {r.reason}" for r in view.rejections(stage)), "")
             raise InputError(
-                f"no dataset was collected ({seen}{first}){kept}"
+                f"collected no dataset: {seen}{first}{kept}"
                 if seen
-                else f"the source gave none of the requested datasets{kept}",
+                else f"the source has none of the requested datasets{kept}",
                 hint=f"Look at: scirgen status {shlex.quote(str(folder))} --reasons collect"
                 if seen
                 else "Check --input, --query and --ids.",

@@ -183,14 +183,14 @@ class Runner:
         return digest(self._plan_fingerprint, [r.fingerprint for r in known if r.stage == "collect"])
 
     def _show_run(self) -> None:
-        """Let the stages that read the whole run see what every dataset has now: its record and its papers."""
+        """Show stages that read the whole run each dataset's current record and papers."""
         if any(stage.reads_run for stage in self._stages.values()):
             view = StoreView(self._store)
             self._ctx = replace(self._ctx, run=view)
             self._material = view.content("collect", "parse", "match")
 
     def _begin(self) -> int:
-        """Set to do what a changed plan or a new reading of the catalogue may change; returns the run's number."""
+        """Mark for redoing whatever a changed plan or re-read catalogue may affect; return the run's number."""
         number = self._store.next_run()
         self._store.set_meta("run", str(number))
         provider = self._ctx.registry.provider

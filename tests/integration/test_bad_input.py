@@ -71,7 +71,7 @@ def test_a_format_without_its_packages_is_refused_before_any_call(
 def test_out_must_not_be_the_folder_that_is_read(tmp_path: Path, option: str) -> None:
     write(tmp_path / "r.json", json.dumps([{"id": "a", "title": "Ice"}]))
     error = refused(tmp_path, option, str(tmp_path / "." / ""))
-    assert "is the folder that is read" in error.message and "another folder" in error.hint
+    assert "is also the input folder" in error.message and "another folder" in error.hint
     assert sorted(p.name for p in tmp_path.iterdir()) == ["r.json"]
 
 

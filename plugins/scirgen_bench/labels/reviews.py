@@ -105,7 +105,7 @@ def agreement_of(labels: LabelSet, hint: str) -> dict[str, Any]:
         problem = "has no agreement.json" if not path.is_file() else f"has a damaged agreement.json: {error}"
         raise ConfigError(f"{labels.folder} {problem}", hint=hint) from error
     if not current:
-        raise ConfigError(f"{path} is older than the labels in {labels.folder}", hint=hint)
+        raise ConfigError(f"{path} was made before the labels in {labels.folder} changed", hint=hint)
     return found
 
 

@@ -183,7 +183,7 @@ def _texts(release: Release) -> Iterator[str]:
 
 
 def _found(spans: Sequence[Sequence[str]], chunks: Sequence[Sequence[str]]) -> dict[str, Values]:
-    """Metric -> value of each question; nan for a question without answer spans.
+    """The value of each metric for each question; nan for a question without answer spans.
 
     Characters are letters and digits. Precision counts a part of a span once and every chunk whole, so that chunks that
     overlap cost.

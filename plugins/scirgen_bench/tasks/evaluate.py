@@ -217,7 +217,9 @@ class _Asked:
         ]
         known = [(q, gold) for q, gold in known if gold]
         if not known:
-            raise InputError(f"{spec} learns from the split {on} of {self._task.name}, which has no queries with gold")
+            raise InputError(
+                f"{spec} trains on split {on} of {self._task.name}, which has no queries with gold answers"
+            )
         place = {d.id: i for i, d in enumerate(self.documents)}
         retriever.tune([self._text(q) for q, _ in known], [place[gold[0]] for _, gold in known])
 

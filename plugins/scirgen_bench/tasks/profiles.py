@@ -21,7 +21,7 @@ Scored = tuple[str, float]
 """A document's id and its score."""
 
 Values = dict[str, float | None]
-"""Metric -> value of one query; None if the query does not count for this metric."""
+"""The value of each metric for one query; None if the query does not count for this metric."""
 
 
 @dataclass(frozen=True)

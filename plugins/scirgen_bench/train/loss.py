@@ -103,6 +103,6 @@ class Evaluator(InformationRetrievalEvaluator):
         self._bf16 = bf16
 
     def __call__(self, model: Any, *args: Any, **given: Any) -> dict[str, float]:
-        """Metric -> value."""
+        """Return the value of each metric."""
         with autocast(model, self._bf16):
             return dict(super().__call__(model, *args, **given))

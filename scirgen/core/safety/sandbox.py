@@ -167,7 +167,7 @@ class _Joining(jinja2.visitor.NodeTransformer):
 
 def _within(size: int) -> None:
     if size > MAX_OUTPUT:
-        raise PromptError(f"it makes a text of more than {MAX_OUTPUT} characters")
+        raise PromptError(f"the template produced more than {MAX_OUTPUT} characters")
 
 
 @jinja2.pass_context

@@ -1,8 +1,8 @@
 """Shortens long runs in text from outside, so patterns that are applied to it later stay fast.
 
 Patterns over text backtrack within runs: of blanks, of one sign, of letters without a blank. With runs of at most a few
-hundred characters, their time is linear in the text. Each boundary (records, parsed papers, model replies) does this
-once.
+hundred characters, their time is linear in the text. Each entry point (records, parsed papers, model replies) calls
+this once.
 """
 
 from __future__ import annotations

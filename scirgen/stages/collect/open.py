@@ -40,7 +40,7 @@ def open_source(
     for read in (config.input, config.papers):
         if read and Path(read).expanduser().resolve() == folder.resolve():
             raise InputError(
-                f"--out {folder} is the folder that is read; a run would read its own files",
+                f"--out {folder} is also the input folder; a run would read its own files",
                 hint="Give --out another folder; one inside the input may be used, and is not read.",
                 code="out_is_input",
             )

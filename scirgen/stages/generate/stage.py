@@ -130,7 +130,8 @@ class GenerateStage(Stage):
         name = self.writer if configured == "auto" else configured
         found = ctx.registry.get("generation_strategy", name)
         if not isinstance(found, type):
-            raise ConfigError(f"generation strategy {name!r} is not a class", hint="Fix the plugin.")
+            plugin = ctx.registry.provider("generation_strategy", name)
+            raise ConfigError(f"plugin {plugin!r} must register a class as strategy {name!r}", hint="Fix the plugin.")
         return cast("GenerationStrategy", found())
 
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:

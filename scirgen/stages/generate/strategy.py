@@ -135,7 +135,7 @@ class Discard:
 @dataclass(frozen=True)
 class Further:
     """A plugin's field of a reply (`scirgen.stages.generate.further`), with the drafts of the reply's pairs in their
-    order, and what became of the other wishes behind them."""
+    order, followed by the discards for the wishes that produced no pair."""
 
     name: str
     value: BaseModel

@@ -47,7 +47,7 @@ def test_catalogue_of_which_nothing_is_read_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "r.json").write_text(json.dumps([{"heading": "Ice"}]))
     code, said = dry_run(tmp_path / "r.json")
     assert code != 0
-    assert "no dataset would be read (no_title 1); the first: r.json[1]: the record has no title" in said
+    assert "no dataset would be read (no_title 1); first reason: r.json[1]: the record has no title" in said
     code, said = dry_run(tmp_path / "r.json", "--set", "collect.options.columns={title: heading}")
     assert code == 0 and "title        Ice" in said
 

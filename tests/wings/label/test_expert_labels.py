@@ -123,7 +123,7 @@ def test_the_fingerprint_follows_the_labels_not_the_path(labels: LabelSet, tmp_p
     path = moved / "labels" / "A.jsonl"
     path.write_text(path.read_text().replace("The source says so.", "It does.", 1))
     assert LabelFolders().fingerprint([moved]) != before
-    with pytest.raises(ConfigError, match="older than the labels"):
+    with pytest.raises(ConfigError, match="was made before the labels"):
         LabelFolders().read([moved])
     (moved / "agreement.json").unlink()
     with pytest.raises(ConfigError, match=r"no agreement\.json"):

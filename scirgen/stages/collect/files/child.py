@@ -66,4 +66,4 @@ def printed_lines(job: str, files: list[Path], quiet_s: float) -> Iterator[bytes
         finally:
             process.kill()
     if process.returncode != 0:
-        raise ChildError("it crashes the process that opens it, or needs more than 1 GB of memory")
+        raise ChildError("opening the file crashed its worker or needed more than 1 GB of memory")

@@ -200,7 +200,7 @@ class CalibratedScorer(Faithfulness):
     def _score(self, pair: QAPair, material: Material, made: Coefficients, ctx: StageContext) -> Score | Exception:
         shift = next((s for s in pair.scores if s.name == ShiftScorer.name), None)
         if shift is None:
-            return ConfigError("calibrated needs the shift", hint="Put shift before it in filter.faithfulness.")
+            return ConfigError("scorer 'calibrated' requires scorer 'shift' before it in filter.faithfulness")
         said = measured_words(pair, material, ctx)
         if said is None:
             return Score(name=self.name, value=0.0, abstained=True, detail="the words of Yes and No say nothing")

@@ -203,7 +203,7 @@ async def test_pages_before_a_raising_source_are_kept(tmp_path: Path) -> None:
 
 async def test_run_when_the_source_gives_nothing_then_it_is_an_error(tmp_path: Path) -> None:
     async with FakeServer() as server:
-        with pytest.raises(InputError, match="the source gave none of the requested"):
+        with pytest.raises(InputError, match="the source has none of the requested"):
             await generate(tmp_path, with_member("datasets", lambda self, cursor=None: iter(())), server)
 
 
