@@ -58,12 +58,12 @@ class Run:
         return self.folder / "release"
 
     def rows(self) -> Iterator[QAPair]:
-        """Accepted and tagged pairs, in the order of dataset and pair ids."""
+        """Yield the accepted and tagged pairs, in the order of dataset and pair ids."""
         with open_view(self.folder) as view:
             yield from view.pairs()
 
     def to_pandas(self) -> pd.DataFrame:
-        """The released rows as a DataFrame of pandas, with the columns of the release's JSON Lines.
+        """Return the released rows as a DataFrame of pandas, with the columns of the release's JSON Lines.
 
         Raises:
             InputError: the run has no release yet.
@@ -72,24 +72,24 @@ class Run:
         return Table([row.model_dump(mode="json") for row in Release(self.release).rows()], "rows").to_pandas()
 
     def released(self) -> dict[str, int]:
-        """Number of rows of the release by split. There are fewer than `rows` if the target or near-duplicates left
-        some out."""
+        """Return the number of rows of the release by split. There are fewer than `rows` if the target or
+        near-duplicates left some out."""
         with open_view(self.folder) as view:
             rows = view.released_rows()
         return {split: rows.get(split, 0) for split in SPLITS}
 
     def queries(self) -> dict[str, int]:
-        """Number of retrieval queries by recipe; empty without ``query.recipes``."""
+        """Return the number of retrieval queries by recipe; empty without ``query.recipes``."""
         with open_view(self.folder) as view:
             return view.queries_by_recipe()
 
     def left(self) -> int:
-        """Number of datasets of earlier runs that the catalogue, or the selection, no longer has."""
+        """Return the number of datasets of earlier runs that the catalogue, or the selection, no longer has."""
         with open_view(self.folder) as view:
             return view.left()
 
     def records(self, stage: str, kind: type[R]) -> Iterator[R]:
-        """Current records of a class that a step produced, a plugin's step among them, in the order of datasets."""
+        """Yield the current records of a class that a step produced, also a plugin's step, by dataset."""
         with open_view(self.folder) as view:
             yield from view.records(stage, kind)
 
@@ -99,7 +99,7 @@ class Run:
             return view.funnel()
 
     def asked(self) -> dict[str, int]:
-        """Counts of the questions of people who asked: asked, answered, narrowed, not here; empty if nobody did."""
+        """Count the questions of people who asked: asked, answered, narrowed, not here; empty if nobody did."""
         with open_view(self.folder) as view:
             return view.asked()
 
@@ -174,7 +174,7 @@ def generate(out: str | Path, **given: Unpack[Options]) -> Run:
 
 @takes_options
 async def agenerate(out: str | Path, **given: Unpack[Options]) -> Run:
-    """`generate` for asynchronous code: ``run = await scirgen.agenerate("runs/first", domain="geo")``."""
+    """Generate in asynchronous code: ``run = await scirgen.agenerate("runs/first", domain="geo")``."""
     config, pack = resolved(given)
     observer = given.get("observer")
     watching = NotebookObserver() if observer is None and in_notebook() else observer or Observer()
@@ -184,7 +184,7 @@ async def agenerate(out: str | Path, **given: Unpack[Options]) -> Run:
 
 @takes_options
 async def astream(out: str | Path, **given: Unpack[Options]) -> AsyncGenerator[QAPair, None]:
-    """`agenerate`, giving each accepted and tagged pair as soon as there is one; those of an earlier run come first.
+    """Generate, and yield each accepted and tagged pair as soon as there is one; those of an earlier run come first.
 
     The release may still leave a pair out, if another dataset's question says the same. Leaving the loop stops the run;
     the next call resumes it.
@@ -228,7 +228,7 @@ def own_source(given: Options) -> Source | None:
 
 
 def _plain(value: object) -> object:
-    """The value of a setting as a file would give it; None if there is none."""
+    """Return the value of a setting as a file would give it; None if there is none."""
     if isinstance(value, Path):
         return str(value)
     if isinstance(value, Sequence):
@@ -237,7 +237,7 @@ def _plain(value: object) -> object:
 
 
 def resolved(given: Options) -> tuple[Config, Domain]:
-    """Settings and domain from the arguments of `generate`.
+    """Return the settings and domain from the arguments of `generate`.
 
     Raises:
         TypeError: `generate` has no such argument.

@@ -75,7 +75,7 @@ def show(name: str, as_json: bool) -> None:
 
 
 def _files(domain: Domain) -> list[dict[str, str]]:
-    """The domain's prompts and taxonomies, each with its effect on the built-in file with the same id."""
+    """Return the domain's prompts and taxonomies, each with its effect on the built-in file with the same id."""
     found = []
     for folder in ("prompts", "taxonomies"):
         builtin = Resources().find(folder)

@@ -53,7 +53,7 @@ def models(as_json: bool, prices: bool) -> None:
 
 
 def embedded() -> Usable:
-    """The embedded model, with what it still needs."""
+    """Return the embedded model, with what it still needs."""
     missing = [name for name in ("torch", "transformers") if find_spec(name) is None]
     state = (
         f"needs pip install 'scirgen[local]' ({', '.join(missing)})" if missing else "ready; small: see docs/models.md"
@@ -66,7 +66,7 @@ async def _local() -> list[Usable]:
 
 
 async def _asked(name: str, url: str) -> Usable:
-    """A server on this machine, asked for its models."""
+    """Return a server on this machine, asked for its models."""
     uri = ModelURI("openai", "any", (url,))
     server = open_servers(uri, ModelsConfig(generator=str(uri)), LimitsConfig(timeout_s=_WAIT_S))[0]
     try:

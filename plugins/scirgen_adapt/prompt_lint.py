@@ -40,7 +40,7 @@ class Finding:
 def sample_variables(
     prompt: Prompt, taxonomies: Taxonomies, domain: str, kind: QuestionType, language: str = "en"
 ) -> dict[str, object]:
-    """A value for every variable of a prompt: real ones from the taxonomies if available, else placeholders."""
+    """Return a value for every variable of a prompt: real ones from the taxonomies if available, else placeholders."""
     known: dict[str, Callable[[], object]] = {
         "kind": lambda: kind,
         "kinds": lambda: list(taxonomies.graesser.types),
@@ -103,8 +103,8 @@ def lint_files(taxonomies: Taxonomies) -> Iterator[Finding]:
 
 
 def lint_types(taxonomies: Taxonomies, domain: str, language: str = "en") -> Iterator[Finding]:
-    """Findings on question types: missing examples, examples that violate their own type's expectations, unknown
-    levels."""
+    """Yield the findings on question types: missing examples, examples that violate their own type's expectations,
+    unknown levels."""
     kinds, wording = taxonomies.question_types((), language), taxonomies.wording.of(language)
     levels = {level.id for level in taxonomies.bloom.levels}
     for kind in kinds:
@@ -134,8 +134,8 @@ def lint_types(taxonomies: Taxonomies, domain: str, language: str = "en") -> Ite
 def lint_prompts(
     prompts: PromptLibrary, taxonomies: Taxonomies | None, domain: str, context_tokens: int | None = None
 ) -> Iterator[Finding]:
-    """Findings on prompts: those that do not load or render, unused variables and examples, texts that are too long.
-    Without taxonomies, only those that do not load."""
+    """Yield the findings on prompts: those that do not load or render, unused variables and examples, texts that are
+    too long. Without taxonomies, only those that do not load."""
     built_in = Resources().find("prompts")
     standard = PromptLibrary(Resources())
     for id in prompts.ids():

@@ -103,7 +103,7 @@ class _Scope:
 async def find_dataset(
     id: str, *, config: Config, registry: Registry, domain: Domain, run: Path | None = None
 ) -> tuple[Dataset, dict[str, list[Record]]]:
-    """A dataset by id (or the start of one), and its material; kept aspects only if a run is given.
+    """Return a dataset by id (or the start of one), and its material; kept aspects only if a run is given.
 
     Raises:
         InputError: no dataset matches, or several do.
@@ -232,7 +232,7 @@ async def _run(
 def _shares(
     kinds: Sequence[QuestionType], count: int, papers: bool, together: int
 ) -> Iterator[tuple[Sequence[QuestionType], dict[str, object]]]:
-    """Groups of types, each with its numbers of pairs about the data and about papers; ``count`` pairs in all."""
+    """Yield the groups of types, with their numbers of pairs about data and about papers; ``count`` pairs in all."""
     each, more = divmod(count, len(kinds))
     for wanted, part in ((each + 1, kinds[:more]), (each, kinds[more:])):
         about_data = wanted // 2 if papers else wanted

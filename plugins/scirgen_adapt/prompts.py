@@ -269,7 +269,7 @@ def _show_tried(tried: Tried) -> None:
 
 
 def _said(record: Record) -> str:
-    """A stage's record as one line."""
+    """Return a stage's record as one line."""
     if isinstance(record, Link):
         return f"{record.paper_id}: {'used' if record.used else 'not used'}. {record.explanation}"
     if isinstance(record, SectionLabel):

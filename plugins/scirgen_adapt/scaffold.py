@@ -22,7 +22,7 @@ _LEFT_OUT = {"__pycache__", ".pytest_cache", ".ruff_cache", ".mypy_cache"}
 
 
 def template_folder() -> Path:
-    """The template: packaged in a wheel, ``plugins/template`` in a checkout."""
+    """Return the template: packaged in a wheel, ``plugins/template`` in a checkout."""
     packaged = builtin_root() / "template"
     return packaged if packaged.is_dir() else builtin_root() / "plugins" / "template"
 
@@ -88,7 +88,7 @@ def scaffold(
 
 
 def _renamed(text: str, name: str) -> str:
-    """The template's names in a text or path, replaced by the new domain's."""
+    """Return the template's names in a text or path, replaced by the new domain's."""
     words = name.split("-")
     text = text.replace("scirgen_template", "scirgen_" + "_".join(words)).replace(
         "test_template", "test_" + "_".join(words)
@@ -121,8 +121,8 @@ def copy_override(resources: Resources, folder: str, identity: str, into: Path) 
 
 
 def place(override: str) -> tuple[str, str]:
-    """(folder, id) of a built-in file: ``generate/joint`` and ``prompts/generate/joint`` are the same, ``graesser`` is
-    a taxonomy."""
+    """Return (folder, id) of a built-in file: ``generate/joint`` and ``prompts/generate/joint`` are the same,
+    ``graesser`` is a taxonomy."""
     folder, _, identity = override.partition("/")
     if folder in ("prompts", "taxonomies"):
         return folder, identity

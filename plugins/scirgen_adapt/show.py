@@ -125,7 +125,7 @@ def context(ctx: click.Context, run: Path | None, as_json: bool, skill: bool) ->
 
 
 def _commands(group: click.Command, ctx: click.Context, before: str = "") -> Iterator[tuple[str, str]]:
-    """(command, its help and options), subcommands after their group."""
+    """Yield (command, its help and options), subcommands after their group."""
     if not isinstance(group, click.Group):
         return
     for name in group.list_commands(ctx):
@@ -140,7 +140,7 @@ def _commands(group: click.Command, ctx: click.Context, before: str = "") -> Ite
 
 
 def _settings(section: type[BaseModel], before: str = "") -> Iterator[tuple[str, str]]:
-    """(dotted setting, its default and description)."""
+    """Yield (dotted setting, its default and description)."""
     for name, field in section.model_fields.items():
         kind = field.annotation
         if isinstance(kind, type) and issubclass(kind, BaseModel):

@@ -54,7 +54,7 @@ def _words(text: str) -> list[str]:
 
 
 def with_entailment(found: Sequence[Entailment | ModelError], model: EntailmentModel) -> list[Entailment | ModelError]:
-    """The results, for callers that need entailment.
+    """Return the results, for callers that need entailment.
 
     Raises:
         ModelAccessError: the model detects contradiction only.

@@ -54,7 +54,7 @@ def benchmark_qa(
     split: str = "test",
     limit: int | None = None,
 ) -> QAReport:
-    """`abenchmark_qa` for synchronous code."""
+    """Run `abenchmark_qa` in synchronous code."""
     return blocking(abenchmark_qa(release, model, out, ks=ks, split=split, limit=limit))
 
 

@@ -105,7 +105,7 @@ class Audit:
         return Table(rows, f"{self.path}: {self.rows} rows, {self.clean_rows} without a defect")
 
     def to_pandas(self) -> pd.DataFrame:
-        """The table of defects as a DataFrame."""
+        """Return the table of defects as a DataFrame."""
         return self.table().to_pandas()
 
     def __repr__(self) -> str:
@@ -123,8 +123,8 @@ class Audit:
 
 
 def open_rows(given: Rows, split: str | None = None, language: str = "") -> QAFile:
-    """A question-answer set of any form: those of `open_qa`, and tables with ``question`` and ``answer`` (CSV, TSV,
-    Parquet, a folder of them such as a Hugging Face dataset, a list, a DataFrame).
+    """Return a question-answer set of any form: those of `open_qa`, and tables with ``question`` and ``answer`` (CSV,
+    TSV, Parquet, a folder of them such as a Hugging Face dataset, a list, a DataFrame).
 
     Raises:
         InputError: it is none of these.
@@ -136,7 +136,7 @@ def open_rows(given: Rows, split: str | None = None, language: str = "") -> QAFi
 
 
 def _is_table(path: Path) -> bool:
-    """Tells a table that `open_qa` does not read: CSV, TSV, Parquet, or a folder whose only records are such files."""
+    """Return whether a path is a table that `open_qa` does not read: CSV, TSV, Parquet, or a folder of only these."""
     if path.is_dir():
         files = [] if holds_questions(path) else [p for p, _ in record_files(path)]
         return bool(files) and all(kind_of(p) in _TABLES or p.suffix == ".jsonl" for p in files)
@@ -260,7 +260,7 @@ def _note(result: Audit, gate: Gate, lack: str) -> bool:
 
 
 def _lacks(gate: Gate, row: QARow, group: QAGroup) -> str:
-    """The parts that the row lacks for a verdict of the gate; "" if nothing."""
+    """Return the parts that the row lacks for a verdict of the gate; "" if nothing."""
     has = {
         "answer": row.answer is not None,
         "type": bool(row.question_type),
@@ -288,7 +288,7 @@ def _pair(row: QARow, dataset_id: str, number: int) -> QAPair:
 
 
 def _whole_run(rows: Sequence[QARow], result: Audit, defective: set[int], ctx: StageContext) -> None:
-    """Finds repeats between datasets: word for word, and near-duplicates with other gold datasets."""
+    """Find repeats between datasets: word for word, and near-duplicates with other gold datasets."""
     datasets: dict[str, set[str]] = {}
     for row in rows:
         gold = row.dataset_ids[0] if row.dataset_ids else ""

@@ -94,7 +94,7 @@ class MaxSim:
 
 
 def _sentences(text: str) -> list[str]:
-    """The sentences of a text; one, even if the text is empty, so that every document has a row."""
+    """Return the sentences of a text; one, even if the text is empty, so that every document has a row."""
     return [text[start:end] for start, end in sentence_spans(text)] or [text]
 
 
@@ -184,7 +184,7 @@ def _wants_tuning(retriever: Retriever) -> bool:
 
 
 def dense(argument: str, make: Callable[[str], Retriever]) -> Dense | MaxSim:
-    """``st:MODEL_OR_DIR``, also ``st:QUERY_MODEL|DOCUMENT_MODEL``; ``,maxsim`` and ``,meanmax`` compare sentences,
+    """Make ``st:MODEL_OR_DIR``, also ``st:QUERY_MODEL|DOCUMENT_MODEL``; ``,maxsim`` and ``,meanmax`` compare sentences,
     ``,bf16`` is faster."""
     model, *options = _needed("st", argument).split(",")
     unknown = next((o for o in options if o not in OPTIONS), "")
@@ -202,7 +202,7 @@ def dense(argument: str, make: Callable[[str], Retriever]) -> Dense | MaxSim:
 
 
 def hybrid(argument: str, make: Callable[[str], Retriever]) -> Hybrid:
-    """``hybrid:MODEL_OR_DIR``: BM25 and an embedding model; ``hybrid:a+b`` fuses retrievers given by name."""
+    """Make ``hybrid:MODEL_OR_DIR``, BM25 and an embedding model; ``hybrid:a+b`` fuses retrievers given by name."""
     if not argument:
         raise PluginError(
             "hybrid needs an embedding model",
@@ -213,7 +213,7 @@ def hybrid(argument: str, make: Callable[[str], Retriever]) -> Hybrid:
 
 
 def rerank(argument: str, make: Callable[[str], Retriever]) -> Rerank:
-    """``rerank:MODEL_OR_DIR``: a cross-encoder over BM25's first 100."""
+    """Make ``rerank:MODEL_OR_DIR``, a cross-encoder over BM25's first 100."""
     return Rerank(_needed("rerank", argument), make("bm25"))
 
 

@@ -130,7 +130,7 @@ def _measure(run: RunView, ctx: StageContext, encoder: str) -> Measured:
 
 
 def _passages(run: RunView) -> Iterator[Passage]:
-    """The passages of used papers, and the records: what step search searches too."""
+    """Yield the passages of used papers, and the records: what step search searches too."""
     used = {paper for papers in run.uses().values() for paper in papers}
     for document in run.records("parse", Document):
         if document.paper_id in used:
@@ -181,7 +181,7 @@ def _dense(
 
 
 def _topics(vectors: NDArray[np.float32]) -> NDArray[np.int64]:
-    """The topic of each passage: k-means by cosine, begun with passages that are far from each other."""
+    """Return the topic of each passage: k-means by cosine, begun with passages that are far from each other."""
     sample = vectors[:: -(-len(vectors) // _SAMPLE)]
     centres = sample[:1]
     while len(centres) < min(_TOPICS, len(sample) // 4):
@@ -205,7 +205,7 @@ class DifficultyFields(RowFields):
         return digest(config.part("difficulty", DifficultyConfig).model_dump())
 
     def values(self, run: RunView, ctx: StageContext) -> Mapping[str, Record]:
-        """The fields of pairs with a gold passage."""
+        """Return the fields of pairs with a gold passage."""
         return measured(run, ctx).rows
 
 
@@ -236,7 +236,7 @@ class DifficultyContent(PartContent):
         return PartWritten(info={"tables": {caption: table}})
 
     def _lines(self, ids: Sequence[str]) -> Iterator[tuple[str, str]]:
-        """The lines of the table for some questions: name and value."""
+        """Yield the lines of the table for some questions: name and value."""
         rows = [self.found.rows[id] for id in ids]
         yield "number", f"{len(rows):,}"
         for name, ranks in (

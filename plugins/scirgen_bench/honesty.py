@@ -34,17 +34,17 @@ class NuggetScore(Figures):
 
 
 def refused(answer: str | None) -> bool:
-    """Tells whether an answer is a refusal."""
+    """Return whether an answer is a refusal."""
     return answer is not None and REFUSAL in answer[:_AT_THE_START].upper()
 
 
 def rate(values: Sequence[bool]) -> float | None:
-    """The share of true values; None of nothing."""
+    """Return the share of true values; None of nothing."""
     return round(sum(values) / len(values), 6) if values else None
 
 
 def nuggets_of(row: ReleaseRow) -> list[Mapping[str, Any]]:
-    """The nuggets of a row."""
+    """Return the nuggets of a row."""
     found = row.added().get("nuggets")
     return found if isinstance(found, list) else []
 

@@ -16,20 +16,20 @@ T = TypeVar("T")
 
 
 def drawn_clusters(count: int, draws: int, seed: int) -> Iterator[NDArray[np.int64]]:
-    """``draws`` samples of ``count`` clusters with replacement, as indices of shape (count,)."""
+    """Yield ``draws`` samples of ``count`` clusters with replacement, as indices of shape (count,)."""
     random = np.random.default_rng(seed)
     for _ in range(draws):
         yield random.integers(0, count, count)
 
 
 def redrawn(clusters: Sequence[Sequence[T]], draws: int, seed: int) -> Iterator[list[T]]:
-    """The members of redrawn clusters."""
+    """Yield the members of redrawn clusters."""
     for chosen in drawn_clusters(len(clusters), draws, seed):
         yield [member for i in chosen for member in clusters[i]]
 
 
 def percentile_interval(values: Iterable[float | None], level: float = 0.95) -> Interval | None:
-    """The interval that holds the middle 95 % of the values; None if no value is defined."""
+    """Return the interval that holds the middle 95 % of the values; None if no value is defined."""
     known = [v for v in values if v is not None]
     if not known:
         return None

@@ -110,7 +110,7 @@ class BM25:
 
 
 def bm25(argument: str, make: Callable[[str], Retriever]) -> BM25:
-    """``bm25``, ``bm25:k1=1.2,b=0.75``, ``bm25:norms=byte`` or ``bm25:tuned``."""
+    """Make ``bm25``, ``bm25:k1=1.2,b=0.75``, ``bm25:norms=byte`` or ``bm25:tuned``."""
     values: dict[str, float] = {"k1": 0.9, "b": 0.4}
     norms, tuned = "exact", False
     for part in filter(None, (p.strip() for p in argument.split(","))):
@@ -129,8 +129,8 @@ def bm25(argument: str, make: Callable[[str], Retriever]) -> BM25:
 
 
 def byte_length(length: int) -> int:
-    """A document's length as Lucene stores it in one byte: exact below 40, then four significant bits of what exceeds
-    24.
+    """Return a document's length as Lucene stores it in one byte: exact below 40, then four significant bits of what
+    exceeds 24.
 
     ``SmallFloat.intToByte4`` and back (Lucene 7 and later).
     """
@@ -170,7 +170,7 @@ class TfIdf:
 
 
 def tfidf(argument: str, make: Callable[[str], Retriever]) -> TfIdf:
-    """``tfidf``."""
+    """Make ``tfidf``."""
     if argument:
         raise PluginError(f"tfidf takes no argument, but got {argument!r}")
     return TfIdf()
@@ -223,7 +223,7 @@ class EnglishAnalyzer:
         self._terms: dict[str, str] = {}
 
     def __call__(self, text: str) -> list[str]:
-        """The terms of a text, in order, with repetitions."""
+        """Return the terms of a text, in order, with repetitions."""
         terms = self._terms
         found: list[str] = []
         for word in self._words.findall(text):

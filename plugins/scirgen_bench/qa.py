@@ -138,7 +138,7 @@ async def answers(
     may_refuse: bool = False,
     progress: Callable[[], None] = lambda: None,
 ) -> list[str | None]:
-    """The model's answers with k passages; None if it gave no answer. Replies are cached."""
+    """Return the model's answers with k passages; None if it gave no answer. Replies are cached."""
     gate = asyncio.Semaphore(concurrency)
 
     async def one(question: Question) -> str | None:
@@ -247,7 +247,7 @@ BREAKDOWNS: Mapping[str, Callable[[Question], str]] = {
 
 
 def cells(system: str, k: int, questions: Sequence[Question], found: Sequence[Answered]) -> list[Cell]:
-    """The lines of all breakdowns, by value."""
+    """Return the lines of all breakdowns, by value."""
     by_query = {a.query: a for a in found}
     lines: list[Cell] = []
     for by, value_of in BREAKDOWNS.items():

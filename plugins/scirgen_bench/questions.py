@@ -11,7 +11,7 @@ ALL = "all"
 
 
 def is_answerable(row: ReleaseRow) -> bool:
-    """Tells whether something in the release answers a row (field ``answerable`` of `scirgen_probe`)."""
+    """Return whether something in the release answers a row (field ``answerable`` of `scirgen_probe`)."""
     return getattr(row, "answerable", True) is not False
 
 
@@ -22,7 +22,7 @@ def questions_of_split(
     keep: Callable[[ReleaseRow], bool] = is_answerable,
     what: str = "questions",
 ) -> list[ReleaseRow]:
-    """The questions of a split, or of `ALL`; with a limit, that many, evenly spaced, so that they cover the datasets.
+    """Return the questions of a split, or of `ALL`; with a limit, that many, evenly spaced over the datasets.
 
     Args:
         release: an opened release.

@@ -76,7 +76,7 @@ class Query:
 
 
 def read_corpus(path: Path) -> list[Searched]:
-    """The documents of a release, a BEIR folder, or JSON Lines with ``id`` (``_id``), ``title`` and ``text``, by id.
+    """Return documents of a release, a BEIR folder, or JSON Lines with ``id`` (``_id``), ``title`` and ``text``, by id.
 
     Raises:
         InputError: it has none, or a line has no id.
@@ -99,7 +99,7 @@ def read_corpus(path: Path) -> list[Searched]:
 
 
 def read_queries(path: Path) -> list[Query]:
-    """The queries of a release, a BEIR folder or JSON Lines.
+    """Return the queries of a release, a BEIR folder or JSON Lines.
 
     Raises:
         InputError: a line has no question or no gold.

@@ -251,7 +251,7 @@ six aspects are then part of the text, and so count in BM25's lengths."""
 
 
 def indexed(release: Release, setting: str) -> list[CorpusDocument]:
-    """The documents of a setting, by id.
+    """Return the documents of a setting, by id.
 
     Raises:
         InputError: an unknown setting.
@@ -295,7 +295,7 @@ def _known(release: Release, spec: str, ids: Sequence[str], on: str) -> tuple[li
 
 
 def nothing_to_tune_on(spec: str, on: str) -> InputError:
-    """The error of a retriever that is to be tuned on a split without questions."""
+    """Return the error of a retriever that is to be tuned on a split without questions."""
     return InputError(
         f"{spec} is tuned on the split {on}, which has no questions",
         hint=_UNTUNED,
@@ -305,7 +305,7 @@ def nothing_to_tune_on(spec: str, on: str) -> InputError:
 def _breakdown_rows(
     spec: str, setting: str, rows: Sequence[ReleaseRow], with_paper: set[str], table: PerQuery
 ) -> Iterable[BreakdownRow]:
-    """The metrics of each group of questions."""
+    """Yield the metrics of each group of questions."""
     for by, value_of in _BREAKDOWNS.items():
         if by == "has_paper":
             values = np.asarray(["yes" if r.dataset_id in with_paper else "no" for r in rows])
@@ -393,5 +393,5 @@ def write_run(file: Path, name: str, queries: Sequence[str], found: Iterable[Seq
 
 
 def file_name(spec: str) -> str:
-    """A retriever's name as a file name."""
+    """Return a retriever's name as a file name."""
     return "".join(c if c.isalnum() or c in "-_.=," else "_" for c in spec)

@@ -29,7 +29,7 @@ class Ranking:
     scores: NDArray[np.float32]
 
     def hits(self, row: int, ids: Sequence[str]) -> list[tuple[str, float]]:
-        """(document id, score) of one query, best first; ``ids`` are those of the corpus by position."""
+        """Return (document id, score) of one query, best first; ``ids`` are those of the corpus by position."""
         found = zip(self.documents[row].tolist(), self.scores[row].tolist(), strict=True)
         return [(ids[document], score) for document, score in found if document >= 0]
 
@@ -72,13 +72,13 @@ class Identified(Protocol):
     """A retriever that needs the ids of queries and documents, not only their texts (a replayed run)."""
 
     def identify(self, queries: Sequence[str], known: frozenset[str], documents: Sequence[str]) -> None:
-        """Called before `index`, with the ids of the queries in the order in which they are asked, all ids of queries,
-        and the ids of the documents by position."""
+        """Take, before `index`, the ids of the queries in the order in which they are asked, all ids of queries, and
+        the ids of the documents by position."""
         ...
 
 
 def make_retriever(registry: Registry, spec: str) -> Retriever:
-    """A retriever from ``name`` or ``name:argument``. Its factory is called with the argument ("" for none).
+    """Return a retriever from ``name`` or ``name:argument``. Its factory is called with the argument ("" for none).
 
     Raises:
         PluginError: an unknown name ("did you mean"), or an argument it does not take.
@@ -96,7 +96,7 @@ OPTIONS = ("maxsim", "meanmax", "bf16")
 
 
 def split_specs(text: str) -> list[str]:
-    """``"bm25,bm25:k1=1.2,b=0.75,tfidf"`` -> three specs: a part like ``b=0.75`` belongs to the spec before it."""
+    """Split ``"bm25,bm25:k1=1.2,b=0.75,tfidf"`` into three specs: ``b=0.75`` belongs to the spec before it."""
     specs: list[str] = []
     for part in filter(None, (p.strip() for p in text.split(","))):
         if (specs and part in OPTIONS) or (specs and "=" in part and ":" not in part.partition("=")[0]):
@@ -138,7 +138,7 @@ def ranked(
 
 
 def top(scores: NDArray[np.float32], depth: int, *, positive: bool) -> Ranking:
-    """The ``depth`` best of each row of a (queries, documents) array; equal scores in the order of documents.
+    """Return the ``depth`` best of each row of a (queries, documents) array; equal scores in the order of documents.
 
     Args:
         scores: dense scores.

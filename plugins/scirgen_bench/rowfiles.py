@@ -13,7 +13,7 @@ _ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")
 
 
 def trec_id(identity: str) -> str:
-    """An id for TREC files, whose cells are separated by blanks: blanks, ``<``, ``>`` and ``&`` are percent-encoded.
+    """Return an id for TREC files, whose cells end at blanks: blanks, ``<``, ``>`` and ``&`` are percent-encoded.
 
     Different ids stay different; most stay unchanged.
     """
@@ -23,5 +23,5 @@ def trec_id(identity: str) -> str:
 
 
 def type_key(name: str) -> str:
-    """A type's name as an id: "Instrumental/Procedural" -> "instrumental_procedural"."""
+    """Return a type's name as an id: "Instrumental/Procedural" -> "instrumental_procedural"."""
     return re.sub(r"[^a-z0-9]+", "_", name.casefold()).strip("_")

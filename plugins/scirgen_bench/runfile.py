@@ -110,7 +110,7 @@ def _ranked(path: Path, known: frozenset[str]) -> Iterator[tuple[str, str, str, 
 
 
 def run_file(argument: str, make: Callable[[str], Retriever]) -> RunFile:
-    """``run:FILE``."""
+    """Make ``run:FILE``."""
     if not argument:
         raise PluginError(
             "run needs a file",

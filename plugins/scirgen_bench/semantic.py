@@ -35,7 +35,7 @@ BOUND: Final = 0.5
 
 
 def weights(means: Sequence[float]) -> list[float]:
-    """The responses' length-normalised likelihoods ``exp(mean log p)``, normalised to sum to 1."""
+    """Return the responses' length-normalised likelihoods ``exp(mean log p)``, normalised to sum to 1."""
     top = max(means)
     found = [math.exp(m - top) for m in means]
     return [w / sum(found) for w in found]
@@ -53,11 +53,10 @@ def belief(means: Sequence[float], agreement: Sequence[float]) -> float:
 
 
 def clusters(texts: Sequence[str], entailed: Mapping[tuple[str, str], Entailment]) -> list[int]:
-    """The cluster of each response, numbered from 0: it means the same as the cluster's first one, its representative.
+    """Return the cluster of each response, numbered from 0: it means the same as the first one, its representative.
 
     Two responses mean the same if each entails the other (Kuhn et al., ICLR 2023, Algorithm 1). A response joins the
-    first cluster
-    that fits; the authors' code takes the last, which differs only where entailment is not transitive.
+    first cluster that fits; the authors' code takes the last, which differs only where entailment is not transitive.
 
     Args:
         texts: the sampled responses; equal texts mean the same.

@@ -19,7 +19,7 @@ SHOWN = ("R@1", "R@5", "R@20", "R@100", "MRR@100", "NDCG@10", "judged@10")
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A Markdown table, columns padded so that it reads well as plain text too; numbers to three decimals."""
+    """Return a Markdown table, columns padded so that it reads well as plain text too; numbers to three decimals."""
     cells = [[_cell(c) for c in row] for row in [header, *rows]]
     widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
     numeric = [all(isinstance(r[i], (int, float)) for r in rows) and bool(rows) for i in range(len(header))]
@@ -77,7 +77,7 @@ def task_table(rows: Sequence[TaskRow]) -> str:
 
 
 def shown_spec(spec: str) -> str:
-    """A retriever's name in a table: only the last two parts of a folder's path."""
+    """Return a retriever's name in a table: only the last two parts of a folder's path."""
     return _PATH.sub(lambda found: "…/" + "/".join(found[0].rstrip("/").split("/")[-2:]), spec)
 
 
@@ -91,7 +91,7 @@ _ANSWER_FIGURES = ("entailed", "95 %", "ROUGE-L (long)", "exact (short)", "numbe
 
 
 def _answer_figures(row: SystemRow) -> list[object]:
-    """The cells of `_ANSWER_FIGURES`."""
+    """Return the cells of `_ANSWER_FIGURES`."""
     accuracy, *others = ("-" if v is None else v for v in (row.accuracy, row.rouge_l, row.exact, row.number))
     return [accuracy, f"{row.interval[0]:.3f}-{row.interval[1]:.3f}" if row.interval else "-", *others]
 
@@ -126,5 +126,5 @@ def _cell(value: object) -> str:
 
 
 def told_apart(paths: Sequence[Path], names: Sequence[str]) -> list[str]:
-    """The names of what was read from paths; the path itself where another has the same name."""
+    """Return the names of what was read from paths; the path itself where another has the same name."""
     return [n if names.count(n) == 1 else str(p) for p, n in zip(paths, names, strict=True)]

@@ -120,7 +120,7 @@ class UnknownNameGate(PairGate):
 
 
 def _unspaced_without(text: str, phrases: Collection[str]) -> str:
-    """The text; in a language without spaces between words, the phrases are removed from it, longest first."""
+    """Return the text; in a language without spaces between words, the phrases are removed from it, longest first."""
     if not _UNSPACED.search(text):
         return text
     for phrase in sorted(phrases, key=len, reverse=True):

@@ -40,7 +40,7 @@ CONTEXT_TOKENS: Final = 8192
 
 
 def bundled_file() -> Path:
-    """The model's GGUF file, downloaded if it is missing. Blocks; safe for concurrent processes.
+    """Return the model's GGUF file, downloaded if it is missing. Blocks; safe for concurrent processes.
 
     Raises:
         ModelAccessError: the download failed, or the file is not the pinned one.

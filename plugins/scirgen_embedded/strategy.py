@@ -63,7 +63,7 @@ async def _one(
 
 
 async def _typed(task: Task, ctx: StageContext) -> tuple[tuple[Wish, ...], list[Discard]]:
-    """The wishes, those without a type with one that the model chooses; and those for which no type is left."""
+    """Return the wishes, those without a type with one that the model chooses; and those for which no type is left."""
     free = [w for w in task.wishes if w.kind is None]
     offered = [k for k in task.kinds if any(fitness(p, k) > 0 for p in task.passages)]
     count = min(len(free), len(offered))

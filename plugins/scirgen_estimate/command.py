@@ -56,7 +56,7 @@ def estimate(
 
 
 def as_text(found: Estimate) -> str:
-    """The estimate as a table."""
+    """Return the estimate as a table."""
     of = f"tried on {found.sampled} of them" if found.sampled else "from an earlier run"
     lines = [f"{counted(found.datasets, 'dataset')}; {of}. Each figure: low .. typical .. high"]
     lines.append(f"{'stage':10}{'model':10}{'calls':>24}{'prompt tokens':>26}{'reply tokens':>26}")

@@ -62,7 +62,7 @@ class Figure:
 
     @classmethod
     def around(cls, typical: float, ends: tuple[float, float], most: float = 1.0) -> Figure:
-        """The typical figure with its range; ``most`` widens the high end."""
+        """Return the typical figure with its range; ``most`` widens the high end."""
         return cls(typical * ends[0], typical, typical * ends[1] * most)
 
     def __add__(self, other: Figure) -> Figure:
@@ -164,7 +164,7 @@ async def aestimate(
     tokens_per_second: float | None = None,
     **given: Unpack[Options],
 ) -> Estimate:
-    """`estimate` for asynchronous code."""
+    """Estimate in asynchronous code."""
     config, domain = resolved(given)
     return await estimate_run(
         Path(out),
@@ -223,8 +223,8 @@ async def estimate_run(
 async def _drawn(
     source: CheckedSource, config: Config, size: int
 ) -> tuple[list[Dataset], list[Dataset], int, list[str]]:
-    """``size`` datasets drawn evenly from those that a run would make pairs about (a seeded reservoir), up to
-    `SEARCHED` others of those that it would read, the number of the former, notes."""
+    """Draw ``size`` datasets evenly from those that a run would make pairs about (a seeded reservoir), and up to
+    `SEARCHED` others of those that it would read; also return the number of the former, and notes."""
     rng, kept, known = random.Random(config.seed), list[Dataset](), set[int]()
     others, seen, spare = list[Dataset](), 0, random.Random(config.seed)
     wanted = looked_at = 0
@@ -261,7 +261,7 @@ async def _drawn(
 
 
 def _of_trial(trial: Trial, config: Config, total: int, notes: list[str]) -> list[Share]:
-    """The calls of the trial, by stage and role, scaled to all datasets."""
+    """Return the calls of the trial, by stage and role, scaled to all datasets."""
     if trial.failed:
         parts = ", ".join(f"{stage} {n}" for stage, n in trial.failed.items())
         notes.append(f"items of the sample that failed: {parts}; they are not included.")
@@ -314,8 +314,8 @@ def _is_history(folder: Path, config: Config) -> bool:
 
 
 def _of_history(folder: Path, config: Config, total: int, notes: list[str]) -> tuple[list[Share], float | None, float]:
-    """The usage per dataset of an earlier run, times the datasets; the units of work per second of its models; and its
-    released rows per dataset, times the datasets.
+    """Return the usage per dataset of an earlier run, times the datasets; the units of work per second of its models;
+    and its released rows per dataset, times the datasets.
 
     Raises:
         StoreError: the folder has no run.

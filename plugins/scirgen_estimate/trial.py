@@ -99,7 +99,7 @@ class FakeChat(_Fake, ChatModel):
     """Writes plausible replies."""
 
     async def chat(self, request: ChatRequest) -> ChatReply:
-        """A valid instance of the schema, or a sentence of the prompt's data."""
+        """Return a valid instance of the schema, or a sentence of the prompt's data."""
         prompt = "\n".join(m.content for m in request.messages)
         plausible = Plausible(_asked(request.messages), random.Random(digest(prompt, request.sampling.seed)))
         schema = request.schema
@@ -116,7 +116,7 @@ class FakeChat(_Fake, ChatModel):
 
 
 def _asked(messages: Sequence[Message]) -> str:
-    """The text that the reply is about: the last turn with data. Earlier turns are worked examples."""
+    """Return the text that the reply is about: the last turn with data. Earlier turns are worked examples."""
     with_data = [n for n, m in enumerate(messages) if m.role == "user" and "<data-" in m.content]
     first = with_data[-1] if with_data else 0
     return "\n".join(m.content for n, m in enumerate(messages) if n >= first or m.role == "system")

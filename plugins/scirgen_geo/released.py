@@ -20,12 +20,12 @@ class ReleasedGeoSource(FolderSource):
 
     @classmethod
     def claims(cls, path: Path) -> bool:
-        """Tells whether the first record has the released format's ``context.metadata``."""
+        """Return whether the first record has the released format's ``context.metadata``."""
         record = cls.first_record(path)
         return record is not None and "metadata" in _mapping(record.get("context"))
 
     def dataset(self, record: Mapping[str, object], where: str) -> Dataset | Rejection:
-        """A dataset in English, with the Chinese title, description and instructions as translations."""
+        """Return a dataset in English, with the Chinese title, description and instructions as translations."""
         context = _mapping(record.get("context"))
         metadata = _mapping(context.get("metadata"))
         title, identity = _text(metadata.get("titleEn")), _text(record.get("id"))
@@ -79,7 +79,7 @@ def _fields(context: Mapping[str, object], metadata: Mapping[str, object]) -> It
 
 
 def _related(context: Mapping[str, object]) -> Iterator[str]:
-    """The record's own literature: the full reference where there is one (it holds the DOI), and the title."""
+    """Yield the record's own literature: the full reference where there is one (it holds the DOI), and the title."""
     for item in _items(context, "literatureList"):
         for key in ("referenceEn", "titleEn"):
             if text := _text(item.get(key)):

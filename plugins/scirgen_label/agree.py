@@ -197,7 +197,7 @@ def write(labels: LabelSet, found: Mapping[str, Any]) -> None:
 
 
 def as_text(found: Mapping[str, Any]) -> str:
-    """The findings as tables and sentences."""
+    """Return the findings as tables and sentences."""
     models = found.get("language_models", ())
     people = ", ".join(f"{a}{' (a language model)' if a in models else ''} {n}" for a, n in found["annotators"].items())
     settled = ", ".join(f"{n} {how}" for how, n in found["settled"].items())

@@ -266,8 +266,8 @@ def non_inferiority(
 
 
 def judge_items(margin: float, gap: float = 0.0, sd: float = SD_PLANNED) -> int:
-    """Number of items with which a judge with this true gap passes with a power of 80 %: ((1.645 + 0.842) SD / (margin
-    - gap))^2.
+    """Return the number of items with which a judge with this true gap passes with a power of 80 %: ((1.645 + 0.842) SD
+    / (margin - gap))^2.
 
     Raises:
         InputError: the gap is not below the margin: no sample is large enough.
@@ -281,8 +281,8 @@ def judge_items(margin: float, gap: float = 0.0, sd: float = SD_PLANNED) -> int:
 
 
 def precision_items(claimed: float, true: float) -> int:
-    """Number of kept items that show a precision above ``claimed`` if it is ``true``: a one-sided test at 5 % with a
-    power of 80 %.
+    """Return the number of kept items that show a precision above ``claimed`` if it is ``true``: a one-sided test at 5
+    % with a power of 80 %.
 
     The normal approximation of a test of one proportion (J. L. Fleiss, Statistical Methods for Rates and Proportions,
     2.4).
@@ -294,7 +294,7 @@ def precision_items(claimed: float, true: float) -> int:
 
 
 def interval_items(share: float, half: float) -> int:
-    """Number of items for which the 95 % interval of a share reaches ``half`` to each side (normal approximation)."""
+    """Count the items for which the 95 % interval of a share reaches ``half`` to each side (normal approximation)."""
     return math.ceil(1.959964**2 * share * (1 - share) / half**2)
 
 

@@ -70,7 +70,7 @@ class _Population:
 
     @contextmanager
     def opened(self) -> Iterator[Source]:
-        """The source of its candidates."""
+        """Open the source of its candidates."""
         path, task, taxonomies = self.source, self.task, Taxonomies(self.resources)
         if self.of and task != "relevance":
             raise click.UsageError("--of names a retrieval task whose pool is graded: it needs --task relevance")

@@ -165,7 +165,7 @@ class Allocation:
     population: dict[str, int]
 
     def rows(self) -> list[Stratum]:
-        """The strata as ``sample.json`` lists them."""
+        """Return the strata as ``sample.json`` lists them."""
         return [
             Stratum(name=s, population=self.population[s], dev=len(d["dev"]), test=len(d["test"]))
             for s, d in sorted(self.strata.items())
@@ -200,7 +200,7 @@ def allocate(candidates: Sequence[Candidate], request: Request) -> Allocation:
 
 
 def shares(sizes: Mapping[str, int], wanted: int, power: float) -> dict[str, int]:
-    """Number of items per stratum: proportional to size ** power, at most its size, with the wanted sum."""
+    """Return the number of items per stratum: proportional to size ** power, at most its size, with the wanted sum."""
     given = dict.fromkeys(sizes, 0)
     wanted = min(wanted, sum(sizes.values()))
     while (left := wanted - sum(given.values())) > 0:
@@ -239,7 +239,7 @@ def _strata(candidates: Sequence[Candidate], request: Request) -> dict[str, list
 
 
 def _two_levels(sizes: Mapping[str, int], wanted: int, power: float) -> dict[str, int]:
-    """`shares` among the values of the first key, each of which gets at least one item; then within each of them."""
+    """Divide by `shares` among the values of the first key, at least one item each; then within each."""
     first: dict[str, int] = {}
     for name, size in sizes.items():
         first[_first(name)] = first.get(_first(name), 0) + size
@@ -256,7 +256,7 @@ def _two_levels(sizes: Mapping[str, int], wanted: int, power: float) -> dict[str
 
 
 def _first(stratum: str) -> str:
-    """The first key's value of a stratum."""
+    """Return the first key's value of a stratum."""
     return stratum.split(" | ")[0]
 
 

@@ -119,7 +119,7 @@ def _from_file(labels: LabelSet, judge: str, file: Path, items: Sequence[Item]) 
 
 
 def _from_pool(labels: LabelSet, folder: Path, items: Sequence[Item], facets: Facets) -> list[Judged]:
-    """The grades that each judge of a pool gave to the items, as labels 0 to 3.
+    """Return the grades that each judge of a pool gave to the items, as labels 0 to 3.
 
     The four words of a requirement are the four labels in their order, so that two words with the same grade remain
     different labels.

@@ -63,8 +63,8 @@ class _Query:
 
 
 def judge_agreement(grades: Iterable[Grade], queries: Iterable[TaskQuery]) -> list[AgreementRow]:
-    """A row for each facet (for each form, if the queries have no facets), then one for all queries. Queries with
-    fewer than two judges do not count."""
+    """Return a row for each facet (for each form, if the queries have no facets), then one for all queries. Queries
+    with fewer than two judges do not count."""
     group_of = {q.id: q.facet or q.form for q in queries}
     by_query: dict[str, list[Grade]] = defaultdict(list)
     for grade in grades:

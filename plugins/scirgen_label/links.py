@@ -43,7 +43,7 @@ class LinkSource:
             yield Candidate(name, link.paper_id, keys, hidden)
 
     def material(self, records: Collection[str]) -> Material:
-        """The dataset's record, the paper's title, the cited sentences, and the paper's text."""
+        """Return the dataset's record, the paper's title, the cited sentences, and the paper's text."""
         links = [self._links[r] for r in sorted(records)]
         datasets = {link.dataset_id for link in links}
         known: dict[str, Dataset] = {d.id: d for d in self._view.datasets() if d.id in datasets}
@@ -102,7 +102,7 @@ class FacetSource:
             yield Candidate(record, document.paper_id, keys, Hidden(verdict=label))
 
     def material(self, records: Collection[str]) -> Material:
-        """The sentence, with title and abstract."""
+        """Return the sentence, with title and abstract."""
         made = Material()
         for record in records:
             sentence, document, text, _ = self._items[record]

@@ -94,7 +94,7 @@ def take(
 
 
 def _in_order(label: Label) -> Label:
-    """The label with its fields sorted by name, so the same labels give the same bytes."""
+    """Return the label with its fields sorted by name, so the same labels give the same bytes."""
     return label.model_copy(update={"fields": dict(sorted(label.fields.items()))})
 
 

@@ -20,7 +20,7 @@ _DEV = 90
 
 
 def pilot_figures(file: Path) -> tuple[float, float]:
-    """(standard deviation, gap) that an earlier ``agreement.json`` measured for a judge, the newest test first.
+    """Return (standard deviation, gap) that an earlier ``agreement.json`` measured for a judge, the newest test first.
 
     Raises:
         InputError: the file cannot be read, or has no judge.
@@ -37,7 +37,7 @@ def pilot_figures(file: Path) -> tuple[float, float]:
 def plan_text(
     source: str, verdicts: Mapping[str, int], task: TaskName, margin: float, pilot: tuple[float, float] | None
 ) -> str:
-    """The output of `scirgen label plan`.
+    """Return the output of `scirgen label plan`.
 
     Args:
         source: the population, for the suggested command.

@@ -70,7 +70,7 @@ class Source(Protocol):
         ...
 
     def material(self, records: Collection[str]) -> Material:
-        """The material for these candidates."""
+        """Return the material for these candidates."""
         ...
 
 
@@ -289,7 +289,7 @@ class TaskSource:
 
 
 def _graded_pair(query: str, cluster: str, document: str, gold: bool, kind: str, keys: Mapping[str, str]) -> Candidate:
-    """A (query, document) to be graded; cluster is the question or need that it belongs to."""
+    """Return a (query, document) to be graded; cluster is the question or need that it belongs to."""
     verdict = "gold" if gold else "pooled"
     return Candidate(
         f"{query}|{document}",

@@ -53,7 +53,7 @@ class BatchDecoder:
             logits = self._forward(tokens, mask, positions[:, None], cache)
 
     def _prefill(self, rows: list[Row]) -> tuple[Any, torch.Tensor, torch.Tensor, torch.Tensor]:
-        """(cache, logits of each row's last token, attention mask, position of each row's last token)."""
+        """Return (cache, logits of each row's last token, attention mask, position of each row's last token)."""
         device = self.loaded.device
         width = max(len(row.tokens) for row in rows)
         cache: Any = DynamicCache(config=self._model.config)
@@ -77,7 +77,7 @@ class BatchDecoder:
 
 
 def end_tokens(loaded: LoadedModel) -> set[int]:
-    """The tokens that end a reply, according to the tokenizer and the model's generation settings."""
+    """Return the tokens that end a reply, according to the tokenizer and the model's generation settings."""
     config: Any = loaded.model.generation_config
     ids = config.eos_token_id if config is not None else None
     found = set(ids) if isinstance(ids, list) else {ids}

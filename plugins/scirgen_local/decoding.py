@@ -32,8 +32,8 @@ class Grammar:
         self._compiled: dict[str, str] = {}
 
     def matcher(self, schema: Schema) -> Any:
-        """A fresh matcher: a JSON value of the schema without white space between its parts, or a bare option of a
-        choice.
+        """Return a fresh matcher: a JSON value of the schema without white space between its parts, or a bare option of
+        a choice.
 
         Raises:
             ConfigError: the schema uses a feature that the grammar compiler does not support.
@@ -83,7 +83,7 @@ class Row:
         return np.pad(bits, (0, vocabulary - len(bits)))
 
     def pick(self, logits: torch.Tensor) -> int:
-        """The next token, from this row's logits (vocabulary,) in float32 on the CPU."""
+        """Return the next token, from this row's logits (vocabulary,) in float32 on the CPU."""
         import torch
 
         sampling = self.request.sampling

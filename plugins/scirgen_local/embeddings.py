@@ -119,7 +119,7 @@ _opening = threading.Lock()
 
 
 def open_embedder(name: str, bf16: bool = False) -> Embedder:
-    """The embedder of a model, one per process, so weights are loaded once and texts are embedded once."""
+    """Return the embedder of a model, one per process, so weights are loaded once and texts are embedded once."""
     with _opening:
         if (name, bf16) not in _shared:
             _shared[name, bf16] = Embedder(name, bf16)
@@ -127,14 +127,14 @@ def open_embedder(name: str, bf16: bool = False) -> Embedder:
 
 
 def identity(name: str) -> str:
-    """The identity of a model in a fingerprint: a hash of its files (independent of their path), or its id on the
-    Hub."""
+    """Return the identity of a model in a fingerprint: a hash of its files (independent of their path), or its id on
+    the Hub."""
     folder = Path(name).expanduser()
     return f"{SCHEME}:{weights_hash(folder)}" if folder.is_dir() else f"{SCHEME}:{name}"
 
 
 def load(kind: str, name: str) -> Any:
-    """A model of sentence-transformers: `SENTENCE` or `CROSS`.
+    """Return a model of sentence-transformers: `SENTENCE` or `CROSS`.
 
     Raises:
         MissingExtraError: sentence-transformers is not installed.

@@ -80,11 +80,11 @@ class JointEncoder:
         return list(self._tokenizer(text)["input_ids"])
 
     def pieces(self, ids: tuple[int, ...]) -> tuple[str, ...]:
-        """The tokens as text, one by one (a character of several tokens shows as U+FFFD in each)."""
+        """Return the tokens as text, one by one (a character of several tokens shows as U+FFFD in each)."""
         return tuple(self._tokenizer.batch_decode([[i] for i in ids], clean_up_tokenization_spaces=False))
 
     def _chat(self, messages: Sequence[Message]) -> str:
-        """The template's text. A template that refuses a system message gets it at the head of the first user
+        """Return the template's text. A template that refuses a system message gets it at the head of the first user
         message."""
         inert = [{"role": m.role, "content": inert_text(self._tokenizer, m.content)} for m in messages]
         tries = [inert]
@@ -132,7 +132,7 @@ class JointEncoder:
 
 
 def inert_text(tokenizer: Any, text: str) -> str:
-    """The text with a space inserted into everything that the tokenizer would read as a control token."""
+    """Return the text with a space inserted into everything that the tokenizer would read as a control token."""
     return _control(tokenizer).sub(lambda m: f"{m.group()[0]} {m.group()[1:]}", text)
 
 

@@ -59,7 +59,7 @@ class LoadedModel:
         return self.model.device
 
     def named(self, backend: str, name: str) -> LoadedModel:
-        """The same model under another backend's name."""
+        """Return the same model under another backend's name."""
         return replace(self, identity=ModelIdentity(backend, name, self.identity.revision))
 
 
@@ -196,7 +196,7 @@ def _dequantised() -> dict[str, Any]:
 
 
 def _source(place: str) -> tuple[str, dict[str, Any]]:
-    """The arguments for ``from_pretrained``; a GGUF file is passed as its folder and ``gguf_file=``."""
+    """Return the arguments for ``from_pretrained``; a GGUF file is passed as its folder and ``gguf_file=``."""
     path = Path(place)
     if path.is_file():
         return str(path.parent), {"gguf_file": path.name}
@@ -213,7 +213,7 @@ _WORTH_CONVERTING_BYTES: Final = 300 * 2**20
 
 
 def cache_folder() -> Path:
-    """The folder for models: ``SCIRGEN_CACHE``, or the user's cache folder on this system."""
+    """Return the folder for models: ``SCIRGEN_CACHE``, or the user's cache folder on this system."""
     override = os.environ.get("SCIRGEN_CACHE")
     if override:
         return Path(override).expanduser()
@@ -253,7 +253,7 @@ def keep_converted(folder: Path, model: Any, tokenizer: Any) -> None:
 
 
 def weights_hash(place: Path) -> str:
-    """A content hash of a model's files; "" if they are not on disk.
+    """Return a content hash of a model's files; "" if they are not on disk.
 
     Files above 256 MiB are hashed by their size and 64 pieces of 1 MiB, evenly spread, which distinguishes two
     revisions of weights and takes well under a second.

@@ -84,7 +84,7 @@ class SharedPrefixEngine:
             return self._shared(sequences)
 
     def one_by_one(self, sequences: Sequences) -> list[tuple[float, ...]]:
-        """The same, computed naively: one sequence, one forward pass. The reference for tests and benchmarks."""
+        """Return the same, computed naively: one sequence, one forward pass. The reference for tests and benchmarks."""
         return [self._alone(list(ids), first) for ids, first in sequences]
 
     def _shared(self, sequences: Sequences) -> list[tuple[float, ...]]:
@@ -251,7 +251,7 @@ class SharedPrefixEngine:
     # -- memory ------------------------------------------------------------------------------------------------------
 
     def _fitting(self, shared: int, wanted: int) -> int:
-        """The number of tokens that a pack may have on top of ``shared`` ones, with ``wanted`` rows of logits."""
+        """Count the tokens that a pack may have on top of ``shared`` ones, with ``wanted`` rows of logits."""
         c, width = self._config, self._model.dtype.itemsize
         hidden = int(c.hidden_size)
         heads = int(c.num_attention_heads)
@@ -272,7 +272,7 @@ class SharedPrefixEngine:
         return sum(len(ids) - 1 - trunk for ids, _ in pack.values()) <= self._fitting(trunk, wanted)
 
     def _chunk(self, at: int, end: int, first: int) -> int:
-        """The number of tokens to read next. A chunk needs no mask, so it may be larger than a pack."""
+        """Return the number of tokens to read next. A chunk needs no mask, so it may be larger than a pack."""
         size = min(end - at, self._fitting(at, 0) * (4 if self._limit > _SMALLEST_PACK else 1))
         wanted = max(0, at + size - max(first - 1, at))
         return min(size, self._fitting(at, wanted)) if wanted else size
@@ -323,7 +323,7 @@ def _additive(seen: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 
 
 def _copy(cache: Any) -> Any:
-    """A separate cache that shares the tensors; growing it leaves the original unchanged (`torch.cat` makes new
+    """Return a separate cache that shares the tensors; growing it leaves the original unchanged (`torch.cat` makes new
     tensors)."""
     from transformers import DynamicCache
     from transformers.cache_utils import DynamicLayer

@@ -114,7 +114,7 @@ class TransformersChat(ChatModel):
                     _settle(future, ours)
 
     def _take(self) -> list[_Waiting]:
-        """The request that has waited longest, and those nearest to it in size, within the limits on rows and
+        """Return the request that has waited longest, and those nearest to it in size, within the limits on rows and
         tokens."""
         most_rows = _whole(self.options, "batch_rows", 16)
         most_tokens = _whole(self.options, "batch_tokens", 32768)

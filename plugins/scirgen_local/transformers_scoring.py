@@ -33,7 +33,7 @@ class TransformersScoring(ScoringModel):
         self.use(await asyncio.to_thread(self.load))
 
     def load(self) -> LoadedModel:
-        """The model to score with; runs in a thread."""
+        """Return the model to score with; runs in a thread."""
         return load_causal_lm(self.uri.name, self.options)
 
     @classmethod
@@ -72,7 +72,7 @@ class TransformersScoring(ScoringModel):
         return await asyncio.to_thread(self.score_now, requests)
 
     def score_now(self, requests: Sequence[ScoreRequest]) -> list[ScoreReply | Exception]:
-        """The same, in this thread."""
+        """Return the same, in this thread."""
         with self._loaded.lock:
             encoded = [self._encode(r) for r in requests]
             # Equal requests are computed once; the engine finds other shared parts.

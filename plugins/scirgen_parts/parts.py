@@ -114,7 +114,7 @@ async def _parsed(files: Iterable[Path], config: Config) -> list[Row]:
 
 
 def _cells(document: Document, table: DocumentTable) -> Row:
-    """A table for JSON: the place, text, page and box of each cell beside its row and column."""
+    """Return a table for JSON: the place, text, page and box of each cell beside its row and column."""
     cells = []
     for cell in table.cells:
         span = document.span(cell.start, cell.end)
@@ -125,7 +125,7 @@ def _cells(document: Document, table: DocumentTable) -> Row:
 
 
 def as_markdown(row: Row) -> str:
-    """A parsed paper as Markdown."""
+    """Return a parsed paper as Markdown."""
     lines: list[str] = []
     blocks = row.get("blocks")
     for block in blocks if isinstance(blocks, list) else ():
@@ -316,7 +316,7 @@ async def _matched(config: Config, pack: Domain) -> list[Row]:
 async def _judged(
     item: Collected, read: dict[str, tuple[Document, tuple[SectionLabel, ...]] | None], ctx: StageContext
 ) -> list[Row]:
-    """The candidates of one dataset; each paper is read once."""
+    """Return the candidates of one dataset; each paper is read once."""
     rows: list[Row] = []
     for paper, link in zip(item.papers, item.links, strict=True):
         if paper.id not in read:
@@ -359,7 +359,7 @@ def _models(model: str | None, scores: bool) -> dict[str, object]:
 
 
 def _pairs(rows: Sequence[Row]) -> list[QAPair]:
-    """A pair for each row, in their order.
+    """Return a pair for each row, in their order.
 
     Raises:
         InputError: there is no row, or a row has no question or no answer.

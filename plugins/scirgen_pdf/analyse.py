@@ -92,7 +92,7 @@ def _authors(found: Sequence[Group], front: Front, pages: Sequence[Sequence[Text
 
 
 def _doi(raw: Sequence[Sequence[Line]], kept: Sequence[Sequence[Line]]) -> str | None:
-    """The DOI in the running heads and feet of the first pages."""
+    """Return the DOI in the running heads and feet of the first pages."""
     rest = {id(line) for lines in kept for line in lines}
     return find_doi("\n".join(line.text for lines in raw[:3] for line in lines if id(line) not in rest))
 
@@ -118,8 +118,8 @@ def analyse(layout: Layout, outline: Outline, parser: str, model: Classifier) ->
 
 
 def body_style(lines: Sequence[Line]) -> Style:
-    """The typography of most characters. The size is chosen first, so that a change of font inside the body does not
-    matter."""
+    """Return the typography of most characters. The size is chosen first, so that a change of font inside the body does
+    not matter."""
     sizes: Counter[float] = Counter()
     styles: Counter[Style] = Counter()
     for line in lines:
@@ -134,7 +134,7 @@ def body_style(lines: Sequence[Line]) -> Style:
 
 
 def mark_headings(groups: list[Group], body: Style, outline: Outline, first: int, model: Classifier) -> list[Group]:
-    """The groups with the headings' kind and level, from index ``first`` (after the front matter) on.
+    """Return the groups with the headings' kind and level, from index ``first`` (after the front matter) on.
 
     A paragraph that begins with a run-in heading is returned as two groups.
     """
@@ -153,7 +153,7 @@ def score(found: Sequence[Candidate], groups: Sequence[Group], body: Style, mode
 
 
 def apply(groups: Sequence[Group], accepted: Sequence[Candidate]) -> list[Group]:
-    """The groups, with the accepted candidates as headings."""
+    """Return the groups, with the accepted candidates as headings."""
     set_levels(accepted)
     chosen = {c.index: c for c in accepted}
     result: list[Group] = []

@@ -51,7 +51,7 @@ class _Cell:
 
 
 def printed_authors(lines: Sequence[TextLine], top: float, size: float, bottom: float | None) -> tuple[str, ...]:
-    """The names below a title.
+    """Return the names below a title.
 
     Args:
         lines: the lines of the title's page.
@@ -73,7 +73,7 @@ def printed_authors(lines: Sequence[TextLine], top: float, size: float, bottom: 
 
 
 def _above_affiliation(part: Sequence[_Cell]) -> list[str] | None:
-    """The names in the rows above an affiliation in the same type; None if another row stands between them."""
+    """Return the names in the rows above an affiliation in the same type; None if another row stands between them."""
     rows = [list(row) for _, row in groupby(part, key=lambda c: round(c.box[3]))]
     names = [_names(_text(row)) for row in rows]
     last = next((n for n, held in enumerate(names) if held is None), 0)
@@ -83,7 +83,7 @@ def _above_affiliation(part: Sequence[_Cell]) -> list[str] | None:
 
 
 def _names(text: str) -> list[str] | None:
-    """The names in a text; None if one of its pieces is no name."""
+    """Return the names in a text; None if one of its pieces is no name."""
     text = _MARKS.sub("\0", _BY.sub("", text, count=1))
     if _NO_NAME.search(text):
         return None
@@ -105,7 +105,7 @@ def _names(text: str) -> list[str] | None:
 
 
 def _joined(cells: Sequence[_Cell]) -> list[list[_Cell]]:
-    """The cells of each list of names: rows that follow closely."""
+    """Return the cells of each list of names: rows that follow closely."""
     parts: list[list[_Cell]] = []
     for cell in cells:
         last = next((p for p in parts if _follows(p[-1], cell)), None)
@@ -114,13 +114,13 @@ def _joined(cells: Sequence[_Cell]) -> list[list[_Cell]]:
 
 
 def _text(cells: Sequence[_Cell]) -> str:
-    """The text of cells; a row ends a name where no separator does."""
+    """Return the text of cells; a row ends a name where no separator does."""
     listed = any(_SEPARATOR.search(c.text) for c in cells)
     return (" " if listed else "\0").join(c.text for c in cells)
 
 
 def _follows(last: _Cell, cell: _Cell) -> bool:
-    """Tells whether a cell continues another: in its row, or in the row below it and over or under it."""
+    """Return whether a cell continues another: in its row, or in the row below it and over or under it."""
     height = last.style[1]
     same_row = abs(cell.box[3] - last.box[3]) < 0.4 * height
     below = 0 < cell.box[3] - last.box[3] < 1.9 * height
@@ -129,7 +129,7 @@ def _follows(last: _Cell, cell: _Cell) -> bool:
 
 
 def _cells(spans: Iterable[Span]) -> list[_Cell]:
-    """The cells of the spans' rows, from the top."""
+    """Return the cells of the spans' rows, from the top."""
     rows: list[list[Span]] = []
     for span in sorted(spans, key=lambda s: -s.size):
         row = next((r for r in rows if _in_row(r[0], span)), None)
@@ -148,7 +148,7 @@ def _spans(lines: Sequence[TextLine]) -> Iterator[Span]:
 
 
 def _in_row(base: Span, span: Span) -> bool:
-    """Tells whether a span stands on the base line of a row, or is a mark raised above it."""
+    """Return whether a span stands on the base line of a row, or is a mark raised above it."""
     rise = (base.base[1] - span.base[1]) / base.size
     return -0.25 < rise < (0.65 if span.size < 0.85 * base.size else 0.25)
 

@@ -120,7 +120,7 @@ def _join_contents(groups: list[Group]) -> None:
 
 
 def _continue_captions(groups: list[Group], body: Style) -> None:
-    """The second part of a caption, in another weight than its first part or after a wide blank."""
+    """Mark the second part of a caption, in another weight than its first part or after a wide blank."""
     for before, group in pairwise(groups):
         if before.kind is not BlockKind.CAPTION or group.kind not in (BlockKind.PARAGRAPH, BlockKind.OTHER):
             continue
@@ -145,7 +145,7 @@ def _rejoin_captions(groups: list[Group]) -> None:
 
 
 def _completes(caption: Group, group: Group) -> bool:
-    """Tells whether a group beside or right below an unfinished caption continues it: in the caption's type, with a
+    """Return whether a group beside or right below an unfinished caption continues it: in the caption's type, with a
     small letter."""
     last = caption.lines[-1].style
     same = (group.style.size, group.style.font) == (last.size, last.font)
@@ -155,7 +155,7 @@ def _completes(caption: Group, group: Group) -> bool:
 
 
 def _is_code(group: Group, body: Style) -> bool:
-    """Tells that most of a group is in a typewriter font and the body is not, as a program or a command is."""
+    """Return whether a group is code: mostly monospaced, while the body text is not."""
     runs = [run for line in group.lines for run in line.runs]
     typed = sum(printed(run.text) for run in runs if _is_typewriter(run.style.font))
     return typed > 0 and typed > 0.5 * sum(printed(run.text) for run in runs) and not _is_typewriter(body.font)
@@ -199,7 +199,7 @@ def _beside_equation(groups: Sequence[Group], index: int) -> bool:
 
 
 def _mark_sidebars(groups: list[Group], body: Style) -> None:
-    """The narrow column of small type beside the text of the first pages: citation, dates, funding, licence."""
+    """Mark the narrow column of small type beside the text of the first pages: citation, dates, funding, licence."""
     wide = [_width(g) for g in groups if len(g.text) > 200 and abs(g.style.size - body.size) < 0.6]
     usual = median(wide) if wide else 0.0
     for group in groups:
@@ -244,7 +244,7 @@ def _is_equation(group: Group) -> bool:
 
 
 def _is_scattered(group: Group, body: Style) -> bool:
-    """Tells whether a group is an axis label, a table cell or the like: short pieces in another type than the
+    """Return whether a group is an axis label, a table cell or the like: short pieces in another type than the
     body's."""
     text = group.text
     if kind_of_heading(text) or _NUMBERED_HEADING.match(text):
@@ -258,7 +258,7 @@ def _is_scattered(group: Group, body: Style) -> bool:
 
 
 def _printed_width(text: str) -> int:
-    """The number of Latin letters that would take as much room."""
+    """Return the number of Latin letters that would take as much room."""
     return len(text) if text.isascii() else sum(2 if "\u3000" <= c <= "\u9fff" else 1 for c in text)
 
 
@@ -332,7 +332,7 @@ def mark_reviews(groups: list[Group]) -> None:
 
 
 def _whole_entries(parts: Sequence[Group]) -> list[Group]:
-    """References from their pieces, one group per entry, without the publisher's text after the list."""
+    """Return the references from their pieces, one group per entry, without the publisher's text after the list."""
     if not any(_YEAR.search(part.text) or _ADDRESS.search(part.text) for part in parts):
         return list(parts)  # prose about references
     begins = [bool(_ITEM_NUMBER.match(part.text)) for part in parts]
@@ -364,12 +364,12 @@ def _begins_entry(text: str) -> bool:
 
 
 def _is_cut_off(entry: str) -> bool:
-    """Tells whether an entry with authors and year ends before its year, so that it is cut within the authors."""
+    """Return whether an entry with authors and year ends before its year, so that it is cut within the authors."""
     return bool(re.search(r"[&,-]$", entry) or (not _YEAR.search(entry) and re.search(r"\b[A-Z]\.$", entry)))
 
 
 def _entries(group: Group) -> list[Group]:
-    """The group, cut at lines that begin like an entry after an entry that has its year."""
+    """Return the group, cut at lines that begin like an entry after an entry that has its year."""
     parts: list[list[Line]] = [[]]
     for line in group.lines:
         said = " ".join(entry.text for entry in parts[-1])
@@ -381,5 +381,5 @@ def _entries(group: Group) -> list[Group]:
 
 
 def is_publishers(text: str) -> bool:
-    """Tells whether a first page's text is the publisher's: licence, dates, correspondence."""
+    """Return whether a first page's text is the publisher's: licence, dates, correspondence."""
     return bool(_PUBLISHER.search(text[:300]))

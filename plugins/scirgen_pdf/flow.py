@@ -54,7 +54,7 @@ class Vocabulary:
             self._words.update(words[:-1] if broken else words)
 
     def glue(self, left: str, right: str) -> str:
-        """``left`` (ending in a hyphen) and ``right`` as printed in one line."""
+        """Join ``left`` (ending in a hyphen) and ``right`` as printed in one line."""
         match, head = _HYPHENATED.search(left), re.match(r"[^\W\d_]+", right)
         if not match or not head:
             return left + right
@@ -67,7 +67,7 @@ class Vocabulary:
         return left + right if keep else left[:-1] + right
 
     def _both(self, a: str, b: str) -> bool:
-        """Tells whether both halves are words that the document often has elsewhere."""
+        """Return whether both halves are words that the document often has elsewhere."""
         return len(a) > 3 and len(b) > 3 and self._words[a] >= 3 and self._words[b] >= 2
 
 
@@ -98,13 +98,13 @@ def blocks(groups: Sequence[Group], vocabulary: Vocabulary) -> list[ParsedBlock]
 
 
 def _leading(merged: Sequence[tuple[Group, list[Line]]], prose: Sequence[int], group: Group) -> int | None:
-    """The last paragraph, if it ends in a colon and ``group`` goes on with a small letter."""
+    """Return the last paragraph, if it ends in a colon and ``group`` goes on with a small letter."""
     goes_on = group.kind is BlockKind.PARAGRAPH and _SMALL.match(group.text)
     return prose[-1] if goes_on and prose and merged[prose[-1]][1][-1].text.endswith(":") else None
 
 
 def _is_display(since: Sequence[tuple[Group, list[Line]]], group: Group) -> bool:
-    """Tells that what stands between two halves of a sentence is a formula or a program set in the column, not a
+    """Return whether what stands between two halves of a sentence is a formula or a program set in the column, not a
     float."""
     (first, lines), *between = since
     last = lines[-1]
@@ -137,7 +137,7 @@ def _same_run(before: Group, group: Group) -> bool:
 
 
 def _continued(merged: Sequence[tuple[Group, list[Line]]], prose: Sequence[int], group: Group) -> int | None:
-    """The earlier paragraph that ``group`` continues: the last one, or an unfinished one before notes and
+    """Return the earlier paragraph that ``group`` continues: the last one, or an unfinished one before notes and
     affiliations."""
     if prose and _continues(merged[prose[-1]], group):
         return prose[-1]

@@ -79,8 +79,8 @@ def read_front(groups: list[Group], body: Style, known_title: str, language: str
 
 
 def _cover(groups: Sequence[Group], body: Style) -> int:
-    """Counts the groups on a cover page: it says so, has no abstract or introduction, and the next page repeats
-    its title.
+    """Count the groups on a cover page. A cover page names itself as one, has no abstract or introduction, and the next
+    page repeats its title.
 
     A title is larger than the body, or bold; a running head that repeats it is not.
     """
@@ -151,7 +151,7 @@ def _title(groups: list[Group], head: Sequence[int], body: Style, known: str) ->
 
 
 def _bold_title(groups: Sequence[Group], head: Sequence[int], body: Style) -> int | None:
-    """The first of the largest bold lines above all headings, in a paper whose title is hardly larger than its text."""
+    """Return the first of the largest bold lines above all headings, if the title is hardly larger than the text."""
     above = takewhile(lambda i: not kind_of_heading(groups[i].text) and not DEPTH.match(groups[i].text), head)
     bold = [i for i in above if groups[i].style.bold and 3 <= len(groups[i].text.split()) <= 60]
     large = [i for i in bold if groups[i].style.size >= body.size and not body.bold]
@@ -217,7 +217,7 @@ def _labelled(groups: list[Group], head: Sequence[int]) -> dict[int, str]:
 
 
 def _choose(groups: list[Group], labelled: dict[int, str], language: str) -> int:
-    """The abstract in the paper's language, else the first."""
+    """Return the abstract in the paper's language, else the first."""
     same = [i for i, label in labelled.items() if ABSTRACT_LANGUAGE.get(label) == language]
     return (same or list(labelled))[0]
 
@@ -233,7 +233,7 @@ def _detach_label(groups: list[Group], index: int) -> None:
 
 
 def _extent(groups: list[Group], start: int, body: Style) -> list[Group]:
-    """The groups of the abstract that begins (with its label) at ``start``."""
+    """Return the groups of the abstract that begins (with its label) at ``start``."""
     taken: list[Group] = []
     label = groups[start]
     for index in range(start + 1, len(groups)):
@@ -258,7 +258,7 @@ def _extent(groups: list[Group], start: int, body: Style) -> list[Group]:
 
 
 def _ends_abstract(groups: Sequence[Group], index: int) -> bool:
-    """Tells whether a heading, the keywords or another kind of summary begins here; a structured abstract's own labels
+    """Return whether a heading, the keywords or another kind of summary begins here; a structured abstract's own labels
     do not end it."""
     text = groups[index].text
     if KEYWORDS.match(text) or _OTHER_RUN_IN.match(text):
@@ -292,7 +292,7 @@ def _is_doi_line(text: str) -> bool:
 
 
 def _opens_body(group: Group) -> bool:
-    """Tells whether a group is the first heading of the body: an introduction, or one numbered 1 or I."""
+    """Return whether a group is the first heading of the body: an introduction, or one numbered 1 or I."""
     name = plain(group.text)
     numbered = re.match(r"^\s*(?:1|I|一)[.、:\s]", group.text) and len(group.text) < 90 and group.share > 0.5
     return (name.startswith(("introduc", "引言", "einleitung", "einfuhrung")) and len(name) < 40) or bool(numbered)
@@ -301,7 +301,7 @@ def _opens_body(group: Group) -> bool:
 def _before(
     groups: list[Group], head: Sequence[int], title: int | None, intro: int | None, body: Style
 ) -> list[Group] | None:
-    """The last prose between title and introduction, where nothing but its place shows that it is the abstract."""
+    """Return the last prose between title and introduction, where only its place shows that it is the abstract."""
     if intro is None:
         return None
     after = -1 if title is None else title
@@ -322,7 +322,7 @@ def _before(
 
 
 def _is_prose(text: str) -> bool:
-    """Tells whether a text is sentences, not affiliations, dates or a licence."""
+    """Return whether a text is sentences, not affiliations, dates or a licence."""
     words = re.findall(r"[^\W\d_]+", text)
     if len(words) < 30 or (is_publishers(text) and len(text) < 400):
         return False
@@ -330,7 +330,7 @@ def _is_prose(text: str) -> bool:
 
 
 def _other_setting(last: Group, group: Group) -> bool:
-    """Tells whether a group no longer looks like the abstract: another type or another column width."""
+    """Return whether a group no longer looks like the abstract: another type or another column width."""
     return (
         abs(last.style.size - group.style.size) > 0.4
         or last.style.font != group.style.font
@@ -342,7 +342,7 @@ def _other_setting(last: Group, group: Group) -> bool:
 def _unlabelled(
     groups: list[Group], head: Sequence[int], title: int | None, intro: int | None, body: Style
 ) -> list[Group] | None:
-    """A first long paragraph that is set apart from the body (larger, other type, or alone across the columns)."""
+    """Return a first long paragraph set apart from the body (larger, other type, or alone across the columns)."""
     if title is None:
         return None
     for i in head:
@@ -409,6 +409,6 @@ def strip_title_label(text: str) -> str:
 
 
 def strip_label(text: str) -> str:
-    """The abstract's text without its label, the paper's title in brackets and the publisher's copyright behind it."""
+    """Return the abstract's text without its label, the title in brackets and the copyright behind it."""
     text = _RUN_IN.sub("", text, count=1) if _RUN_IN.match(text) else text
     return _COPYRIGHT.sub("", _OWN_TITLE.sub("", text, count=1))

@@ -69,7 +69,7 @@ class Group:
 
 
 def groups(regions: Sequence[Region], body_size: float) -> list[Group]:
-    """Groups of all columns of a page, in reading order."""
+    """Return the groups of all columns of a page, in reading order."""
     found: list[Group] = []
     for number, region in enumerate(regions):
         found += _column(region, number, body_size)
@@ -77,7 +77,7 @@ def groups(regions: Sequence[Region], body_size: float) -> list[Group]:
 
 
 def split(group: Group, length: int) -> tuple[Group, Group]:
-    """The group cut after ``length`` characters of its text; both parts keep the places of their lines."""
+    """Return the group cut after ``length`` characters of its text; both parts keep the places of their lines."""
     head: list[Line] = []
     tail: list[Line] = []
     left = length
@@ -198,7 +198,7 @@ def _rejustified(lines: list[Line]) -> list[Line]:
 
 
 def _count_cells(rows: list[Line]) -> None:
-    """The number of pieces in the row of each line: three or more make a table's row."""
+    """Count the pieces in the row of each line: three or more make a table's row."""
     row: list[Line] = []
     for line in [*rows, None]:
         if line is not None and row and same_row(row[-1], line):
@@ -222,7 +222,7 @@ def _edges(lines: list[Line], region: Region, body_size: float) -> tuple[float, 
 
 
 def _pitches(lines: list[Line]) -> dict[float, float]:
-    """The usual distance of lines of each size, in points."""
+    """Return the usual distance of lines of each size, in points."""
     steps: dict[float, list[float]] = defaultdict(list)
     for a, b in pairwise(lines):
         step = b.middle - a.middle
@@ -232,7 +232,7 @@ def _pitches(lines: list[Line]) -> dict[float, float]:
 
 
 def _hanging(lines: list[Line], left: float) -> bool:
-    """Tells whether entries begin at the edge and their further lines are indented (reference lists)."""
+    """Return whether entries begin at the edge and their further lines are indented (reference lists)."""
     if len(lines) < 6:
         return False
     at_edge = sum(abs(line.x0 - left) < 2.5 for line in lines)
@@ -242,7 +242,7 @@ def _hanging(lines: list[Line], left: float) -> bool:
 
 
 def _breaks(a: Line, b: Line, shape: _Shape) -> bool:
-    """Tells whether ``b``, the line after ``a``, begins a new group."""
+    """Return whether ``b``, the line after ``a``, begins a new group."""
     left, right = shape.left, shape.right
     step = b.middle - a.middle
     size = max(a.size, b.size, 1.0)
@@ -285,7 +285,7 @@ def _is_labelled(line: Line) -> bool:
 
 
 def _wraps(a: Line, b: Line, shape: _Shape) -> bool:
-    """Tells whether ``b`` is the second line of a heading: it hangs below a number, or both lines are centred, in a
+    """Return whether ``b`` is the second line of a heading: it hangs below a number, or both lines are centred, in a
     rare type."""
     if a.style != b.style or min(a.share, b.share) < 0.9 or a.style == shape.style or _END.search(a.text):
         return False
@@ -298,13 +298,13 @@ def _wraps(a: Line, b: Line, shape: _Shape) -> bool:
 
 
 def _is_bit_of_equation(line: Line, shape: _Shape) -> bool:
-    """Tells whether a line is a number or a denominator of a displayed equation: short, without a word, away from the
+    """Return whether a line is a number or a denominator of a displayed equation: short, without a word, away from the
     left edge."""
     return len(line.text) < 15 and line.x0 > shape.left + 2 * line.size and not _WORD.search(line.text)
 
 
 def _is_centred_title(a: Line, b: Line, shape: _Shape) -> bool:
-    """Tells whether ``a`` is a centred line or one in capitals above a paragraph that begins at the left edge."""
+    """Return whether ``a`` is a centred line or one in capitals above a paragraph that begins at the left edge."""
     before, after = a.x0 - shape.left, shape.right - a.x1
     centred = before > 2.5 * a.size and abs(before - after) < 1.2 * a.size
     capitals = a.text.isupper() and len(a.text) > 4 and not b.text.isupper() and after > 2 * a.size
@@ -313,8 +313,8 @@ def _is_centred_title(a: Line, b: Line, shape: _Shape) -> bool:
 
 
 def _spacing(lines: Sequence[Line]) -> float:
-    """A little more than the usual distance of the column's lines, relative to their size: 1.4 for single and 2.3 for
-    double spacing."""
+    """Return a little more than the usual distance of the column's lines, relative to their size: 1.4 for single and
+    2.3 for double spacing."""
     steps = [(b.middle - a.middle) / a.size for a, b in pairwise(lines) if a.size and abs(a.size - b.size) < 0.6]
     near = [step for step in steps if 0.8 < step < 2.8]
     return 1.15 * median(near) if len(near) >= 5 else 1.0
@@ -328,12 +328,12 @@ def _usual_style(lines: Sequence[Line]) -> Style:
 
 
 def _stacked(a: Line, b: Line) -> bool:
-    """Tells whether both lines are completely in one bold or italic type, as two headings in a row are."""
+    """Return whether both lines are completely in one bold or italic type, as two headings in a row are."""
     return a.share > 0.9 and b.share > 0.9 and a.style == b.style and (a.style.bold or a.style.italic)
 
 
 def _runs_on(a: Line, b: Line) -> bool:
-    """Tells whether ``b`` begins in the type in which ``a``, a full line, ends, and one of them changes its type: a
+    """Return whether ``b`` begins in the type in which ``a``, a full line, ends, and one of them changes its type: a
     run-in heading."""
     last, first = a.runs[-1].style, b.runs[0].style
     same = (last.font, last.bold, last.italic) == (first.font, first.bold, first.italic)
@@ -341,12 +341,12 @@ def _runs_on(a: Line, b: Line) -> bool:
 
 
 def _is_bold(line: Line) -> bool:
-    """Tells whether all words of a line are bold, also those in another slant."""
+    """Return whether all words of a line are bold, also those in another slant."""
     return line.style.bold and all(run.style.bold for run in line.runs if _WORD.search(run.text))
 
 
 def _differs(a: Line, b: Line, short: bool) -> bool:
-    """Tells whether a new typography begins: size, weight or (for lines set in one font) the font."""
+    """Return whether a new typography begins: size, weight or (for lines set in one font) the font."""
     if min(len(a.text), len(b.text)) < 3 or (max(a.math, b.math) > 0.3):
         return abs(a.size - b.size) > 2.5
     if abs(a.size - b.size) > 0.6:

@@ -75,7 +75,7 @@ def _damage() -> Iterator[None]:
 
 
 def read_layout(path: Path, options: ParserOptions) -> tuple[Layout, Outline]:
-    """The groups of a PDF in reading order, and its outline.
+    """Return the groups of a PDF in reading order, and its outline.
 
     Raises:
         PaperError: as `PdfParser.parse`.
@@ -132,8 +132,8 @@ def _check(file: PdfFile, options: ParserOptions) -> None:
 
 
 def _page(file: PdfFile, number: int, options: ParserOptions, signs: Signs, *, tight: bool = False) -> Page:
-    """A page's text, by OCR if it has none. ``signs`` replace what fonts give for them. ``tight``: narrow blanks are
-    put back. A page that may have a table gets its words and rules."""
+    """Return a page's text, by OCR if it has none. ``signs`` replace what fonts give for them. ``tight``: narrow blanks
+    are put back. A page that may have a table gets its words and rules."""
     page = file.page(number, glyphs=tight)
     if not page.lines and options.ocr and has_tesseract():
         return recognised(file, number, options.ocr_language)
@@ -150,7 +150,7 @@ def _page(file: PdfFile, number: int, options: ParserOptions, signs: Signs, *, t
 
 
 def _is_picture(file: PdfFile, number: int, page: Page) -> bool:
-    """Tells whether one picture covers most of a page."""
+    """Return whether one picture covers most of a page."""
     area = page.width * page.height
     return any((x1 - x0) * (y1 - y0) > 0.5 * area for x0, y0, x1, y1 in file.pictures(number))
 

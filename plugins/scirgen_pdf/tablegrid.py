@@ -59,7 +59,7 @@ class PageTable:
 def page_table(
     caption: Box, others: Sequence[Box], words: Sequence[Word], rules: Sequence[Box], page: int
 ) -> PageTable | None:
-    """The table that belongs to a caption; None if no rules are near it.
+    """Return the table that belongs to a caption; None if no rules are near it.
 
     ``others``: boxes of other captions and of prose, where it ends; ``words`` and ``rules``: all of the page.
     """
@@ -92,19 +92,19 @@ def page_table(
 
 
 def _above_rules(box: Box, wide: Iterable[Box]) -> Box:
-    """The part of a text's box above the first rule across it: the lines below are a table's header."""
+    """Return the part of a text's box above the first rule across it: the lines below are a table's header."""
     ys = [r[1] for r in wide if box[1] + 4 < r[1] < box[3] - 1 and r[0] < box[2] and box[0] < r[2]]
     return (box[0], box[1], box[2], min([*ys, box[3]]))
 
 
 def _without_notes(lines: list[Row], area: Area) -> list[Row]:
-    """The lines without those between the last two rules, if none of these has a blank as between columns."""
+    """Return the lines without those between the last two rules, if none of these has a blank as between columns."""
     notes = [r for r in lines if r.middle > area.rules[-2]] if len(area.rules) > 2 else []
     return lines[: len(lines) - len(notes)] if all(len(chunks_of(r, _CHUNK_GAP)) == 1 for r in notes) else lines
 
 
 def _area(caption: Box, others: Sequence[Box], rules: Sequence[Box]) -> Area | None:
-    """The rules of a caption's table: those of one width below it, or else above it, up to other text."""
+    """Return the rules of a caption's table: those of one width below it, or else above it, up to other text."""
     level = _joined(r for r in rules if _is_level(r))
     tops = [
         _first([r for r in level if -2 < r[1] - caption[3] < _NEAR], caption, down=True),
@@ -134,7 +134,7 @@ def _area(caption: Box, others: Sequence[Box], rules: Sequence[Box]) -> Area | N
 
 
 def _open_area(caption: Box, others: Sequence[Box], rules: Sequence[Box], words: Sequence[Word]) -> Area | None:
-    """The place of a table that only its first rule marks: the lines below it up to other text or a wide step."""
+    """Return the place of a table that only its first rule marks: the lines up to other text or a wide step."""
     level = _joined(r for r in rules if _is_level(r))
     first = _first([r for r in level if -2 < r[1] - caption[3] < _CLOSE], caption, down=True)
     if first is None:
@@ -157,7 +157,7 @@ def _is_level(rule: Box) -> bool:
 
 
 def _first(near: Sequence[Box], caption: Box, down: bool) -> Box | None:
-    """The rule next to a caption that is wide enough and in its column."""
+    """Return the rule next to a caption that is wide enough and in its column."""
     fit = [r for r in near if r[2] - r[0] > _SHORTEST_RULE and r[0] < caption[2] and caption[0] < r[2]]
     return min(fit, key=lambda r: (abs(r[1] - caption[3 if down else 1]), r[0] - r[2]), default=None)
 
@@ -183,7 +183,7 @@ def _overlap(a: Box, b: Box) -> bool:
 
 
 def _parted(lines: Sequence[Row], area: Area) -> tuple[list[Row], list[Row]]:
-    """The lines of the header, above the first rule that has lines above and below it, and those of the body."""
+    """Return the lines of the header, above the first rule that has lines above and below it, and those of the body."""
     for y in area.rules:
         head = [r for r in lines if r.middle < y]
         if head and len(head) < len(lines) - 1:
@@ -192,8 +192,8 @@ def _parted(lines: Sequence[Row], area: Area) -> tuple[list[Row], list[Row]]:
 
 
 def _parted_by_numbers(lines: Sequence[Row]) -> tuple[list[Row], list[Row]]:
-    """The lines of a header that no rule ends: those before the first with a number behind its first text, if nearly
-    all lines from there on have one."""
+    """Return the lines of a header that no rule ends: those before the first with a number behind its first text, if
+    nearly all lines from there on have one."""
     rest = [[chunk[0].text for chunk in chunks_of(r, _CHUNK_GAP)[1:]] for r in lines]
     valued = [any(NUMBER.match(text) for text in texts) for texts in rest]
     first = valued.index(True) if any(valued) else 0
@@ -202,7 +202,7 @@ def _parted_by_numbers(lines: Sequence[Row]) -> tuple[list[Row], list[Row]]:
 
 
 def _columns(body: Sequence[Row]) -> list[tuple[float, float]]:
-    """The left and right ends of the columns: of what is printed in the body, between blanks through all its lines."""
+    """Return the left and right ends of the columns: of the body's text, between blanks through all lines."""
     size = median(r.size for r in body)
     several = [r for r in body if len(chunks_of(r, _CHUNK_GAP)) > 1]
     counted = several if len(several) >= 2 else body
@@ -232,7 +232,7 @@ class _Name:
 def _head_rows(
     head: Sequence[Row], columns: Sequence[tuple[float, float]], area: Area, page: int
 ) -> list[tuple[GivenCell, ...]]:
-    """The rows of the header; nothing if it is not clear which columns a text over several ones names.
+    """Return the rows of the header; nothing if it is not clear which columns a text over several ones names.
 
     Lines that name single columns are one row; a line with a text over several columns is a row by itself.
     """
@@ -262,7 +262,7 @@ def _head_rows(
 
 
 def _names(row: Row, rest: Sequence[Row], columns: Sequence[tuple[float, float]], area: Area) -> list[_Name]:
-    """The texts of a header's line with the columns that they are over, or that the short rule below them is over."""
+    """Return the texts of a header's line with the columns below them, or below their short rule."""
     chunks = chunks_of(row, _CHUNK_GAP)
     low = rest[0].middle if rest else row.middle
     names = []
@@ -277,7 +277,7 @@ def _names(row: Row, rest: Sequence[Row], columns: Sequence[tuple[float, float]]
 
 
 def _spans(level: Sequence[_Name], below: set[int], columns: Sequence[tuple[float, float]]) -> list[_Name] | None:
-    """The headers of a row in order, the lines of one joined; None if it is not clear which columns they name.
+    """Return the headers of a row in order, the lines of one joined; None if it is not clear which columns they name.
 
     A text may name more columns than it is over: those beside it that only a row below names. Then it is in their
     middle.

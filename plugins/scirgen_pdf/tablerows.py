@@ -70,7 +70,7 @@ def printed_rows(words: Iterable[Word]) -> list[Row]:
 
 
 def chunks_of(row: Row, gap: float) -> list[list[Word]]:
-    """The words of a line, parted at wide blanks."""
+    """Return the words of a line, parted at wide blanks."""
     chunks = [[row.words[0]]]
     for before, word in pairwise(row.words):
         if word.box[0] - before.box[2] > gap * row.size:
@@ -80,7 +80,7 @@ def chunks_of(row: Row, gap: float) -> list[list[Word]]:
 
 
 def columns_under(chunk: Sequence[Word], columns: Sequence[tuple[float, float]]) -> list[int]:
-    """The columns that a chunk is over; the nearest one if it is over none."""
+    """Return the columns that a chunk is over; the nearest one if it is over none."""
     left, right = chunk[0].box[0], chunk[-1].box[2]
     over = [n for n, (a, b) in enumerate(columns) if min(right, b) - max(left, a) > 0.5]
     if over:
@@ -90,7 +90,7 @@ def columns_under(chunk: Sequence[Word], columns: Sequence[tuple[float, float]])
 
 
 def made_cell(words: Sequence[Word], page: int, columns: int = 1) -> GivenCell:
-    """The cell of some words, line by line."""
+    """Return the cell of some words, line by line."""
     boxes = [w.box for w in words]
     box = (min(b[0] for b in boxes), min(b[1] for b in boxes), max(b[2] for b in boxes), max(b[3] for b in boxes))
     text = ""
@@ -103,7 +103,7 @@ def made_cell(words: Sequence[Word], page: int, columns: int = 1) -> GivenCell:
 def body_rows(
     body: Sequence[Row], columns: Sequence[tuple[float, float]], area: Area, page: int
 ) -> list[tuple[GivenCell, ...]] | None:
-    """The rows of the body, with the further lines of a cell joined to its first; None if they are not clear."""
+    """Return the rows of the body, with the further lines of a cell joined to its first; None if they are not clear."""
     parts: list[_Part] = []
     for row in body:
         cells: dict[int, list[Word]] = {}
@@ -141,8 +141,9 @@ _Part = tuple[Row, dict[int, list[Word]]]
 
 
 def _at_middle_height(parts: Sequence[_Part]) -> list[tuple[Row, dict[int, list[Word]], int]] | None:
-    """The lines, with those of overlapping heights put together: a label of two lines beside a line of values, and a
-    label beside the middle of two such lines, which then covers both (the third item). None for other overlaps."""
+    """Return the lines, with those of overlapping heights put together: a label of two lines beside a line of values,
+    and a label beside the middle of two such lines, which then covers both (the third item). None for other
+    overlaps."""
     groups: list[list[_Part]] = []
     for part in parts:
         close = groups and part[0].middle - groups[-1][-1][0].middle < _OVERLAP * max(
@@ -173,7 +174,8 @@ def _at_middle_height(parts: Sequence[_Part]) -> list[tuple[Row, dict[int, list[
 
 
 def _row_step(parts: Sequence[_Part]) -> float:
-    """The step to the next line from which on it begins a row, where the lines of a row are closer than rows; else 0.
+    """Return the step to the next line from which on it begins a row, if the lines of a row are closer than rows; else
+    0.
 
     Closer lines are rows of a group if they have values of their own, or if few of them go on with broken texts.
     """
@@ -201,7 +203,7 @@ def _goes_on(above: _Part, here: _Part, parts: Sequence[_Part], columns: int, ar
 
 
 def _numbers(part: _Part) -> int:
-    """The number of a line's cells that begin with a number, without its label."""
+    """Return the number of a line's cells that begin with a number, without its label."""
     return sum(NUMBER.match(words[0].text) is not None for n, words in part[1].items() if n)
 
 

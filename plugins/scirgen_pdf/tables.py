@@ -33,8 +33,8 @@ def has_caption(lines: Iterable[TextLine]) -> bool:
 
 
 def page_words(lines: Iterable[TextLine], signs: Signs) -> list[Word]:
-    """The words of level lines whose glyphs were read. ``signs`` replace what fonts give for them; an unnamed sign is
-    U+FFFD."""
+    """Return the words of level lines whose glyphs were read. ``signs`` replace what fonts give for them; an unnamed
+    sign is U+FFFD."""
     found = []
     for line in lines:
         if line.direction[0] < 0 or abs(line.direction[1]) > 0.1:
@@ -67,7 +67,7 @@ def _words(characters: Iterable[tuple[str, Box]]) -> Iterator[list[tuple[str, Bo
 def with_tables(
     groups: list[Group], body: Style, page: int, words: Sequence[Word], rules: Sequence[Box]
 ) -> list[Group]:
-    """The groups of a paper, with the lines of each table of a page replaced by one group behind its caption.
+    """Return the groups of a paper, with the lines of each table of a page replaced by one group behind its caption.
 
     A table that is not sure stays as it is printed, and its caption keeps the code of the refusal.
     """
@@ -93,7 +93,7 @@ def with_tables(
 
 
 def _outside(groups: Iterable[Group], table: PageTable, page: int) -> Iterator[Group]:
-    """The groups without the lines in a table."""
+    """Yield the groups without the lines in a table."""
     for group in groups:
         outside = [line for line in group.lines if group.page != page or not _inside(line, table.box)]
         if len(outside) == len(group.lines) or group.made or not (outside or group.kind is not BlockKind.CAPTION):

@@ -79,7 +79,7 @@ class Corpus:
         self._index = BM25([sorted(telling_words(text)) for text in self.texts])
 
     def nearest(self, question: str, dataset_id: str) -> list[str]:
-        """The passages nearest to a question: of the whole corpus, and of the dataset's own."""
+        """Return the passages nearest to a question: of the whole corpus, and of the dataset's own."""
         ranked = [n for n, score in self._index.ranked(sorted(telling_words(question))) if score > 0]
         own = [n for n in ranked if dataset_id in self.owners[n]][:_OWN]
         return [" ".join(self.texts[n].split()) for n in dict.fromkeys([*own, *ranked[:_NEAREST]])]
@@ -89,7 +89,7 @@ _corpora: WeakKeyDictionary[RunView, Corpus] = WeakKeyDictionary()
 
 
 def corpus_of(run: RunView) -> Corpus:
-    """The corpus of a run's view, made once."""
+    """Return the corpus of a run's view, made once."""
     return _corpora[run] if run in _corpora else _corpora.setdefault(run, Corpus(run))
 
 
@@ -101,7 +101,7 @@ class ProbeStage(Stage):
     reads_run: ClassVar[bool] = True
 
     def uses(self, config: Config) -> Uses:
-        """The prompts, and the model that judges."""
+        """Return the prompts, and the model that judges."""
         role: Literal["judge", "generator"] = "judge" if config.models.judge else "generator"
         return Uses(
             config=("probe", "filter", "language"), prompts=("probe/unanswerable", "probe/nuggets"), roles=(role,),
@@ -215,8 +215,8 @@ class ProbeStage(Stage):
 
 
 def _left(scope: Scope) -> list[tuple[Unanswerable, list[str]]]:
-    """The questions of people that step answer left without an answer, with the passages that it read; those with a
-    passage that adds something come first."""
+    """Return the questions of people that step answer left without an answer, with the passages that it read; those
+    with a passage that adds something come first."""
     pools = {pool.id: pool for pool in scope.outputs("search", Pool)}
     found: list[tuple[bool, Unanswerable, list[str]]] = []
     for one in scope.outputs("answer", Unanswered):

@@ -50,7 +50,7 @@ class ProbeFields(RowFields):
     fields: ClassVar[type[Record]] = ProbeRow
 
     def values(self, run: RunView, ctx: StageContext) -> Mapping[str, Record]:
-        """The fields of pairs with nuggets, and of questions without an answer."""
+        """Return the fields of pairs with nuggets, and of questions without an answer."""
         facts: defaultdict[str, list[NuggetRow]] = defaultdict(list)
         for n in sorted(run.records("probe", Nugget), key=lambda n: (n.span.document_id, n.span.start, n.id)):
             where = {"document_id": n.span.document_id, "start": n.span.start, "end": n.span.end, "text": n.span.text}
@@ -78,7 +78,7 @@ class ProbeContent(PartContent):
         )
 
     def pairs(self) -> Iterable[QAPair]:
-        """The questions, by id."""
+        """Return the questions, by id."""
         return self.questions
 
     def write(self, folder: Path, content: ReleaseMaterial, split_of: Mapping[str, str]) -> PartWritten:

@@ -20,5 +20,5 @@ class ProbeConfig(Section):
 
 
 def settings(config: Config) -> ProbeConfig:
-    """The section ``probe`` of the settings."""
+    """Return the section ``probe`` of the settings."""
     return config.part("probe", ProbeConfig)

@@ -53,7 +53,7 @@ class FerryCache(ReplyCache):
                 self._base = ReplyCache(shared, owned=True)
 
     def peek(self, key: str) -> CachedReply | None:
-        """A stored reply, of this actor or of the run."""
+        """Return a stored reply, of this actor or of the run."""
         found = super().peek(key)
         if found is None and self._base is not None:
             with suppress(StoreError):
@@ -66,7 +66,7 @@ class FerryCache(ReplyCache):
         self._new.append(new)
 
     def hand_over(self) -> tuple[NewReply, ...]:
-        """The replies since the last call."""
+        """Return the replies since the last call."""
         replies, self._new = tuple(self._new), []
         return replies
 
@@ -104,7 +104,7 @@ class Worker:
             )
 
     async def _context(self) -> StageContext:
-        """The context of all items of this actor: sessions are opened, and prompts and taxonomies read, only once."""
+        """Return the context of all items of this actor: sessions are opened, and prompts read, only once."""
         async with self._opening:
             if self._opened is None:
                 prompts = PromptLibrary(self._resources)
@@ -202,8 +202,8 @@ class RayEngine:
         raise AssertionError("unreachable")
 
     def _place(self) -> int:
-        """The least busy of the actors with the fewest consecutive failures, since a dead actor is idle and must not
-        attract all work."""
+        """Return the least busy of the actors with the fewest consecutive failures, since a dead actor is idle and must
+        not attract all work."""
         return min(range(len(self._actors)), key=lambda n: (self._failures[n], self._busy[n], n))
 
     def _take(self, replies: tuple[NewReply, ...]) -> None:
@@ -232,7 +232,7 @@ async def _answers(address: str | None) -> None:
 
 
 def share(limits: LimitsConfig, count: int) -> LimitsConfig:
-    """The limits of one of ``count`` actors, so all of them together keep the limits; the driver keeps the budgets."""
+    """Return the limits of one of ``count`` actors, so that all together keep them; the driver keeps the budgets."""
     shared = {
         name: max(1, value // count)
         for name in ("concurrency", "requests_per_minute", "tokens_per_minute")

@@ -55,7 +55,7 @@ class VLLMEngine:
 
     @classmethod
     def shared(cls, name: str, options: Mapping[str, object]) -> VLLMEngine:
-        """The engine of this model with these options; `release` it when done.
+        """Return the engine of this model with these options; `release` it when done.
 
         Reads the model's configuration and tokenizer, and no weights.
 

@@ -50,7 +50,7 @@ class ArxivService(WebService[ArxivOptions]):
                 yield Candidate(paper, "text_search")
 
     def fetch(self, paper: Paper) -> Fetched:
-        """The PDF of an arXiv paper, found by its DOI."""
+        """Return the PDF of an arXiv paper, found by its DOI."""
         if found := _DOI.match(paper.doi or ""):
             return self.http.download(f"{self.options.pdf_url.rstrip('/')}/pdf/{found.group(1)}")
         return Fetched(code="no_open_copy", reason=f"{paper.doi or paper.title!r} is not an arXiv paper")

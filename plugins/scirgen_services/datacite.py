@@ -54,7 +54,7 @@ class DataCiteSource(WebService[DataCiteOptions]):
         return total if isinstance(total, int) else None
 
     def papers(self, dataset: Dataset) -> Iterator[Candidate]:
-        """The papers that the record's related identifiers name."""
+        """Yield the papers that the record's related identifiers name."""
         return related_papers(dataset)
 
     def _params(self, token: str, size: int) -> dict[str, str | int]:

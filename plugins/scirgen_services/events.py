@@ -32,7 +32,7 @@ class EventsService(WebService[EventsOptions]):
     options_type = EventsOptions
 
     def papers(self, dataset: Dataset) -> Iterator[Candidate]:
-        """The other DOI of each link, each once."""
+        """Yield the other DOI of each link, each once."""
         if not dataset.doi:
             return
         seen = {dataset.doi}

@@ -37,7 +37,7 @@ class HuggingFaceSource(WebService[HuggingFaceOptions]):
     options_type = HuggingFaceOptions
 
     def headers(self) -> Mapping[str, str]:
-        """The header with the token, if one is set."""
+        """Return the header with the token, if one is set."""
         token = secret_from_environment(self.options.token_env)
         return {"Authorization": f"Bearer {token}"} if token else {}
 
@@ -57,7 +57,7 @@ class HuggingFaceSource(WebService[HuggingFaceOptions]):
             yield Cursor(url)
 
     def papers(self, dataset: Dataset) -> Iterator[Candidate]:
-        """The arXiv papers of the dataset's tags."""
+        """Yield the arXiv papers of the dataset's tags."""
         for entry in dataset.related:
             number = entry.removeprefix("arxiv:")
             doi = f"10.48550/arxiv.{number}".lower()

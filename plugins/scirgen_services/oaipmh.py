@@ -57,7 +57,7 @@ class OaiSource(WebService[OaiOptions]):
         return related_papers(dataset)
 
     def _page(self, token: str | None) -> Element:
-        """The repository's next reply; an empty one if nothing matches.
+        """Return the repository's next reply; an empty one if nothing matches.
 
         Raises:
             SourceRefusedError: ``expired_cursor``, or another error that the repository states (``oai_error``).

@@ -34,7 +34,7 @@ class OpenAlexService(WebService[OpenAlexOptions]):
     per_second = 8.0
 
     def secret_params(self) -> Mapping[str, str]:
-        """The API key, if there is one."""
+        """Return the API key, if there is one."""
         key = secret_from_environment(self.options.api_key_env)
         return {"api_key": key} if key else {}
 
@@ -55,7 +55,7 @@ class OpenAlexService(WebService[OpenAlexOptions]):
                     yield Candidate(paper, found_by)
 
     def fetch(self, paper: Paper) -> Fetched:
-        """The open-access PDF of the paper, looked up by DOI if the candidate has no address."""
+        """Return the open-access PDF of the paper, looked up by DOI if the candidate has no address."""
         if paper.url and paper.media_type == "application/pdf":
             return super().fetch(paper)
         location = as_dict((self._work(paper.doi) or {}).get("best_oa_location")) if paper.doi else {}

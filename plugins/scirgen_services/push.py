@@ -26,7 +26,7 @@ class Upload:
 
 
 def check_repo(repo: str) -> str:
-    """The repository's name, if it is valid.
+    """Return the repository's name, if it is valid.
 
     Raises:
         InputError: it does not have the form OWNER/NAME.
@@ -74,7 +74,7 @@ def plan_upload(release: Release, leave_out: Sequence[str] = ()) -> list[Upload]
 
 
 def terms(release: Release, repo: str, *, public: bool) -> list[str]:
-    """The visibility of the repository, and the table of what may be published, as lines of text."""
+    """Return the visibility of the repository, and the table of what may be published, as lines of text."""
     who = "anyone can read it" if public else "only its owners can read it; --public opens it"
     lines = [f"visibility  {'public' if public else 'private'}: {who} ({repo} keeps its own, if it exists)"]
     return [*lines, *Publishing(lines_of(release)).as_text(), f"row by row: {FILE}"]

@@ -32,7 +32,7 @@ class SemanticScholarService(WebService[SemanticScholarOptions]):
     per_second = 1.0
 
     def headers(self) -> Mapping[str, str]:
-        """The API key, if there is one."""
+        """Return the API key, if there is one."""
         key = secret_from_environment(self.options.api_key_env)
         return {"x-api-key": key} if key else {}
 
@@ -57,7 +57,7 @@ class SemanticScholarService(WebService[SemanticScholarOptions]):
             offset = reply.get("next") if items else None
 
     def fetch(self, paper: Paper) -> Fetched:
-        """The open PDF, looked up by DOI if the candidate has no address."""
+        """Return the open PDF, looked up by DOI if the candidate has no address."""
         if not paper.doi or (paper.url and paper.media_type == "application/pdf"):
             return super().fetch(paper)
         found = self.known(f"{self.base}/graph/v1/paper/DOI:{paper.doi}", {"fields": _FIELDS}) or {}

@@ -30,7 +30,7 @@ _LANGUAGE = "en"
 def sentence_facets(
     sentences: Sequence[str], aspects: Iterable[Aspect], facets: Facets, language: str
 ) -> list[tuple[str, ...]]:
-    """The facets of each sentence of an abstract.
+    """Return the facets of each sentence of an abstract.
 
     If a model chose all of the abstract's aspects, they decide. Extraction by rules sorts only a section's clearest
     sentences, each for itself; then `FacetLabels` reads the whole abstract, if it is in English.
@@ -69,8 +69,8 @@ class FacetLabels:
         self._headings = [_heading("|".join(f.headings)) for f in facets.facets]
 
     def label(self, sentences: Sequence[str]) -> list[str]:
-        """The facet of each sentence. It is empty if the facet has no cue in the whole abstract and is not the first
-        one: then only the sentence's place would decide."""
+        """Return the facet of each sentence. It is empty if the facet has no cue in the whole abstract and is not the
+        first one: then only the sentence's place would decide."""
         hits = [self._hits(sentence) for sentence in sentences]
         best: list[float] = []
         ways: list[list[int]] = []
@@ -92,12 +92,12 @@ class FacetLabels:
         return [self._ids[i] if i in sure else "" for i in path]
 
     def _hits(self, sentence: str) -> list[int]:
-        """Number of cues of each facet in the sentence, at most two."""
+        """Return the number of cues of each facet in the sentence, at most two."""
         return [min(_MOST_CUES, sum(bool(c.search(sentence)) for c in cues)) for cues in self._cues]
 
     def _headed(self, sentences: Sequence[str]) -> list[int | None]:
-        """The facet whose heading stands before each sentence. Headings count only if the abstract has those of two
-        facets."""
+        """Return the facet whose heading stands before each sentence. Headings count only if the abstract has those of
+        two facets."""
         found: list[int | None] = []
         for sentence in sentences:
             before = found[-1] if found else None
@@ -111,7 +111,7 @@ class FacetLabels:
 
 
 def _heading(names: str) -> re.Pattern[str] | None:
-    """Matches "Methods:", "Data and methods:", and "Methods We" where the parser lost the colon; None without names."""
+    """Match "Methods:", "Data and methods:", and "Methods We" where the parser lost the colon; None without names."""
     if not names:
         return None
     after = r"(?:(?: and | & |/| of )\w+){0,2}\s?[:—–]|(?-i: ?(?=[A-Z]))"
@@ -119,7 +119,7 @@ def _heading(names: str) -> re.Pattern[str] | None:
 
 
 def _back(best: Sequence[float], ways: Sequence[Sequence[int]]) -> list[int]:
-    """The best path to the last sentence."""
+    """Return the best path to the last sentence."""
     if not best:
         return []
     path = [max(range(len(best)), key=best.__getitem__)]
@@ -129,7 +129,7 @@ def _back(best: Sequence[float], ways: Sequence[Sequence[int]]) -> list[int]:
 
 
 def _best_before(best: Sequence[float], facet: int, unsaid: float) -> int:
-    """The facet of the sentence before, on the best path that continues with ``facet``."""
+    """Return the facet of the sentence before, on the best path that continues with ``facet``."""
     return max(range(len(best)), key=lambda before: best[before] - _cost(before, facet, unsaid))
 
 

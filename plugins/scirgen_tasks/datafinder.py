@@ -57,7 +57,7 @@ class DataFinderStrategy:
 
 
 def counted(sections: Iterable[tuple[str, Sequence[S]]], text: Callable[[S], str]) -> Iterator[S]:
-    """The sentences that count; a heading with words of both kinds turns counting on.
+    """Yield the sentences that count; a heading with words of both kinds turns counting on.
 
     Args:
         sections: (heading, sentences) in the paper's order.
@@ -71,14 +71,14 @@ def counted(sections: Iterable[tuple[str, Sequence[S]]], text: Callable[[S], str
 
 
 def _counted(pair: Pair, places: Sequence[Place]) -> list[Place]:
-    """The sentences that name the dataset and count, each once."""
+    """Return the sentences that name the dataset and count, each once."""
     named = {(p.start, p.end): p for p in places if p.section is not SectionClass.RELATED_WORK}.values()
     sections = ((label.heading, [p for p in named if label.start <= p.start < label.end]) for label in pair.labels)
     return list(counted(sections, lambda place: pair.words(place.start, place.end)))
 
 
 def _literature(pair: Pair) -> list[tuple[str, str]]:
-    """(DOI, title or reference) of the papers that the record names as its own literature; "" for what it lacks."""
+    """Return (DOI, title or reference) of the papers that the record calls its literature; "" for what it lacks."""
     found = []
     for related in pair.dataset.related:
         doi = _DOI.search(related)

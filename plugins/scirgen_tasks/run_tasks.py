@@ -107,14 +107,14 @@ class QueryPart(ReleasePart):
     taxonomies: ClassVar[tuple[str, ...]] = ("facets",)
 
     def fingerprint(self, config: Config) -> str:
-        """The grades, and their conditions, on which a release depends."""
+        """Return the grades, and their conditions, on which a release depends."""
         files = [f / name for f in _judgements(config) for name in ("grades.jsonl", "pool.json")]
         return digest(
             settings(config).require_review, settings(config).abstracts, [file_sha256(f) for f in files if f.is_file()]
         )
 
     def material(self, run: RunView, ctx: StageContext) -> RunQueries:
-        """The run's queries and abstracts, with the grades of earlier pools.
+        """Return the run's queries and abstracts, with the grades of earlier pools.
 
         Raises:
             InputError: a folder of ``query.judgements`` is not a folder of grades, or belongs to another release.
@@ -151,7 +151,7 @@ def settled_facets(folders: Iterable[Path]) -> dict[str, dict[str, str]]:
 
 
 def _relabelled(row: AbstractRow, said: Mapping[str, str]) -> AbstractRow:
-    """An abstract with the labels that people settled on."""
+    """Return an abstract with the labels that people settled on."""
     sentences = (s.model_copy(update={"label": said.get(s.text, s.label)}) for s in row.sentences)
     return row.model_copy(update={"sentences": tuple(sentences)})
 
@@ -161,7 +161,7 @@ def _judgements(config: Config) -> list[Path]:
 
 
 def queries_of_run(run: RunView, facets: Facets, *, every_licence: bool) -> RunQueries:
-    """Queries and abstracts; empty if no recipe ran.
+    """Return the queries and abstracts; empty if no recipe ran.
 
     Args:
         run: the view of the whole run.
@@ -235,8 +235,8 @@ def run_tasks(
 
 
 def without_names(text: str, datasets: Iterable[Dataset], *, scrub: bool) -> str | None:
-    """The text, if it names none of the datasets (title, coined name in it, DOI); else the text without the names, or
-    None.
+    """Return the text, if it names none of the datasets (title, coined name in it, DOI); else the text without the
+    names, or None.
 
     Args:
         text: the text of a query.
@@ -296,7 +296,7 @@ def _task(
 def _sentences(
     document: Document, aspects: Sequence[Aspect], facets: Facets, labelled: Mapping[str, str] | None
 ) -> Iterator[AbstractSentence]:
-    """The abstract's sentences, with the facets of the paper's own queries or, if it has none, those of the rules."""
+    """Yield the abstract's sentences, with the facets of the paper's own queries, else of the rules."""
     text = " ".join(document.abstract.split())
     sentences = [text[start:end] for start, end in sentence_spans(text, document.language)]
     sentences = [s for s in sentences if not talks_to_machine(s)]

@@ -47,5 +47,5 @@ class QueryConfig(Section):
 
 
 def settings(config: Config) -> QueryConfig:
-    """The section ``query`` of the settings."""
+    """Return the section ``query`` of the settings."""
     return config.part("query", QueryConfig)

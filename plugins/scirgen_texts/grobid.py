@@ -29,7 +29,7 @@ class _Client(GrobidClient):
     fault: requests.RequestException | None = None
 
     def post(self, *args: Any, **kwargs: Any) -> tuple[requests.Response, int]:
-        """The client's method, but a busy server is reported, and metadata are not looked up (a GROBID server's
+        """Return the client's method, but a busy server is reported, and metadata are not looked up (a GROBID server's
         default)."""
         try:
             kwargs["data"] = {"consolidateHeader": "0", **kwargs["data"]}

@@ -138,7 +138,7 @@ class _Reader:
         yield from self._paragraphs(held)
 
     def _structure(self, node: Any, depth: int) -> Iterator[ParsedBlock] | None:
-        """The blocks of a node that is structure; None if it is part of a paragraph."""
+        """Yield the blocks of a node that is structure; None if it is part of a paragraph."""
         macro, environment = getattr(node, "macroname", None), getattr(node, "environmentname", None)
         if macro in _SECTIONS or macro == "title":
             return self._heading(node, macro)
@@ -193,14 +193,14 @@ class _Reader:
                 yield from self._captions(node.nodelist)
 
     def _float(self, node: Any) -> Iterator[ParsedBlock]:
-        """The captions of a float and its tables, a single caption before its table."""
+        """Yield the captions of a float and its tables, a single caption before its table."""
         found = list(self._captions(node.nodelist))
         if node.environmentname in _TABULARS:  # a long table holds its caption
             found.append(self._table(node.nodelist))
         return iter(sorted(found, key=lambda b: b.kind is BlockKind.TABLE) if len(found) == 2 else found)
 
     def _table(self, nodes: Sequence[Any]) -> ParsedBlock:
-        """The block of a table; rows above the second rule are its header."""
+        """Return the block of a table; rows above the second rule are its header."""
         rows: list[list[GivenCell]] = []
         held: list[Any] = []
         row: list[GivenCell] = []
@@ -259,12 +259,12 @@ class _Reader:
                 yield ParsedBlock(kind=BlockKind.PARAGRAPH, text=text)
 
     def text(self, nodes: Sequence[Any]) -> str:
-        """The nodes as one line of plain text."""
+        """Return the nodes as one line of plain text."""
         return clean(" ".join(self._text.nodelist_to_text(list(nodes)).split()))
 
 
 def _uncovered(row: Sequence[GivenCell], below: dict[int, tuple[int, int]]) -> list[GivenCell]:
-    """The cells of a row without the empty ones that LaTeX writes under a cell that covers several rows."""
+    """Return the cells of a row without the empty ones that LaTeX writes under a cell that covers several rows."""
     kept: list[GivenCell] = []
     column = 0
     for cell in row:
@@ -281,12 +281,12 @@ def _uncovered(row: Sequence[GivenCell], below: dict[int, tuple[int, int]]) -> l
 
 
 def _argument(node: Any) -> list[Any]:
-    """The last braced argument of a macro."""
+    """Return the last braced argument of a macro."""
     return [a for a in (node.nodeargd.argnlist if node.nodeargd else []) if a is not None][-1:]
 
 
 def _keys(node: Any) -> str:
-    """The argument as it is written."""
+    """Return the argument as it is written."""
     return "".join(a.latex_verbatim().strip("{}") for a in _argument(node))
 
 
@@ -303,7 +303,7 @@ def _named(node: Any, **_: Any) -> str:
 
 
 def _split_at(nodes: Sequence[Any], macro: str) -> Iterator[list[Any]]:
-    """The nodes after each macro of a name, up to the next one."""
+    """Yield the nodes after each macro of a name, up to the next one."""
     part: list[Any] | None = None
     for node in nodes:
         if getattr(node, "macroname", None) == macro:

@@ -89,7 +89,7 @@ def _children(parent: Element) -> Iterator[ParsedBlock]:
 
 
 def _table(table: Element) -> ParsedBlock:
-    """The block of a table; GROBID does not mark header rows."""
+    """Return the block of a table; GROBID does not mark header rows."""
     rows = list(table.iter("row"))
     marked = [row.get("role") == "label" for row in rows]
     given = [[GivenCell(text_of(c), span_of(c, "rows"), span_of(c, "cols")) for c in row] for row in rows]

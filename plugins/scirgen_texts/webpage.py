@@ -65,7 +65,7 @@ def _meta(tree: Any, *names: str) -> str:
 
 
 def _main(tree: Any) -> Any:
-    """The element that holds the paper: the article or main element with the most text, else the body."""
+    """Return the element that holds the paper: the article or main element with the most text, else the body."""
     found = [*tree.css("article"), *tree.css("main"), *tree.css("[role=main]")]
     largest = max(found, key=lambda node: len(node.text()), default=None)
     if largest is not None and tree.body is not None and len(largest.text()) > 0.3 * len(tree.body.text()):
@@ -141,7 +141,7 @@ def _text(node: Any) -> str:
 
 
 def _with_title(blocks: list[ParsedBlock], title: str) -> list[ParsedBlock]:
-    """The blocks with the title first: the page's first heading of the first level, if it has one."""
+    """Return the blocks with the title first: the page's first heading of the first level, if it has one."""
     first = next((i for i, b in enumerate(blocks) if b.kind is BlockKind.HEADING and b.level == 1), None)
     if first is not None and not kind_of_heading(blocks[first].text):
         own = blocks[first].model_copy(update={"kind": BlockKind.TITLE, "level": None})

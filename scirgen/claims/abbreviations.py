@@ -34,8 +34,8 @@ def definitions(text: str) -> dict[str, str]:
 
 
 def unexplained(text: str, sources: Collection[str], names: str, known: Collection[str]) -> tuple[str, str] | None:
-    """The first abbreviation of a term ("FL" for fork length) that a text uses and does not spell out, with its long
-    form.
+    """Return the first abbreviation of a term ("FL" for fork length) that a text uses and does not spell out, with its
+    long form.
 
     Args:
         text: a question with its answer.
@@ -59,7 +59,7 @@ def unexplained(text: str, sources: Collection[str], names: str, known: Collecti
 
 
 def _long_form(short: str, before: str) -> str:
-    """The words before a parenthesis that hold its letters in order, from the right; "" if they do not."""
+    """Return the words before a parenthesis that hold its letters in order, from the right; "" if they do not."""
     most = min(len(short) + 5, 2 * len(short))
     starts = [m.start() for m in _WORD.finditer(before)][-most:]
     if not starts:

@@ -19,7 +19,7 @@ _STUDY = re.compile(r"\bet al\b", re.I)
 
 
 def coined(titles: Iterable[str]) -> frozenset[str]:
-    """The names that titles coin: words with inner capitals or digits, and a single word before a colon or bracket."""
+    """Return the names that titles coin: words with inner capitals or digits, one word before a colon or bracket."""
     found: set[str] = set()
     for title in titles:
         found |= {name.strip(".").casefold() for name in _NAME.findall(title) if not name.isdigit()}

@@ -16,7 +16,7 @@ _FEW = 3
 
 
 def cell_numbers(evidence: Iterable[Span]) -> list[Quantity]:
-    """The numbers of the cells that carry an answer, in the units of their headers, or of the rows that do."""
+    """Return the numbers of the cells that carry an answer, in the units of their headers, or of the rows that do."""
     found: list[Quantity | None] = []
     for span in evidence:
         if span.medium == "table" and span.role == "answer":

@@ -27,7 +27,7 @@ _ESCAPED = re.compile(r"\\.")
 
 
 def matches(patterns: tuple[str, ...], text: str, *, normalised: bool = False) -> str | None:
-    """The first pattern that is found in the text, or None; case never counts.
+    """Return the first pattern that is found in the text, or None; case never counts.
 
     ``normalised``: the text comes from `textmatch.normalise`.
     """
@@ -35,7 +35,7 @@ def matches(patterns: tuple[str, ...], text: str, *, normalised: bool = False) -
 
 
 def phrase(patterns: tuple[str, ...], text: str) -> str | None:
-    """The words of a text that the first of the patterns finds in it, or None."""
+    """Return the words of a text that the first of the patterns finds in it, or None."""
     plain = normalise(text)
     pattern = matches(patterns, plain, normalised=True)
     found = _pattern(pattern, True).search(plain) if pattern is not None else None
@@ -79,7 +79,7 @@ _CLAUSE = re.compile(r"[,;:]|\b(?:and|but|while|whereas|despite|although|because
 
 
 def pointer(question: str, wording: LanguageWording) -> str | None:
-    """The phrase by which the question points at a text or dataset its reader cannot see; None when it does not."""
+    """Return the phrase by which the question points at a text or dataset its reader cannot see, or None."""
     text = normalise(_without_named(question, wording))
     for pattern in wording.pointing:
         if found := _pattern(pattern, True).search(text):
@@ -94,7 +94,7 @@ def pointer(question: str, wording: LanguageWording) -> str | None:
 
 
 def _without_named(question: str, wording: LanguageWording) -> str:
-    """The question with "the dataset CHIRPS" shortened to "CHIRPS": who names the data points at no unseen text."""
+    """Return the question with "the dataset CHIRPS" shortened to "CHIRPS": who names data points at no unseen text."""
     for pattern in wording.named:
         # German writes nouns with a capital, so a name needs a second one, a digit or quotation marks.
         name = r"\w*[A-Z\d]\w*[A-Z\d]" if wording.capitals == "nouns" else r"[A-Z]"
@@ -115,7 +115,7 @@ def polarity(answer: str, wording: LanguageWording) -> str | None:
 
 
 def names_option(question: str, answer: str, wording: LanguageWording) -> bool:
-    """Tells whether most of the answer's content words are in the question, as those of a chosen option are."""
+    """Return whether most of the answer's content words are in the question, as those of a chosen option are."""
     stop = wording.stop
     said = {stem(w) for w in words(answer) if w not in stop} or {stem(w) for w in words(answer)}
     return coverage(said, {stem(w) for w in words(question)}) >= 0.5

@@ -124,7 +124,7 @@ _LARGEST_POWER = 200
 
 @lru_cache(maxsize=2048)
 def quantities(text: str) -> tuple[Quantity, ...]:
-    """The numbers written in digits, in order."""
+    """Return the numbers written in digits, in order."""
     found: list[Quantity] = []
     plain = _SUPERSCRIPT.sub(lambda m: m.group().translate(_PLAIN), text).translate(_ORDINARY)
     for match in _FIGURE.finditer(plain):
@@ -202,7 +202,7 @@ _POWERED = re.compile(r"(?:\^?[-−–]?\d|[⁻⁺]?[¹²³⁴])*")
 
 
 def cell_quantity(text: str, headers: Sequence[str] = ()) -> Quantity | None:
-    """The one number of a table's cell, with its unit, or else that of its headers; None if it is not one number.
+    """Return the one number of a table's cell, with its unit, else its headers' unit; None if it is not one number.
 
     A deviation or an interval behind it ("3.1 ± 0.2", "3.1 (2.9-3.3)") and marks ("3.1**", "3.1a") do not count.
 
@@ -223,8 +223,8 @@ def cell_quantity(text: str, headers: Sequence[str] = ()) -> Quantity | None:
 
 
 def header_unit(header: str) -> str:
-    """The unit that a header states at its end, in brackets or after a comma: "%", "mm", or as written, "g C m−2 yr−1";
-    "" if it states none."""
+    """Return the unit that a header states at its end, in brackets or after a comma: "%", "mm", or as written, "g C m−2
+    yr−1"; "" if it states none."""
     for match in reversed(list(_IN_BRACKETS.finditer(header.strip()))):
         written = next(g for g in match.groups() if g).strip()
         if re.fullmatch(_UNIT, written):
@@ -247,7 +247,7 @@ class Stated:
         return Stated(self.found + other.found, self.values | other.values)
 
     def holds(self, claimed: Quantity) -> bool:
-        """Tells whether the text states the claimed number: the same, rounded, in another unit, or without its sign.
+        """Return whether the text states the claimed number: the same, rounded, in another unit, or without its sign.
 
         A sign said in words ("lowered by 1.55 %" for -1.55 %) counts; an opposite written sign does not.
         """
@@ -285,7 +285,7 @@ def _stated(text: str, words: tuple[tuple[str, float], ...]) -> Stated:
 
 
 def stated(text: str, number_words: Mapping[str, float] | None = None) -> Stated:
-    """The numbers that a text states, in digits or in the language's words."""
+    """Return the numbers that a text states, in digits or in the language's words."""
     return _stated(text, tuple((number_words or {}).items()))
 
 
@@ -315,7 +315,7 @@ def _stands(words: str, text: str) -> bool:
 
 
 def missing(claims: Iterable[Quantity], support: Stated) -> list[Quantity]:
-    """The claimed numbers that the text does not state."""
+    """Return the claimed numbers that the text does not state."""
     return [q for q in claims if not support.holds(q)]
 
 

@@ -68,7 +68,7 @@ def content(text: str, stop: Collection[str]) -> list[str]:
 
 
 def worded(answer: str) -> str:
-    """The answer without its numbers and their units, which are compared as quantities."""
+    """Return the answer without its numbers and their units, which are compared as quantities."""
     for q in reversed(quantities(answer)):
         answer = f"{answer[: q.start]} {answer[q.end :]}"
     return answer
@@ -164,8 +164,8 @@ def unstated(
 
 
 def _miscounted(answer: str, text: str, known: Collection[float], wording: LanguageWording) -> list[Quantity]:
-    """Counts of the answer ("five plots") that a text does not state although it counts the same thing ("three
-    mosquito plots")."""
+    """Return the counts of the answer ("five plots") that a text does not state although it counts the same thing
+    ("three mosquito plots")."""
     told = words(answer)
     number_words = wording.number_words
     if not any(_count(w, number_words) for w in told[:-1]):

@@ -47,7 +47,7 @@ def _registry() -> Registry:
 
 
 def _extended(command: click.Command, name: str) -> click.Command:
-    """The command with the subcommands and options that plugins add to it."""
+    """Return the command with the subcommands and options that plugins add to it."""
     for added in plugin_commands():
         owner, _, rest = added.partition(" ")
         if owner != name or not rest:

@@ -23,7 +23,7 @@ def as_json_flag(command: F) -> F:
 
 
 def settings_option(example: str = "") -> Callable[[F], F]:
-    """``--set KEY=VALUE``, with an example in its help; `parse_settings` reads the values."""
+    """Make the option ``--set KEY=VALUE``, with an example in its help; `parse_settings` reads the values."""
     text = f"Any setting, e.g. {example}." if example else "Any setting."
     return click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help=text)
 
@@ -49,7 +49,7 @@ class SettingOption(click.Option):
         self.setting, self._several = setting, several
 
     def value_of(self, given: Mapping[str, Any]) -> object:
-        """The setting's value; None if the option was not given."""
+        """Return the setting's value; None if the option was not given."""
         value = given.get(self.name or "")
         if self._several:
             return names_in(value) or None
@@ -159,7 +159,7 @@ def settings_of(given: dict[str, Any]) -> dict[str, object]:
 
 
 def parse_settings(values: tuple[str, ...]) -> dict[str, object]:
-    """``--set a.b=value`` pairs; values are YAML scalars or lists."""
+    """Parse ``--set a.b=value`` pairs; values are YAML scalars or lists."""
     import yaml
 
     from scirgen.core.errors import ConfigError
@@ -182,10 +182,10 @@ def parse_settings(values: tuple[str, ...]) -> dict[str, object]:
 
 
 def names_in(listed: str | None) -> list[str]:
-    """The names in a comma-separated list; none if it was not given."""
+    """Return the names in a comma-separated list; none if it was not given."""
     return [name.strip() for name in (listed or "").split(",") if name.strip()]
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
-    """``1 dataset``, ``2 datasets``."""
+    """Format a count: ``1 dataset``, ``2 datasets``."""
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"

@@ -161,7 +161,7 @@ _KEYS = {"results": "stage, key", "meta": "key", "datasets": "id", "replies": "k
 
 
 def _named(db: sqlite3.Connection, table: str, number: int) -> str:
-    """The key of an unreadable row; "" if there is no such row, since row numbers have gaps."""
+    """Return the key of an unreadable row; "" if there is no such row, since row numbers have gaps."""
     if table not in _KEYS:
         return f"row {number}"
     try:
@@ -175,7 +175,7 @@ def _named(db: sqlite3.Connection, table: str, number: int) -> str:
 
 
 def _fault(row: Mapping[str, Any]) -> str:
-    """The fault of a result; "" if it is sound."""
+    """Return the fault of a result; "" if it is sound."""
     blobs = [row["outputs"], row["rejections"], row["failures"]]
     written = [row["n_outputs"], row["n_rejections"]]
     try:

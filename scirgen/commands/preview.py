@@ -261,7 +261,7 @@ def _of_paper(listed: ListedPaper) -> tuple[str, ...]:
 
 
 def fields_of(dataset: Dataset) -> list[tuple[str, str]]:
-    """The fields of a record with their names; the empty ones too, since their column may not have been found."""
+    """Return the fields of a record with their names; empty ones too, as their column may be missing."""
     plain = {
         "title": dataset.title,
         "description": dataset.description,

@@ -43,7 +43,7 @@ list, a DataFrame."""
 
 
 def rows_of(given: Rows) -> Iterator[Row]:
-    """The rows of a file, a folder, a list or a DataFrame; those of a run or a release have their evidence as context.
+    """Yield the rows of a file, a folder, a list or a DataFrame; a run's or release's with evidence as context.
 
     Raises:
         InputError: the path does not exist or holds no table, or a row cannot be read (file and line are named).
@@ -88,7 +88,7 @@ def _read(path: Path) -> Iterator[Row]:
 
 
 def holds_questions(path: Path) -> bool:
-    """Tells a run's folder with a release, a release and a BEIR folder from folders of tables."""
+    """Return whether a folder is a run with a release, a release or a BEIR folder, not a folder of tables."""
     known = ("release.json", "release/release.json", "queries.jsonl")
     return any((path / name).is_file() for name in known)
 
@@ -116,7 +116,7 @@ class Table(Sequence[Row]):
         return tuple(dict.fromkeys(key for row in self._rows for key in row))
 
     def to_pandas(self) -> pd.DataFrame:
-        """The rows as a DataFrame of pandas.
+        """Return the rows as a DataFrame of pandas.
 
         Raises:
             MissingExtraError: pandas is not installed.

@@ -118,7 +118,7 @@ def without_passwords(text: str) -> str:
 
 
 def _windows(text: str) -> Iterator[tuple[int, int]]:
-    """The parts of the text that may hold an address with a password: around each ``@``, and from each address on."""
+    """Yield the parts of the text that may hold an address with a password: around each ``@``, from each address on."""
     spans: list[tuple[int, int]] = []
     for sign in chain.from_iterable(of for needed, of in _SIGNS.items() if needed in text):
         at = text.find(sign)
@@ -214,8 +214,8 @@ def _undone(spelled: str) -> str:
 
 
 def _paragraphs(text: str) -> Iterator[tuple[int, str]]:
-    """The paragraphs, each with its place. No password goes on in the next one, since the places of citations in a
-    paper count from its paragraphs as they were read."""
+    """Yield the paragraphs, each with its place. No password goes on in the next one, since the places of citations in
+    a paper count from its paragraphs as they were read."""
     at = 0
     for paragraph in _BETWEEN.split(text):
         at = text.index(paragraph, at)
@@ -224,7 +224,7 @@ def _paragraphs(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _credentials(text: str) -> Iterator[tuple[int, int, str]]:
-    """The parameters and tokens in addresses, each with what stands for it."""
+    """Yield the parameters and tokens in addresses, each with what stands for it."""
     for at, paragraph in _paragraphs(text):
         for address in _ADDRESS.finditer(paragraph):
             last = 0
@@ -236,7 +236,7 @@ def _credentials(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _users(text: str) -> Iterator[tuple[int, int, str]]:
-    """The user names and passwords, each with the ``@`` behind it."""
+    """Yield the user names and passwords, each with the ``@`` behind it."""
     for at, paragraph in _paragraphs(text) if "@" in text else ():
         starts = list(_START.finditer(paragraph))
         for found, after in zip_longest(starts, starts[1:]):
@@ -247,7 +247,7 @@ def _users(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _length_of_user(rest: str, web: bool) -> int:
-    """The length of what stands between a scheme and its host, up to the ``@``; 0 if the host comes first."""
+    """Return the length of what stands between a scheme and its host, up to the ``@``; 0 if the host comes first."""
     if "@" not in rest:
         return 0
     head, run = _AUTHORITY.findall(rest)[0], _RUN.findall(rest)[0]

@@ -46,7 +46,7 @@ _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def _printable(text: str) -> str:
-    """The text with control characters escaped, since a terminal would obey those in a server's message."""
+    """Return the text with control characters escaped, since a terminal would obey those in a server's message."""
     return _CONTROL.sub(lambda m: repr(m.group())[1:-1], text)
 
 

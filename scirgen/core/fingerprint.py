@@ -24,7 +24,7 @@ def digest(*parts: object) -> str:
 
 
 def content_id(prefix: str, *parts: object) -> str:
-    """A short id ``prefix-<16 hex>`` of what the parts say (64 bits: collisions expected past 10^9 ids)."""
+    """Return a short id ``prefix-<16 hex>`` of what the parts say (64 bits: collisions expected past 10^9 ids)."""
     return f"{prefix}-{digest(*parts)[:16]}"
 
 
@@ -41,7 +41,7 @@ def item_fingerprint(stage_fingerprint: str, key: str, inputs: Iterable[str], sa
 
 
 def encoded(value: object) -> bytes:
-    """``value`` as compact JSON, encoded fast; lone surrogates, as in broken PDFs, are escaped. Not for hashing."""
+    """Encode ``value`` as compact JSON, fast; lone surrogates, as in broken PDFs, are escaped. Not for hashing."""
     try:
         return to_json(value)
     except PydanticSerializationError:
@@ -55,7 +55,7 @@ def file_sha256(path: Path) -> str:
 
 
 def derived_seed(*parts: object) -> int:
-    """A 31-bit sampling seed that depends on the item, never on the order of arrival."""
+    """Return a 31-bit sampling seed that depends on the item, never on the order of arrival."""
     return int(digest("seed", *parts)[:8], 16) & 0x7FFFFFFF
 
 

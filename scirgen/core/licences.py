@@ -177,7 +177,7 @@ _TAG = re.compile(r"</?[a-z][^<>]{0,500}>", re.I)
 
 
 def _plain(text: str) -> str:
-    """The text in lower case, without accents, tags, invisible signs and kinds of dashes."""
+    """Return the text in lower case, without accents, tags, invisible signs and kinds of dashes."""
     shown = _TAG.sub(" ", _LINK.sub(r" \1 ", html.unescape(text)))
     signs = (("-" if unicodedata.category(c) == "Pd" else c) for c in unicodedata.normalize("NFKD", shown.casefold()))
     kept = "".join(c for c in signs if unicodedata.category(c) not in ("Mn", "Cf"))
@@ -264,7 +264,7 @@ def recognised(text: str) -> str | None:
 
 
 def _tidy(text: str) -> str:
-    """The text with single blanks and without control characters and invisible signs, which a terminal would obey."""
+    """Return the text with single blanks without control characters and invisible signs, which a terminal obeys."""
     shown = (c for c in text.replace("\u200b", " ") if c.isprintable() or c.isspace())
     return " ".join("".join(shown).split())
 
@@ -325,7 +325,7 @@ def _recognised(text: str) -> str | None:
 
 
 def _placed(found: re.Match[str]) -> str:
-    """The text that an address stands for, or the address, which nothing recognises."""
+    """Return the text that an address stands for, or the address, which nothing recognises."""
     address = re.sub(r"^(?:https?://)?(?:www\.)?", "", found.group()).rstrip(".:")
     for pattern, text in _PLACES:
         if at := re.fullmatch(pattern, address):
@@ -334,7 +334,7 @@ def _placed(found: re.Match[str]) -> str:
 
 
 def _expression(plain: str) -> str | None:
-    """An SPDX expression, also one written with blanks ("Apache License 2.0")."""
+    """Return an SPDX expression, also one written with blanks ("Apache License 2.0")."""
     if not _SPDX.fullmatch(plain):
         return None
     for text in (plain, "-".join(_DROPPED.sub(" ", plain).split())):
@@ -349,7 +349,7 @@ def _expression(plain: str) -> str | None:
 
 
 def _read(part: str, marked: bool) -> tuple[str, str] | None:
-    """The family and version that a part of a text names, each empty if it names none; None if a word is left over.
+    """Return the family and version that a part of a text names, empty if it names none; None if a word is left over.
 
     Without ``marked``, the text does not say that its elements are those of Creative Commons.
     """

@@ -15,13 +15,13 @@ _MOST_FILES = 500
 
 
 def made_of(plugin: object) -> str:
-    """A hash of what decides an object's results: its ``version``, if any, and its class's code, unless that is
+    """Return a hash of what decides an object's results: its ``version``, if any, and its class's code, unless that is
     scirgen's own."""
     return digest(getattr(plugin, "version", 1), plugin_code(type(plugin)))
 
 
 def plugin_code(plugin: type) -> str:
-    """A hash of a plugin's code; empty for the generator's own classes.
+    """Return a hash of a plugin's code; empty for the generator's own classes.
 
     It covers the modules of the class and its bases and, if such a module is in a package, the whole package.
     A class without a file (in a notebook) is hashed by the byte code of its methods.
@@ -59,7 +59,7 @@ def _code(method: object) -> str:
 
 
 def provided_code(registry: Registry, kind: str, name: str) -> tuple[str, ...]:
-    """A hash of the package that provides a plugin, which is not imported; nothing for the generator's own."""
+    """Return a hash of the package that provides a plugin, which is not imported; nothing for the generator's own."""
     found = registry.entries().get((kind, name))
     top = found[1].target.partition(":")[0].partition(".")[0] if found else ""
     spec = find_spec(top) if top and top != OWN else None

@@ -16,7 +16,7 @@ class StoredRecords(Protocol):
     """A view of a run's records."""
 
     def records(self, stage: str, kind: type[R], dataset_id: str | None = None) -> Iterator[R]:
-        """Current outputs of a stage."""
+        """Yield the current outputs of a stage."""
         ...
 
 

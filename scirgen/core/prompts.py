@@ -191,7 +191,7 @@ class PromptLibrary:
         return sorted(self._files)
 
     def get(self, id: str, pack: str = "standard") -> Prompt:
-        """The prompt ``id`` in the wanted pack, or in ``standard`` if the pack has no variant.
+        """Return the prompt ``id`` in the wanted pack, or in ``standard`` if the pack has no variant.
 
         Raises:
             ResourceError: unknown id, or the file is wrong (file, line, "did you mean").
@@ -221,8 +221,8 @@ class PromptLibrary:
 
     @staticmethod
     def _trusted(resource: Resource, file: PromptFile, line: int) -> tuple[str, ...]:
-        """The variables that a prompt trusts. A file that replaces a built-in prompt, or is a variant of it, inherits
-        that prompt's list."""
+        """Return the variables that a prompt trusts. A file that replaces a built-in prompt, or is a variant of it,
+        inherits that prompt's list."""
         if resource.origin == "scirgen":
             return file.trusted
         built_in = Resources().find("prompts")

@@ -23,7 +23,7 @@ _BREAKS_LINES = re.compile('[\x00-\x1f\x7f-\x9f"\u2028\u2029]')
 
 
 def plain_id(value: str) -> str:
-    """An id without what breaks lines and cells of text files: control characters, line separators, quotation marks.
+    """Return an id without what breaks lines and cells of text: control characters, line separators, quotation marks.
 
     They are percent-encoded, as in an address; any other id stays as it is.
     """
@@ -312,12 +312,12 @@ class Document(Record):
         return [b.start for b in self.blocks]
 
     def block_at(self, offset: int) -> Block | None:
-        """The block that holds the character at ``offset``; None between blocks."""
+        """Return the block that holds the character at ``offset``; None between blocks."""
         index = bisect_right(self._starts, offset) - 1
         return self.blocks[index] if index >= 0 and offset < self.blocks[index].end else None
 
     def span(self, start: int, end: int, section: SectionClass | None = None) -> Span:
-        """The span [start, end) with the page it begins on and the box of its lines on that page."""
+        """Return the span [start, end) with the page it begins on and the box of its lines on that page."""
         block = self.block_at(start)
         cell = block.table.at(start, end) if block and block.table else None
         page, bbox = (block.page, block.bbox) if block else (None, None)
@@ -535,7 +535,7 @@ class Rejection(Record):
 
     @classmethod
     def of(cls, stage: str, code: str, reason: str, about: Record | tuple[str, str], **fields: Any) -> Rejection:
-        """The rejection of a record with an id, or of something that never became a record: (name of its class, id).
+        """Return the rejection of a record with an id, or of what never became a record: (name of its class, id).
 
         ``fields`` are further fields of the rejection; those that the record itself provides can be omitted.
         """
@@ -550,7 +550,7 @@ class Rejection(Record):
 
 
 def rejected_pair(rejection: Rejection) -> QAPair | None:
-    """The pair that a rejection holds; None if it rejects something else."""
+    """Return the pair that a rejection holds; None if it rejects something else."""
     try:
         return QAPair.model_validate_json(rejection.record)
     except ValueError:
@@ -597,8 +597,8 @@ def cells_text(cells: Iterable[Span]) -> str:
 
 
 def context_text(dataset: Dataset, aspects: Iterable[Aspect] = ()) -> str:
-    """The dataset's metadata, followed by the kept statements of its papers under the names of their categories, as one
-    string."""
+    """Return the dataset's metadata, followed by the kept statements of its papers under the names of their categories,
+    as one string."""
     parts = [dataset.text]
     for category, group in aspects_by_category(aspects).items():
         name = category.value.replace("_", " ").capitalize()

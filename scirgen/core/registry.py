@@ -135,15 +135,15 @@ class Registry:
         self.plugins[plugin.name] = plugin
 
     def names(self, kind: str) -> list[str]:
-        """Registered names of a kind, sorted."""
+        """Return the registered names of a kind, sorted."""
         return sorted(name for k, name in self._entries if k == kind)
 
     def provider(self, kind: str, name: str) -> str:
-        """The name of the plugin that provides (kind, name); "" if nobody does."""
+        """Return the name of the plugin that provides (kind, name); "" if nobody does."""
         return self._entries[kind, name][0] if (kind, name) in self._entries else ""
 
     def entries(self) -> Mapping[tuple[str, str], tuple[str, Provided]]:
-        """(kind, name) -> (plugin's name, entry)."""
+        """Return (kind, name) -> (plugin's name, entry)."""
         return dict(self._entries)
 
     def get(self, kind: str, name: str) -> object:
@@ -188,7 +188,7 @@ class Registry:
         return found
 
     def contract(self, kind: str) -> tuple[str, ...]:
-        """The members that a kind must have.
+        """Return the members that a kind must have.
 
         Raises:
             PluginError: no such kind, or a plugin's contract is not a tuple of texts.
@@ -222,12 +222,12 @@ class Registry:
 
 
 def _package(item: Provided) -> str:
-    """The top-level package of an entry's target."""
+    """Return the top-level package of an entry's target."""
     return item.target.partition(":")[0].partition(".")[0]
 
 
 def shape_problems(kind: str, name: str, found: object, wanted: Sequence[str]) -> list[str]:
-    """The members that a plugin's object lacks. For a function that makes the object, only its result can be
+    """Return the members that a plugin's object lacks. For a function that makes the object, only its result can be
     checked."""
     if inspect.isfunction(found) or inspect.isbuiltin(found):
         return []
@@ -259,7 +259,7 @@ T = TypeVar("T")
 
 
 def returned(method: Callable[..., object], value: object, kind: type[T], wanted: str) -> T:
-    """The value that a plugin's method returned.
+    """Return the value that a plugin's method returned.
 
     Raises:
         PluginError: it is not a ``kind``; the message names the class, the method and its file and line.
@@ -272,7 +272,7 @@ def returned(method: Callable[..., object], value: object, kind: type[T], wanted
 def returned_list(
     method: Callable[..., object], value: object, kinds: type | tuple[type, ...], wanted: str, count: int | None = None
 ) -> list[Any]:
-    """The list that a plugin's method returned.
+    """Return the list that a plugin's method returned.
 
     Raises:
         PluginError: it is not a list of ``kinds``, or not ``count`` long; the message names method, file and line.
@@ -303,7 +303,7 @@ def known_needs(owner: object, needs: object, known: Iterable[str]) -> None:
 
 
 def wrong_return(method: Callable[..., object], value: object, wanted: str) -> PluginError:
-    """The error for a plugin's method that returned a value of the wrong form."""
+    """Return the error for a plugin's method that returned a value of the wrong form."""
     plain = inspect.unwrap(getattr(method, "__func__", method))
     code = getattr(plain, "__code__", None)
     name = getattr(plain, "__qualname__", type(method).__name__)
@@ -315,7 +315,7 @@ def wrong_return(method: Callable[..., object], value: object, wanted: str) -> P
 
 
 def _told(value: object) -> str:
-    """A value in words: itself where it is short, else its type."""
+    """Return a value in words: itself where it is short, else its type."""
     text = repr(value)
     return f"{text} of type {type(value).__name__}" if len(text) <= _SHORT else f"a {type(value).__name__}"
 
@@ -324,7 +324,7 @@ _SHORT = 40
 
 
 def _has(found: object, member: str) -> bool:
-    """Tells whether an object has a member, or a class sets it when it is instantiated (``self.name = ...``)."""
+    """Return whether an object has a member, or a class sets it when it is instantiated (``self.name = ...``)."""
     if hasattr(found, member):
         return not (inspect.isclass(found) and member in getattr(found, "__abstractmethods__", ()))
     code = getattr(getattr(found, "__init__", None), "__code__", None)
@@ -337,7 +337,8 @@ def _takes_self(kind: type, method: object) -> bool:
 
 
 def described(error: Exception) -> str:
-    """An error of somebody's code: its class, its message, and the innermost line, which syntax errors already name."""
+    """Describe an error of somebody's code: class, message, and the innermost line, which syntax errors already
+    name."""
     said = f"{type(error).__name__}: {error}"
     frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith("<frozen")]
     if isinstance(error, SyntaxError) or len(frames) < 2:
@@ -349,8 +350,8 @@ _LONG_LIST = 25
 
 
 def suggest(word: str, known: Iterable[str]) -> str:
-    """A hint with the closest known word and the list of all words; the list is omitted if it is long and a word is
-    close."""
+    """Return a hint with the closest known word and the list of all words; the list is omitted if it is long and a word
+    is close."""
     names = sorted(known)
     near = difflib.get_close_matches(word, names, n=1)
     if near and len(names) > _LONG_LIST:
@@ -364,7 +365,7 @@ GROUP = "scirgen.plugins"
 
 @cache
 def load_registry() -> Registry:
-    """A registry of all installed plugins, in the order of their names (scirgen's own first).
+    """Return a registry of all installed plugins, in the order of their names (scirgen's own first).
 
     A plugin that does not load, is not a `Plugin` or collides with another is in ``broken``, and provides nothing.
     """

@@ -13,7 +13,8 @@ from scirgen.core.registry import Registry, load_registry, suggest
 
 
 def builtin_root() -> Path:
-    """The folder with ``prompts/`` and ``taxonomies/``: packaged in a wheel, the repository's root in a checkout."""
+    """Return the folder with ``prompts/`` and ``taxonomies/``: in a wheel, or at the repository's root in a
+    checkout."""
     package = Path(__file__).resolve().parent.parent
     packaged = package / "_resources"
     return packaged if packaged.is_dir() else package.parent
@@ -21,7 +22,7 @@ def builtin_root() -> Path:
 
 @cache
 def plugin_roots() -> tuple[tuple[str, Path], ...]:
-    """(plugin's name, folder) of every installed plugin that brings ``prompts/`` or ``taxonomies/`` of its own.
+    """Return (plugin's name, folder) of every installed plugin that brings ``prompts/`` or ``taxonomies/`` of its own.
 
     Raises:
         PluginError: the plugin's entry of kind ``resources`` is not a path.
@@ -100,7 +101,7 @@ class Resources:
                     raise ResourceError(f"{path} overrides nothing: there is no {kind}/{id}", hint=suggest(id, known))
 
     def layers(self) -> list[tuple[str, Path]]:
-        """(origin, root), lowest priority first."""
+        """Return (origin, root), lowest priority first."""
         found = [("scirgen", builtin_root()), *plugin_roots()]
         if self.domain is not None:
             found.append((self.domain.name, self.domain.root))
@@ -149,7 +150,7 @@ GENERAL = Domain(
 
 
 def find_domain(name: str, registry: Registry | None = None) -> Domain:
-    """A domain by name.
+    """Return a domain by name.
 
     Raises:
         PluginError: no such domain ("did you mean"), or the plugin does not provide a `Domain`.

@@ -55,7 +55,7 @@ def pause(seconds: float) -> None:
 
 
 def stopped() -> RunStoppingError:
-    """The error for work in a thread that stops because the run ends."""
+    """Return the error for work in a thread that stops because the run ends."""
     return RunStoppingError("the run is stopping", hint="Run the same command again to continue.")
 
 

@@ -28,7 +28,7 @@ def secret_from_environment(variable: str) -> str:
 
 
 def as_secret(value: str) -> str:
-    """The key without blanks around it. From now on `masked` replaces it."""
+    """Return the key without blanks around it. From now on `masked` replaces it."""
     value = value.strip()
     for line in value.splitlines():
         if len(line) >= _SHORTEST:
@@ -37,8 +37,8 @@ def as_secret(value: str) -> str:
 
 
 def masked(text: str) -> str:
-    """The text without the keys of this process (those that it read, and all variables whose name indicates a key) and
-    without passwords in addresses."""
+    """Return the text without the keys of this process (those that it read, and all variables whose name indicates a
+    key) and without passwords in addresses."""
     text = without_passwords(text)
     for value in _values():
         if value in text:
@@ -58,7 +58,7 @@ def masked_bytes(data: bytes) -> bytes:
 
 
 def shown(address: str) -> str:
-    """An address for a message: without user name, password and anything in its query that may be a key."""
+    """Return an address for a message: without user name, password and anything in its query that may be a key."""
     return masked(_IN_QUERY.sub(r"\1=...", without_passwords(address)))
 
 
@@ -78,7 +78,7 @@ def _key_names(names: tuple[bytes, ...]) -> tuple[bytes, ...]:
 
 @lru_cache(maxsize=16)
 def _forms(values: frozenset[bytes], known: frozenset[str]) -> tuple[str, ...]:
-    """The keys as they are, in an address, in JSON and in base64; the longest first."""
+    """Return the keys as they are, in an address, in JSON and in base64; the longest first."""
     found = {v for v in {os.fsdecode(v).strip() for v in values} | known if len(v) >= _SHORTEST}
     for value in tuple(found):
         found.update(_quoted(value))
@@ -87,7 +87,7 @@ def _forms(values: frozenset[bytes], known: frozenset[str]) -> tuple[str, ...]:
 
 
 def _quoted(value: str) -> set[str]:
-    """The key as it stands in an address and in JSON, also in JSON that stands in JSON."""
+    """Return the key as it stands in an address and in JSON, also in JSON that stands in JSON."""
     forms = {quote(value, safe=""), quote(value), quote_plus(value)}
     forms |= {re.sub("%..", lambda found: found.group().lower(), form) for form in forms}
     inner = {value}
@@ -98,7 +98,7 @@ def _quoted(value: str) -> set[str]:
 
 
 def _in_base64(value: bytes) -> set[str]:
-    """The characters that base64 of any text with the key in it holds, by the key's place in a group of three bytes."""
+    """Return the characters of base64 of any text with the key in it, by the key's place in a group of three bytes."""
     forms = {base64.b64encode(value).decode()}
     for before in range(3):
         whole = base64.b64encode(bytes(before) + value).decode()
@@ -108,7 +108,7 @@ def _in_base64(value: bytes) -> set[str]:
 
 
 def origin(address: str) -> tuple[str, str, int | None]:
-    """(scheme, host, port) of an address, to which a service's key is sent.
+    """Return (scheme, host, port) of an address, to which a service's key is sent.
 
     Raises:
         ValueError: it is not an address.

@@ -59,7 +59,7 @@ class Table(BaseModel):
         return {(c.start, c.end): c for c in self.cells}
 
     def headers(self, cell: Cell) -> tuple[Cell, ...]:
-        """The cells that say what a cell is: the row that heads its group, its row's headers, its column's headers."""
+        """Return the cells that say what a cell is: its group's heading row, its row's and its column's headers."""
         if cell.row < self.header_rows or self.is_group(cell):
             return ()
         last = cell.column + cell.columns
@@ -77,19 +77,19 @@ class Table(BaseModel):
         return cell.row >= self.header_rows and cell.column > 0 and not self.is_group(cell)
 
     def at(self, start: int, end: int) -> Cell | None:
-        """The cell with exactly this place."""
+        """Return the cell with exactly this place."""
         return self._by_place.get((start, end))
 
     def with_cells(
         self, cells: tuple[Cell, ...], caption: tuple[int, int] | None = None, notes: tuple[int, int] | None = None
     ) -> Table:
-        """The same table of other cells: a copy of a model would keep what was derived from the old ones."""
+        """Return the same table of other cells: a copy of a model would keep what was derived from the old ones."""
         return Table(
             width=self.width, header_rows=self.header_rows, header_columns=self.header_columns, cells=cells,
             caption=caption, notes=notes,
         )  # fmt: skip
 
     def shifted(self, by: int, caption: tuple[int, int] | None = None, notes: tuple[int, int] | None = None) -> Table:
-        """The table with its cells' places moved by ``by``."""
+        """Return the table with its cells' places moved by ``by``."""
         moved = (c.model_copy(update={"start": c.start + by, "end": c.end + by}) for c in self.cells)
         return self.with_cells(tuple(moved), caption, notes)

@@ -99,7 +99,7 @@ class QuestionType(Frozen):
         return digest(self.model_dump(mode="json"))
 
     def examples_for(self, domain: str) -> tuple[ExamplePair, ...]:
-        """The domain's examples, or the general ones."""
+        """Return the domain's examples, or the general ones."""
         return self.examples.get(domain) or self.examples.get("general", ())
 
     @cached_property
@@ -239,7 +239,7 @@ class Wording(Frozen):
     languages: dict[str, LanguageWording]
 
     def of(self, language: str) -> LanguageWording:
-        """The wording of a language, or an empty one if the file has none."""
+        """Return the wording of a language, or an empty one if the file has none."""
         found = self.languages.get(language) or self.languages.get(language.split("-")[0].lower())
         return found if found is not None else _NO_WORDING
 
@@ -254,7 +254,7 @@ class Wording(Frozen):
 
 
 def _in_language(kind: QuestionType, language: str, wording: Wording) -> QuestionType:
-    """The type with the wording of a language in place of the English one."""
+    """Return the type with the wording of a language in place of the English one."""
     code = language.split("-")[0].lower()
     if code == ENGLISH:
         return kind
@@ -336,11 +336,11 @@ class Taxonomies:
         return self._load("wording", Wording)
 
     def question_types(self, ids: Sequence[str] = (), language: str = ENGLISH) -> tuple[QuestionType, ...]:
-        """The types with the given ids, or all types if none is given, with the wording of a language."""
+        """Return the types with the given ids, or all types if none is given, with the wording of a language."""
         return tuple(self.question_type(id, language) for id in ids or [t.id for t in self.graesser.types])
 
     def wanted_types(self, ids: Sequence[str], pack: str, language: str = ENGLISH) -> tuple[QuestionType, ...]:
-        """The types that ``generate.types`` selects for a prompt pack, with the wording of a language.
+        """Return the types that ``generate.types`` selects for a prompt pack, with the wording of a language.
 
         Args:
             ids: question types; ``("all",)``: all; empty: those that suit the pack.
@@ -394,7 +394,7 @@ class Taxonomies:
         return _by_id(self.bloom.levels, id, "Bloom level")
 
     def load(self, name: str, model: type[_T]) -> _T:
-        """A taxonomy of a plugin, from ``taxonomies/NAME.yaml`` in its folder and the layers above.
+        """Return a taxonomy of a plugin, from ``taxonomies/NAME.yaml`` in its folder and the layers above.
 
         Raises:
             ResourceError: there is no such file, or it does not fit the model.
@@ -448,7 +448,7 @@ def _overlay(layers: Sequence[Path], model: type[_T]) -> _T:
 
 
 def _moved(lines: dict[tuple[str | int, ...], int], above: Any, merged: Any) -> dict[tuple[str | int, ...], int]:
-    """The upper file's line numbers, mapped to the positions of its entries in the merged lists."""
+    """Return the upper file's line numbers, mapped to the positions of its entries in the merged lists."""
     places: dict[tuple[str | int, ...], int] = {}
     for key, entries in above.items():
         into = {e["id"]: n for n, e in enumerate(merged[key]) if _has_id(e)} if isinstance(merged[key], list) else {}
@@ -463,7 +463,7 @@ def _moved(lines: dict[tuple[str | int, ...], int], above: Any, merged: Any) -> 
 
 
 def _misspelt(above: dict[str, Any], below: dict[str, Any]) -> str:
-    """A hint for an entry whose id is not in the lower layers but is similar to one of theirs."""
+    """Return a hint for an entry whose id is not in the lower layers but is similar to one of theirs."""
     for key, entries in above.items():
         known = [e["id"] for e in below.get(key) or () if _has_id(e)] if isinstance(below.get(key), list) else []
         for entry in entries if isinstance(entries, list) else ():

@@ -19,7 +19,7 @@ _WITH_TEXT = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 
 
 def span(name: str, **attributes: str | int | float | bool) -> AbstractContextManager[None]:
-    """A span around a block; it records the type of an exception that leaves the block."""
+    """Return a span around a block; it records the type of an exception that leaves the block."""
     tracer = _tracer()
     return _NOTHING if tracer is None else _recorded(tracer, name, attributes)
 
@@ -41,7 +41,7 @@ def annotate(*, text: Mapping[str, Callable[[], str]] | None = None, **attribute
 
 
 def _tracer() -> Any:
-    """The tracer, or None without an SDK, since even the API's no-op spans cost as much as a database access."""
+    """Return the tracer, or None without an SDK, since even the API's no-op spans cost as much as a database access."""
     api = _api()
     if api is None or isinstance(api.get_tracer_provider(), api.ProxyTracerProvider):
         return None

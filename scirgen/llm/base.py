@@ -101,8 +101,8 @@ class Usage:
     reasoning_tokens: int | None = None
 
     def believable(self) -> Usage:
-        """The same counts, with None for a count that is negative or above 2^53, and for a part that is larger than its
-        whole."""
+        """Return the same counts, with None for a count that is negative or above 2^53, and for a part that is larger
+        than its whole."""
 
         def within(part: int | None, whole: int | None) -> int | None:
             return part if part is not None and 0 <= part <= (whole or 0) else None
@@ -218,7 +218,7 @@ class Backend:
         return 0
 
     def keep_journal_in(self, writer: Writer) -> None:
-        """Called before `start` with the run's file, for backends that keep state between processes."""
+        """Keep state between processes in the run's file; called before `start`."""
 
     async def start(self) -> None:
         """Check what can be checked before any work is done: the key, the model's name, that it can score.
@@ -234,7 +234,7 @@ class Backend:
         """Set the callback for messages to the user, e.g. that a server stopped responding."""
 
     def drain(self) -> None:
-        """The run is stopping: calls in flight finish, and nothing is retried."""
+        """Stop retrying, since the run ends; calls in flight finish."""
 
     async def aclose(self) -> None:
         """Close connections and threads."""
@@ -292,7 +292,7 @@ class BackendSession(Generic[BackendT]):
         self._model.tell(to)
 
     def drain(self) -> None:
-        """The run is stopping: nothing is retried."""
+        """Stop retrying, since the run ends."""
         self._model.drain()
 
     async def aclose(self) -> None:

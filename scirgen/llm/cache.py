@@ -114,12 +114,12 @@ class ReplyCache:
         return cls(db, owned=True)
 
     def get(self, key: str) -> CachedReply | None:
-        """The usable reply under this key; None if there is none, or only a spoiled one."""
+        """Return the usable reply under this key; None if there is none, or only a spoiled one."""
         found = self.peek(key)
         return None if found is None or found.spoiled else found
 
     def peek(self, key: str) -> CachedReply | None:
-        """The reply under this key, spoiled or not, for display."""
+        """Return the reply under this key, spoiled or not, for display."""
         if not self._there:
             return None
         with self.writer.guarded():

@@ -39,7 +39,7 @@ T = TypeVar("T", bound=BaseModel)
 
 
 def chat_key(identity: ModelIdentity, request: ChatRequest, sample: int) -> str:
-    """The cache key of a reply: everything that can change it, but no address, key or time."""
+    """Return the cache key of a reply: everything that can change it, but no address, key or time."""
     return digest(
         "chat", identity.backend, identity.name, identity.revision,
         [(m.role, m.content) for m in request.messages], vars(request.sampling), request.schema, sample,
@@ -187,7 +187,7 @@ class CachedChatSession(BackendSession[ChatModel]):
 
 
 def choice_schema(options: Sequence[str]) -> Schema:
-    """The schema of a plain choice: the reply is one of the strings, without quotes (see `ChatRequest`)."""
+    """Return the schema of a plain choice: the reply is one of the strings, without quotes (see `ChatRequest`)."""
     return {"type": "string", "enum": list(options)}
 
 
@@ -216,7 +216,7 @@ def _truncated(prompt: RenderedPrompt, sampling: Sampling) -> ReplyTruncatedErro
 
 
 def _option(text: str, options: Sequence[str]) -> str | None:
-    """The option that a reply names: an exact match, or the only option that occurs in it."""
+    """Return the option that a reply names: an exact match, or the only option that occurs in it."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

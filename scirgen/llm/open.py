@@ -57,7 +57,7 @@ class Sessions:
         return {role: session for role, session in roles.items() if session is not None}
 
     def usage(self) -> Mapping[str, object]:
-        """Calls, tokens, cost and cache hits by role; unknown values are None."""
+        """Return the calls, tokens, cost and cache hits by role; unknown values are None."""
         # Backends count their own retries; those that do not count them have none.
         for role, session in self._opened.items():
             self.meter.role(role).retries = session.retried
@@ -84,11 +84,11 @@ class Sessions:
             session.tell(once)
 
     def waiting(self) -> int:
-        """The number of requests that no model has answered yet."""
+        """Return the number of requests that no model has answered yet."""
         return sum(session.waiting for session in self._opened.values())
 
     def drain(self) -> None:
-        """The run is stopping: calls in flight finish, and nothing is retried."""
+        """Stop retrying, since the run ends; calls in flight finish."""
         for session in self._opened.values():
             session.drain()
 
@@ -192,7 +192,7 @@ async def _open_scorer(uri: str, config: Config, registry: Registry, notes: list
 
 
 def _tokenizer_folder(config: Config) -> Path | None:
-    """The folder with the generator's tokenizer: the one that the settings name, or that of a model in a folder."""
+    """Return the folder with the generator's tokenizer: the one that the settings name, or of a model in a folder."""
     if config.models.tokenizer:
         return Path(config.models.tokenizer)
     uri = ModelURI.parse(config.models.generator)
@@ -220,7 +220,7 @@ async def open_scoring(uri: str, config: Config, registry: Registry) -> ScoringM
 
 
 def backend_of(kind: Kind, uri: str, registry: Registry) -> tuple[ModelURI, type[Backend]]:
-    """The parts of a URI, and the backend's class.
+    """Return the parts of a URI, and the backend's class.
 
     Raises:
         ConfigError: a malformed URI, or a scheme without a backend.
@@ -267,13 +267,13 @@ async def _open(
 
 
 def price_of_uri(uri: str, config: Config, registry: Registry) -> Price | None:
-    """The price of a model before it is opened, if it is known."""
+    """Return the price of a model before it is opened, if it is known."""
     parsed, factory = backend_of("chat_model", uri, registry)
     return _price(config, factory(parsed, config.models, config.limits))
 
 
 def _price(config: Config, model: Backend) -> Price | None:
-    """The model's price, if it is known; a model in this process costs nothing."""
+    """Return the model's price, if it is known; a model in this process costs nothing."""
     return price_of(config.models, model.identity.name, model.address if model.PAID else "", paid=model.PAID)
 
 

@@ -70,7 +70,7 @@ class Plausible:
         return self.question(self.sentence()) if "question" in asked else self.sentence()
 
     def question(self, sentence: str) -> str:
-        """A stem of the wanted type, its gaps filled with words of the sentence."""
+        """Return a stem of the wanted type, its gaps filled with words of the sentence."""
         words = list(dict.fromkeys(w.lower() for w in _WORDS.findall(sentence))) or ["data"]
         stem = self.rng.choice(self.stems).rstrip("?")
         gaps = max(1, stem.count("..."))
@@ -83,7 +83,7 @@ class Plausible:
         return stem if stem.startswith(("Please", "I ")) else stem + "?"
 
     def answer(self, sentence: str) -> str:
-        """An answer in the form that the prompt asks for."""
+        """Return an answer in the form that the prompt asks for."""
         if "single word Yes or No" in self.task:
             return self.rng.choice(("Yes", "No"))
         if "number and its unit alone" in self.task and (found := _QUANTITY.search(sentence)):
@@ -94,7 +94,7 @@ class Plausible:
         return sentence
 
     def instance(self, schema: dict[str, Any], root: dict[str, Any], name: str, about: str | None = None) -> Any:
-        """A valid instance of a schema; ``name`` is the property it is for, ``about`` the sentence its object is
+        """Return a valid instance of a schema; ``name`` is the property it is for, ``about`` the sentence its object is
         about."""
         if "$ref" in schema:
             return self.instance(_resolved(schema["$ref"], root), root, name, about)
@@ -121,7 +121,7 @@ class Plausible:
         return self._string(schema, name, about or self.sentence()) if kind == "string" else None
 
     def _about_asked(self, number: int, schema: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:
-        """The reply's entry for one numbered question."""
+        """Return the reply's entry for one numbered question."""
         return {**self._object(schema, root), "number": number}
 
     def choice(self, options: list[Any]) -> Any:
@@ -207,7 +207,7 @@ def _stems(text: str) -> list[str]:
 
 
 def _block(prompt: str, name: str) -> str:
-    """The part of a prompt for several things that is about one of them: the paragraph that begins with its name."""
+    """Return the part of a prompt for several things that is about one of them: the one that begins with its name."""
     at = prompt.find(f"\n{name}: ")
     return prompt[at : (prompt + "\n\n").find("\n\n", at)] if at >= 0 else ""
 

@@ -17,7 +17,7 @@ from scirgen.llm.usage import UsageMeter
 
 
 def score_key(identity: ModelIdentity, request: ScoreRequest) -> str:
-    """The cache key of a score."""
+    """Return the cache key of a score."""
     prompt = request.prompt if isinstance(request.prompt, str) else [(m.role, m.content) for m in request.prompt]
     return digest("score", identity.backend, identity.name, identity.revision, prompt, request.continuation)
 

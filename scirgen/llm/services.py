@@ -59,12 +59,12 @@ def _file() -> _File:
 
 
 def services() -> Mapping[str, Service]:
-    """The services by their names, which are schemes of model URIs too."""
+    """Return the services by their names, which are schemes of model URIs too."""
     return _file().services
 
 
 def local_servers() -> Mapping[str, LocalServer]:
-    """The usual addresses of model servers on this machine, by name."""
+    """Return the usual addresses of model servers on this machine, by name."""
     return _file().local
 
 
@@ -78,19 +78,19 @@ def service_at(url: str) -> tuple[str, Service] | None:
 
 
 def prices_read() -> datetime.date:
-    """The day on which the list of prices was read."""
+    """Return the day on which the list of prices was read."""
     return _file().prices_read
 
 
 def listed_prices() -> Iterator[tuple[str, str, Price]]:
-    """(service, model, price) of the list."""
+    """Yield (service, model, price) of the list."""
     for service, listed in _file().prices.items():
         for model, price in listed.models.items():
             yield service, model, price
 
 
 def price_of(models: ModelsConfig, name: str, url: str, *, paid: bool = True) -> Price | None:
-    """The price of a model: the user's, or that of the list; None if neither knows it.
+    """Return the price of a model: the user's, or that of the list; None if neither knows it.
 
     Args:
         models: settings; ``prices`` overrides the list.

@@ -28,7 +28,7 @@ class UnparsableReply(ValueError):
 
 
 def reply_schema(model: type[BaseModel]) -> Schema:
-    """The JSON schema that a reply must follow, in the strict form that constrained decoders and the hosted APIs
+    """Return the JSON schema that a reply must follow, in the strict form that constrained decoders and the hosted APIs
     accept.
 
     Strict means that every object is closed and lists all its properties as required, and there are no defaults;
@@ -122,7 +122,7 @@ def _fitted(value: object, model: type[BaseModel]) -> object:
 
 
 def describe(error: ValidationError, limit: int = 8) -> str:
-    """Validation errors, one line each, without the offending text (it may be long and hostile)."""
+    """Return the validation errors, one line each, without the offending text (it may be long and hostile)."""
     rows = error.errors(include_url=False, include_input=False, include_context=False)
     lines = [f"- {'.'.join(map(str, row['loc'])) or 'reply'}: {row['msg']}" for row in rows[:limit]]
     if len(rows) > limit:

@@ -55,7 +55,7 @@ class RoleUsage:
         return _price(self.price, self.prompt_tokens, self.completion_tokens, self.cached_tokens)
 
     def row(self) -> dict[str, object]:
-        """The counts for the manifest."""
+        """Return the counts for the manifest."""
         return {
             "calls": self.calls,
             "cache_hits": self.cache_hits,
@@ -108,7 +108,7 @@ class UsageMeter:
     _landing: asyncio.Future[None] | None = None
 
     def role(self, name: str, price: Price | None = None) -> RoleUsage:
-        """The counts of a role, made on first use."""
+        """Return the counts of a role, made on first use."""
         usage = self.roles.setdefault(name, RoleUsage())
         if price is not None:
             usage.price = price
@@ -203,7 +203,7 @@ class UsageMeter:
             raise _reached(cap)
 
     def _passed(self, booking: Booking) -> str | None:
-        """The cap that is reached, or that a call would exceed."""
+        """Return the cap that is reached, or that a call would exceed."""
         limits = self.limits
         if limits.max_tokens is not None:
             spent = sum(map(_tokens, self.roles.values()))

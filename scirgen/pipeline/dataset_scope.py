@@ -24,8 +24,8 @@ def content_fingerprint(record: Record) -> str:
 
 
 def _identity(result: StoredResult) -> str:
-    """The identity of a result in the fingerprints of later results. A partial result differs from the complete one
-    that may replace it."""
+    """Return the identity of a result in the fingerprints of later results. A partial result differs from the complete
+    one that may replace it."""
     if result.status == "done":
         return result.fingerprint
     return digest(result.fingerprint, result.status, hashlib.sha256(result.outputs_blob).hexdigest())
@@ -61,11 +61,11 @@ class DatasetScope:
         return self.outputs("collect", Dataset)[0]
 
     def users(self, paper_id: str) -> tuple[Dataset, ...]:
-        """The datasets of the run that use a paper of this dataset, by id."""
+        """Return the datasets of the run that use a paper of this dataset, by id."""
         return self._shared.get(paper_id) or (self.dataset,)
 
     def outputs(self, stage: str, kind: type[R]) -> tuple[R, ...]:
-        """Records of a class produced by a stage."""
+        """Return the records of a class produced by a stage."""
         return tuple(r for r in self._records.get(stage, ()) if isinstance(r, kind))
 
     def add(self, results: Sequence[StoredResult]) -> None:
@@ -79,7 +79,7 @@ class DatasetScope:
                 self._made_by[id(record)] = content_fingerprint(record) if result.stage in _BY_CONTENT else made
 
     def fingerprint(self, item: WorkItem, stage_fingerprint: str) -> str:
-        """The item's fingerprint: stage, key, parameters, and the fingerprints of its inputs."""
+        """Return the item's fingerprint: stage, key, parameters, and the fingerprints of its inputs."""
         made_by = [self._made_by.get(id(r)) or content_fingerprint(r) for r in item.inputs]
         return item_fingerprint(stage_fingerprint, item.key, made_by, digest(item.parameters, item.salt))
 

@@ -22,19 +22,19 @@ class Observer:
     not block."""
 
     def planned(self, stage: str, count: int) -> None:
-        """New items of a stage are known."""
+        """Take note of new items of a stage."""
 
     def finished(self, result: StoredResult, *, reused: bool, seconds: float) -> None:
-        """An item has a result; ``reused`` if it was already in the store."""
+        """Take note of an item's result; ``reused`` if it was already in the store."""
 
     def subjects(self, chosen: int, read: int) -> None:
         """So many of the datasets that were read go through the later steps."""
 
     def note(self, message: str) -> None:
-        """A line for the user."""
+        """Show a line to the user."""
 
     def models(self, waiting: Callable[[], int]) -> None:
-        """``waiting`` returns the number of requests that the models have not answered yet."""
+        """Take ``waiting``, which returns the number of requests that the models have not answered yet."""
 
 
 class Several(Observer):

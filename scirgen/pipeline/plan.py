@@ -77,8 +77,8 @@ WRITERS = ("answer", "generate")
 
 
 def plan(registry: Registry, config: Config) -> tuple[Step, ...]:
-    """The plan of a run: `PLAN`, completed by the steps that plugins add and settings ask for: named in ``steps``, or
-    with a settings section of their name.
+    """Return the plan of a run: `PLAN`, completed by the steps that plugins add and settings ask for: named in
+    ``steps``, or with a settings section of their name.
 
     Raises:
         PluginError: the settings name an unknown step, or what a plugin registered is not a `Step`.
@@ -99,7 +99,7 @@ def plan(registry: Registry, config: Config) -> tuple[Step, ...]:
 
 
 def completed(steps: Sequence[Step], added: Iterable[Step]) -> tuple[Step, ...]:
-    """The steps with those of plugins: each follows the step it names, or replaces the step of its name.
+    """Return the steps with those of plugins: each follows the step it names, or replaces the step of its name.
 
     Steps that follow the same one are ordered by name, so the plan does not depend on the order of installation.
 
@@ -131,7 +131,7 @@ def completed(steps: Sequence[Step], added: Iterable[Step]) -> tuple[Step, ...]:
 
 
 def phases(steps: Sequence[Step]) -> list[tuple[Step, ...]]:
-    """The steps that run dataset by dataset, divided after each barrier."""
+    """Return the steps that run dataset by dataset, divided after each barrier."""
     found: list[tuple[Step, ...]] = []
     phase: list[Step] = []
     for step in steps[1:-1]:
@@ -143,5 +143,5 @@ def phases(steps: Sequence[Step]) -> list[tuple[Step, ...]]:
 
 
 def repeated(steps: Sequence[Step], why: str) -> tuple[Step, ...]:
-    """The steps that later rounds repeat for that reason."""
+    """Return the steps repeated in each later round."""
     return tuple(step for step in steps if step.repeat == why)

@@ -194,13 +194,13 @@ class NotebookObserver(ScreenObserver):
 
 
 def in_notebook() -> bool:
-    """Tells whether a notebook's kernel runs this."""
+    """Return whether a notebook's kernel runs this."""
     made = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return type(made).__name__ == "ZMQInteractiveShell"
 
 
 def spoken(seconds: float) -> str:
-    """``40 s``, ``9 min``, ``3 h 20 min``."""
+    """Format a time: ``40 s``, ``9 min``, ``3 h 20 min``."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)

@@ -24,7 +24,7 @@ _COMPRESS_FROM = 512
 
 @cache
 def record_class(name: str) -> type[Record]:
-    """The class of a record by its name, as registered (kind ``record``).
+    """Return the class of a record by its name, as registered (kind ``record``).
 
     Raises:
         PluginError: nobody has a record of that name, or what a plugin registered is not a `Record` of that name.
@@ -81,7 +81,7 @@ def unpacked(blob: bytes, kind: type[R] | None = None) -> Iterator[R]:
 
 
 def record_id(record: BaseModel) -> str:
-    """The id under which `scirgen inspect` finds a record."""
+    """Return the id under which `scirgen inspect` finds a record."""
     if isinstance(record, Rejection):
         return record.record_id
     if isinstance(record, SectionLabel):

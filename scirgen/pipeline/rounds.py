@@ -65,7 +65,7 @@ def next_round(view: RunView, ctx: StageContext, round: int) -> Cells:
 
 
 def _ask_again(view: RunView, ctx: StageContext, reached: Progress, round: int) -> Cells:
-    """The subjects that are asked about again, those with the fewest rows first, as often as the yield suggests."""
+    """Return the subjects that are asked about again, fewest rows first, as often as the yield suggests."""
     config, accepted = ctx.config.generate, reached.accepted
     missing = wanted_of_people(config, accepted) - len(sought(config, accepted))
     subjects = list(subject_progress(view, round, {a.id for a in accepted}))
@@ -84,7 +84,7 @@ def _ask_again(view: RunView, ctx: StageContext, reached: Progress, round: int) 
 
 
 def subject_progress(view: RunView, before: int, accepted: set[str]) -> Iterator[SubjectProgress]:
-    """The progress of each subject in the rounds before ``before``.
+    """Yield the progress of each subject in the rounds before ``before``.
 
     Args:
         view: the run.

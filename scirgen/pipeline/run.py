@@ -139,7 +139,7 @@ def check_settings(config: Config, registry: Registry, *, writes: bool = True) -
 
 
 def build_stages(registry: Registry, steps: Sequence[Step] = PLAN) -> dict[str, Stage]:
-    """The plan's stages after the intake, by name, through the registry.
+    """Return the plan's stages after the intake, by name, through the registry.
 
     Raises:
         PluginError: one is missing or is not a `Stage`.
@@ -148,7 +148,7 @@ def build_stages(registry: Registry, steps: Sequence[Step] = PLAN) -> dict[str, 
 
 
 def build_engine(config: Config, registry: Registry) -> Engine:
-    """The engine of ``config.engine``, through the registry."""
+    """Return the engine of ``config.engine``, through the registry."""
     made = registry.get("engine", config.engine)
     if not isinstance(made, type):
         raise PluginError(

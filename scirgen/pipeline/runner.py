@@ -137,7 +137,7 @@ class Runner:
     # -- the loop: a phase, a dataset, an item -----------------------------------------------------------------------
 
     async def _run(self, intake: Intake) -> None:
-        """The whole plan: phase by phase, then rounds while quotas are not met, then the release."""
+        """Run the whole plan: phase by phase, then rounds while quotas are not met, then the release."""
         with self._store.grouped():
             run_number = self._begin()
             datasets = intake.datasets(run_number, lambda: self._stopping)
@@ -157,7 +157,7 @@ class Runner:
             await self._release()
 
     def _subjects(self, ids: list[str]) -> list[str]:
-        """The datasets that later steps are for (``generate.about``); the path of all others is complete."""
+        """Return the datasets that later steps are for (``generate.about``); the path of all others is complete."""
         config = self._ctx.config
         if not (wanted := requested(config.generate)):
             return ids
@@ -321,7 +321,7 @@ class Runner:
             del self._in_flight[identity]
 
     def _failure(self, name: str, item: WorkItem, error: Exception) -> StageResult:
-        """The result of an item that raised an error, unless the error ends the run.
+        """Return the result of an item that raised an error, unless the error ends the run.
 
         Raises:
             Stopped: the run is draining, or a cap is reached.
@@ -379,7 +379,7 @@ async def _each_of(ids: Iterable[str]) -> AsyncIterator[str]:
 
 
 def complete_on_disk(stored: StoredResult, ctx: StageContext) -> bool:
-    """True if the release's folder has this release, since a later run with other settings may have written another
+    """Return whether the release's folder has this release; a later run with other settings may have written another
     one."""
     files = [r for r in stored.outputs() if isinstance(r, ReleaseFile)]
     if not all((ctx.folder / f.path).is_file() and (ctx.folder / f.path).stat().st_size == f.bytes for f in files):

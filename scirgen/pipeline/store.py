@@ -91,7 +91,7 @@ class StoredResult:
         return unpack(self.rejections_blob, Rejection)
 
     def failures(self) -> list[Failure]:
-        """The failures: items that could not be decided."""
+        """Return the failures: items that could not be decided."""
         return unpack(self.failures_blob, Failure)
 
 
@@ -321,45 +321,45 @@ class Store:
     # -- reading ---------------------------------------------------------------------------------------------------
 
     def rows(self, query: str, *values: object) -> list[Any]:
-        """The rows that a query finds."""
+        """Return the rows that a query finds."""
         with self.guarded():
             return self.db.execute(query, values).fetchall()
 
     def row(self, query: str, *values: object) -> Any:
-        """The first row that a query finds; None if there is none."""
+        """Return the first row that a query finds; None if there is none."""
         return next(iter(self.rows(query, *values)), None)
 
     def get(self, stage: str, key: str, fingerprint: str) -> StoredResult | None:
-        """The result under this fingerprint, whatever its status."""
+        """Return the result under this fingerprint, whatever its status."""
         where = "stage=? AND key=? AND fingerprint=?"
         row = self.row(f"SELECT {COLUMNS} FROM results r WHERE {where}", stage, key, fingerprint)
         return StoredResult(*row) if row else None
 
     def page(self, cursor: str) -> tuple[str, str | None, str] | None:
-        """(fingerprint, next cursor, JSON list of dataset ids) of a page read before."""
+        """Return (fingerprint, next cursor, JSON list of dataset ids) of a page read before."""
         found: tuple[str, str | None, str] | None = self.row(
             "SELECT fingerprint, next, dataset_ids FROM pages WHERE cursor=?", cursor
         )
         return found
 
     def next_run(self) -> int:
-        """The number of a new run over this store: above all that datasets were seen in."""
+        """Return the number of a new run over this store: above all that datasets were seen in."""
         (seen,) = self.row("SELECT COALESCE(MAX(seen), 0) FROM datasets")
         return max(int(self.meta("run") or 0), int(seen)) + 1
 
     def member(self, dataset_id: str, stage: str, key: str) -> int | None:
-        """Number of the result that an item of a dataset's path points at; None: to do, or not on its path."""
+        """Return the number of the result that an item points at; None: to do, or not on its path."""
         where = "dataset_id=? AND stage=? AND key=?"
         row = self.row(f"SELECT result_id FROM members WHERE {where}", dataset_id, stage, key)
         return row[0] if row else None
 
     def completed(self, dataset_id: str) -> str:
-        """The fingerprint for which the dataset's path is complete, or ""."""
+        """Return the fingerprint for which the dataset's path is complete, or ""."""
         row = self.row("SELECT fingerprint FROM datasets WHERE id=?", dataset_id)
         return row[0] if row else ""
 
     def members(self, dataset_id: str, stages: Sequence[str]) -> Iterator[StoredResult]:
-        """The results a dataset's path points at, by stage and key."""
+        """Yield the results a dataset's path points at, by stage and key."""
         marks = ",".join("?" * len(stages))
         rows = self.rows(
             f"SELECT {COLUMNS} FROM members m JOIN results r ON r.id=m.result_id "

@@ -13,7 +13,7 @@ from scirgen.stages.collect.pages import absent, no_record
 
 
 def requested(config: GenerateConfig) -> tuple[str, ...] | int:
-    """The ids that the settings list, themselves or in a file; or the number of datasets to draw. () for all.
+    """Return the ids that the settings list, themselves or in a file; or the number of datasets to draw. () for all.
 
     Raises:
         InputError: the file cannot be read or names nothing.
@@ -38,7 +38,7 @@ def requested(config: GenerateConfig) -> tuple[str, ...] | int:
 def chosen(
     wanted: tuple[str, ...] | int, ids: Sequence[str], datasets: Iterable[Dataset], seed: int
 ) -> tuple[list[str], tuple[str, ...]]:
-    """The ids of the datasets that are subjects, in the order of ``ids``, and the requested ids that no record has.
+    """Return the datasets that are subjects, in the order of ``ids``, and the requested ids that no record has.
 
     A number is drawn by hashes of the ids, so a few new records change few subjects.
 

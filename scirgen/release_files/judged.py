@@ -56,7 +56,7 @@ def label_note(note: LabelNote) -> str:
 
 
 def _family(model: str) -> str:
-    """The letters with which a model's name begins, which its versions and sizes share: "qwen" of
+    """Return the letters with which a model's name begins, which its versions and sizes share: "qwen" of
     "openai:Qwen/Qwen3-8B"."""
     name = model.partition(":")[2].partition("@")[0].rpartition("/")[2]
     found = re.match(r"[a-z]+", name.lower())

@@ -85,12 +85,12 @@ class Reader(Protocol):
     """The door ``reader``: a plugin's class that reads question-answer sets of another form."""
 
     def claims(self, path: Path) -> bool:
-        """Tells whether a file or folder has this form, from its names or its first record."""
+        """Return whether a file or folder has this form, from its names or its first record."""
         ...
 
     def groups(self, path: Path, split: str | None, language: str) -> Iterator[QAGroup]:
-        """The questions, one dataset at a time; only those of ``split`` if one is given; ``language`` is that of rows
-        that state none, or ""."""
+        """Yield the questions, one dataset at a time; only those of ``split`` if one is given; ``language`` is that of
+        rows that state none, or ""."""
         ...
 
 
@@ -198,8 +198,8 @@ def _beir(folder: Path, split: str | None, language: str) -> Iterator[QAGroup]:
 def plain_groups(
     records: Iterable[Mapping[str, object]], split: str | None = None, language: str = "", first: int = 1
 ) -> Iterator[QAGroup]:
-    """The questions of records with the usual keys (``question``, ``answer``, ``context`` ...), by dataset; a record's
-    own context is its evidence.
+    """Yield the questions of records with the usual keys (``question``, ``answer``, ``context`` ...), by dataset; a
+    record's own context is its evidence.
 
     Raises:
         InputError: a record has none of the keys of a question.
@@ -231,12 +231,12 @@ def plain_groups(
 
 
 def no_rows(name: object) -> InputError:
-    """The error of a question-answer set without a row."""
+    """Return the error of a question-answer set without a row."""
     return InputError(f"{name} holds no questions", hint=_HINT)
 
 
 def lacking(column: str, number: int, record: Mapping[str, object]) -> InputError:
-    """The error of a row without a column."""
+    """Return the error of a row without a column."""
     return InputError(f"row {number} has no {column}; it has: {', '.join(record)}", hint=f"Name the column {column}.")
 
 
@@ -249,7 +249,7 @@ def _objects(path: Path) -> Iterator[Mapping[str, object]]:
 
 
 def _text(record: Mapping[str, object], keys: Iterable[str]) -> str | None:
-    """The text under the first of the keys that has one; of a list, its first text."""
+    """Return the text under the first of the keys that has one; of a list, its first text."""
     for key in keys:
         value = record.get(key)
         if isinstance(value, list) and value:

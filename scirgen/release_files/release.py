@@ -147,7 +147,7 @@ class ReleaseRow(Record):
     history: tuple[RevisionRow, ...] = Field(default=(), description="corrections by people")
 
     def added(self) -> dict[str, object]:
-        """The fields that plugins added, by name, as JSON values."""
+        """Return the fields that plugins added, by name, as JSON values."""
         names = type(self).model_fields.keys() - ReleaseRow.model_fields.keys()
         return self.model_dump(mode="json", include=set(names)) if names else {}
 
@@ -167,7 +167,7 @@ FEATURES: Final[dict[type, str]] = {str: "string", int: "int64", float: "float64
 
 
 def row_model(fields: Sequence[RowField]) -> type[ReleaseRow]:
-    """`ReleaseRow` with the fields that plugins added."""
+    """Make the class `ReleaseRow` with the fields that plugins added."""
     if not fields:
         return ReleaseRow
     more: dict[str, Any] = {
@@ -178,7 +178,7 @@ def row_model(fields: Sequence[RowField]) -> type[ReleaseRow]:
 
 
 def _kind(feature: Any, name: str) -> Any:
-    """The type that a feature describes; single values may be missing."""
+    """Return the type that a feature describes; single values may be missing."""
     kinds: dict[str, Any] = {dtype: kind for kind, dtype in FEATURES.items()}
     inner = feature.get("list")
     if inner is None:

@@ -33,7 +33,7 @@ class Reviewed:
     notes: tuple[LabelNote, ...] = ()
 
     def corrected(self, pair: QAPair) -> QAPair:
-        """The pair with the corrected wording; its id stays."""
+        """Return the pair with the corrected wording; its id stays."""
         texts = self.wording.get(pair.id)
         return pair.model_copy(update=texts) if texts else pair
 

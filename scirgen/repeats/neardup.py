@@ -60,7 +60,7 @@ class Wordprint:
         return 1.0 if self.text == other.text else jaccard(self.words, other.words) if self.comparable(other) else 0.0
 
     def comparable(self, other: Wordprint) -> bool:
-        """Tells whether the two can be the same question; see `similarity`."""
+        """Return whether the two can be the same question; see `similarity`."""
         # An abbreviation that is spelt like a stop word ("AT") is among the names and not among the words.
         mine, theirs = self.words | self.names, other.words | other.names
         exchanged = bool(self.names - theirs) and bool(other.names - mine)
@@ -69,7 +69,7 @@ class Wordprint:
         return not self.reverses(other) and not self._exchanged(other) and not self._swapped(other)
 
     def reverses(self, other: Wordprint) -> bool:
-        """Tells whether two things changed places around a word such as "than": "A more than B", "B more than A"."""
+        """Return whether two things changed places around a word such as "than": "A more than B", "B more than A"."""
         return any(
             after != others_after and after in other.words and others_after in self.words
             for marker, after in self.directed - other.directed
@@ -78,7 +78,7 @@ class Wordprint:
         )
 
     def _exchanged(self, other: Wordprint) -> bool:
-        """Tells whether one word stands in another's place and the answers differ: "sedges and forbs", "sedges and
+        """Return whether one word stands in another's place and the answers differ: "sedges and forbs", "sedges and
         graminoids".
 
         If the answers are equal, the two words probably mean the same; "Yes" and "No" do not show that.
@@ -92,8 +92,8 @@ class Wordprint:
         return any(slot in slots for slot in other._slots(theirs=self))
 
     def _swapped(self, other: Wordprint) -> bool:
-        """Tells whether two parts of a question changed places and the answers differ: "how does A affect B", "how does
-        B affect A"."""
+        """Return whether two parts of a question changed places and the answers differ: "how does A affect B", "how
+        does B affect A"."""
         if self.answer is None or other.answer is None or self.words != other.words or self.said == other.said:
             return False
         mine, theirs = ([w for w in p.sequence if w in p.words] for p in (self, other))
@@ -114,7 +114,7 @@ class Wordprint:
         return bool(less) and coverage(less, more) >= _SAME_ANSWER
 
     def _slots(self, theirs: Wordprint) -> set[tuple[str, str]]:
-        """The neighbours of the words that the other question lacks."""
+        """Return the neighbours of the words that the other question lacks."""
         line = ("", *self.sequence, "")
         return {
             (line[i - 1], line[i + 1])
@@ -132,7 +132,7 @@ def wordprint(
     directed: Collection[str] = (),
     answer: str = "",
 ) -> Wordprint:
-    """The wordprint of a question; all of its words count if none carries content.
+    """Return the wordprint of a question; all of its words count if none carries content.
 
     Args:
         id, text, kind: the question, and its type.
@@ -315,7 +315,7 @@ def _alike(
 def _decide(
     group: Group, known: dict[str, Asked], wording: LanguageWording, alike: Collection[str]
 ) -> tuple[tuple[str, ...], list[Drop]]:
-    """The leader's positives and the drops of one group. ``alike``: members whose answer means the leader's."""
+    """Return the leader's positives and the drops of one group. ``alike``: members whose answer means the leader's."""
     leader = known[group.leader]
     others = [(known[id], score) for id, score in group.members]
     foreign = [(a, score) for a, score in others if not a.gold & leader.gold]
@@ -337,7 +337,7 @@ def _decide(
 
 
 def answers_agree(first: str, second: str, wording: LanguageWording, threshold: float = 0.6) -> bool:
-    """Tells whether two answers say the same, as far as their words show.
+    """Return whether two answers say the same, as far as their words show.
 
     Yes or no must be equal. All numbers of the shorter answer, and at least ``threshold`` of its content words, must be
     in the other one. For two answers that are little more than a number, the number decides.
@@ -358,7 +358,7 @@ def answers_agree(first: str, second: str, wording: LanguageWording, threshold: 
 
 
 def contradict(first: str, second: str, wording: LanguageWording) -> bool:
-    """Tells whether two answers cannot mean the same, however similar an embedding finds them: another yes or no;
+    """Return whether two answers cannot mean the same, however similar an embedding finds them: another yes or no;
     other numbers; a proper name exchanged for another one; a word on one side only whose opposite is on the other
     ("increases", "decreases").
     """
@@ -446,7 +446,7 @@ def _unit_vectors(embed: Embed, texts: Sequence[str]) -> numpy.ndarray:
 
 
 def _semantic(prints: Sequence[Wordprint], embed: Embed, threshold: float) -> Iterator[tuple[int, int, float]]:
-    """(smaller index, larger index, cosine) of the pairs that reach the threshold, in blocks of bounded memory."""
+    """Yield (smaller index, larger index, cosine) of pairs that reach the threshold, in bounded memory."""
     import numpy as np
 
     vectors = _unit_vectors(embed, [p.text for p in prints])

@@ -108,7 +108,7 @@ class Fact:
 
 
 def fact(pair: QAPair, wording: LanguageWording) -> Fact:
-    """The assertion of a pair."""
+    """Return the assertion of a pair."""
     side = polarity(pair.answer, wording)
     stop = wording.stop
     asked = wordprint(pair.id, pair.question, "", stop, directed=wording.directed)

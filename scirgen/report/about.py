@@ -18,7 +18,7 @@ _LISTED = 300
 
 
 def field_of(domain: str) -> str:
-    """The title of a domain, or its name if it is not installed here."""
+    """Return the title of a domain, or its name if it is not installed here."""
     try:
         return find_domain(domain).title if domain else ""
     except ScirgenError:
@@ -26,7 +26,7 @@ def field_of(domain: str) -> str:
 
 
 def day_of(*files: Path) -> str:
-    """The day on which the first of the files that exists was last written, as 3 April 2026."""
+    """Return the day on which the first of the files that exists was last written, as 3 April 2026."""
     day = date.fromtimestamp(next(f for f in files if f.is_file()).stat().st_mtime)
     return f"{day.day} {day:%B %Y}"
 
@@ -51,7 +51,7 @@ def publishing(release: Release) -> PublishingTable:
 
 
 def most_rows(titles: Mapping[str, str], papers: Mapping[str, int], rows: Iterable[str]) -> tuple[RecordRow, ...]:
-    """The datasets with most rows; ``rows`` holds the dataset of each row."""
+    """Return the datasets with most rows; ``rows`` holds the dataset of each row."""
     counted = Counter(rows)
     order = sorted(titles, key=lambda d: (-counted[d], -papers.get(d, 0), d))
     return tuple(

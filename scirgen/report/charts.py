@@ -40,7 +40,7 @@ class Chart:
 
 
 def histograms(scores: Iterable[ScoreRow]) -> list[Chart]:
-    """A chart for each score, by name; values that are not finite are left out."""
+    """Return a chart for each score, by name; values that are not finite are left out."""
     named: dict[str, list[ScoreRow]] = defaultdict(list)
     for score in scores:
         if math.isfinite(score.value):
@@ -71,8 +71,8 @@ def _chart(name: str, scores: Sequence[ScoreRow]) -> Chart:
 
 
 def binned(values: Sequence[tuple[float, bool]]) -> tuple[float, Counter[tuple[int, bool]]]:
-    """The width of a step, 1, 2 or 5 times a power of ten so that there are at most about 40; (step, verdict) -> number
-    of values."""
+    """Return the width of a step, 1, 2 or 5 times a power of ten so that there are at most about 40; (step, verdict) ->
+    number of values."""
     found = [value for value, _ in values]
     wide = (max(found) - min(found)) / 40 or 0.01
     power = 10.0 ** math.floor(math.log10(wide))

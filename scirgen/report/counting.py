@@ -79,7 +79,7 @@ class ScoreSummary:
 
 
 def summaries(scores: Iterable[ScoreRow]) -> list[ScoreSummary]:
-    """The figures behind the charts of the scores: for each score, kept pairs first."""
+    """Return the figures behind the charts of the scores: for each score, kept pairs first."""
     grouped: dict[tuple[str, bool], list[ScoreRow]] = defaultdict(list)
     for score in scores:
         grouped[score.name, not score.accepted].append(score)
@@ -110,7 +110,7 @@ class Nearest:
         del rows[_EACH:]
 
     def sides(self) -> Iterator[Sides]:
-        """The scores that rejected something."""
+        """Yield the scores that rejected something."""
         for name, (rejected, kept) in sorted(self._sides.items()):
             if rejected:
                 yield Sides(score=name, rejected=tuple(rejected), kept=tuple(kept))
@@ -144,7 +144,7 @@ def histogram(values: Iterable[int]) -> dict[str, int]:
 
 
 def mean(values: Iterable[float]) -> float:
-    """The mean; 0 without values."""
+    """Return the mean; 0 without values."""
     found = list(values)
     return sum(found) / len(found) if found else 0.0
 

@@ -95,12 +95,12 @@ SHOWN_SPANS = 4
 
 
 def shown(text: str, most: int = SHOWN_TEXT) -> str:
-    """A text for the sample, cut if it is very long; the row's own record has all of it."""
+    """Return a text for the sample, cut if it is very long; the row's own record has all of it."""
     return text if len(text) <= most else f"{text[:most].rstrip()} … ({len(text):,} characters in all)"
 
 
 def cut_out(text: str, at: int, said: str, where: str) -> Highlight:
-    """A span that begins at ``at`` with the text around it; alone, if the text does not hold it there."""
+    """Return a span that begins at ``at`` with the text around it; alone, if the text does not hold it there."""
     end = at + len(said)
     held = text[at:end] == said
     return Highlight(

@@ -140,7 +140,7 @@ def _seeking(manifest: Mapping[str, object]) -> float:
 
 
 def _usage(usage: object, per_row: dict[str, float]) -> dict[str, object]:
-    """The manifest's usage, with the tokens of all models per released row."""
+    """Return the manifest's usage, with the tokens of all models per released row."""
     if not isinstance(usage, dict):
         return {}
     return usage | {f"{name} tokens per released row, all models": n for name, n in per_row.items()}

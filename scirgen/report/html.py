@@ -12,7 +12,7 @@ import jinja2
 
 
 def words(name: object) -> str:
-    """An id as words: ``causal_antecedent`` -> causal antecedent."""
+    """Return an id as words: ``causal_antecedent`` -> causal antecedent."""
     return str(name).replace("_", " ")
 
 
@@ -22,7 +22,7 @@ def brief(text: str) -> str:
 
 
 def fill_page(parts: Traversable, name: str, **values: object) -> str:
-    """The page ``NAME.html.j2`` of a folder, with ``NAME.css`` and ``NAME.js`` in it. All text is escaped.
+    """Return the page ``NAME.html.j2`` of a folder, with ``NAME.css`` and ``NAME.js`` in it. All text is escaped.
 
     Args:
         parts: the folder.

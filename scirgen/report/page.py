@@ -76,7 +76,7 @@ def write_report(folder: Path, out: Path | None = None, *, pages: bool = False) 
 
 
 def render(data: ReportData, pages: Mapping[str, str] | None = None) -> str:
-    """The page. All text is escaped, and the content security policy allows the page's one script only by its hash.
+    """Return the page. All text is escaped; the content security policy allows the page's script only by its hash.
 
     Args:
         data: the figures.
@@ -162,8 +162,8 @@ _FLOW: Final = {
 
 
 def _flow(data: ReportData) -> list[dict[str, object]]:
-    """The steps from records to rows: what is left after each, how much was lost, and the commonest reasons, those of
-    failures first."""
+    """Return the steps from records to rows: what is left after each, how much was lost, and the commonest reasons,
+    those of failures first."""
     counted = {"collect": data.datasets, "match": data.papers, "release": data.released or 0}
     found: list[dict[str, object]] = []
     for row in data.funnel:
@@ -178,7 +178,7 @@ def _flow(data: ReportData) -> list[dict[str, object]]:
 
 
 def _examples(sample: Sequence[SampleRow]) -> list[SampleRow]:
-    """Accepted rows with evidence, of different types and datasets where there are some; short answers last."""
+    """Return the accepted rows with evidence, of different types and datasets if possible; short answers last."""
     rows = [r for r in sample if r.status == "accepted" and r.evidence]
     rows.sort(key=lambda r: len(r.answer.split()) <= _FEW_WORDS)
     first = {r.question_type: r for r in reversed(rows)}
@@ -187,7 +187,7 @@ def _examples(sample: Sequence[SampleRow]) -> list[SampleRow]:
 
 
 def _tokens_per_row(data: ReportData) -> str:
-    """The tokens of all models, read and written, per released row; empty if unknown."""
+    """Return the tokens of all models, read and written, per released row; empty if unknown."""
     counts = [data.usage.get(f"{name} tokens per released row, all models") for name in ("prompt", "reply")]
     said = [f"{n:,.0f}" for n in counts if isinstance(n, int | float)]
     return " / ".join(said) if len(said) == len(counts) else ""
@@ -201,7 +201,7 @@ def _codes(data: ReportData) -> set[str]:
 
 
 def _facets(sample: Sequence[SampleRow]) -> list[tuple[str, str, list[tuple[str, int]]]]:
-    """The filters of the sample: (attribute, label, values with their numbers of rows)."""
+    """Return the filters of the sample: (attribute, label, values with their numbers of rows)."""
     columns = {
         "status": ("Status", [r.status for r in sample]),
         "split": ("Split", [r.stage for r in sample if r.stage in SPLITS]),

@@ -76,7 +76,7 @@ def main() -> None:
 
 
 def _png(grey: NDArray[np.uint8]) -> bytes:
-    """The rows of a grey picture as a PNG file with 16 shades (ISO/IEC 15948)."""
+    """Return the rows of a grey picture as a PNG file with 16 shades (ISO/IEC 15948)."""
     height, width = grey.shape
     shades = np.pad(grey >> 4, ((0, 0), (0, width % 2)))
     rows = np.pad(shades[:, ::2] << 4 | shades[:, 1::2], ((0, 0), (1, 0)))  # a row begins with its filter: none

@@ -109,7 +109,7 @@ class Profile(Frozen):
 
 
 def build_profile(folder: Path, wanted: str) -> Profile:
-    """The profile of one dataset of a run.
+    """Return the profile of one dataset of a run.
 
     Args:
         folder: the run's folder.
@@ -134,13 +134,13 @@ def build_profile(folder: Path, wanted: str) -> Profile:
 
 
 def as_markdown(profile: Profile) -> str:
-    """The profile as CommonMark; text of papers cannot become markup."""
+    """Return the profile as CommonMark; text of papers cannot become markup."""
     return _render("profile.md.j2", profile, autoescape=False)
 
 
 def as_html(profile: Profile) -> str:
-    """The profile as one HTML page that needs no network and runs no script, with pictures of the PDF pages that hold
-    evidence."""
+    """Return the profile as one HTML page that needs no network and runs no script, with pictures of the PDF pages that
+    hold evidence."""
     return _render("profile.html.j2", profile, autoescape=True, sheets=list(_sheets(profile)))
 
 
@@ -268,7 +268,7 @@ def _title_of(papers: dict[str, Paper], rejection: Rejection) -> str:
 
 
 def _page_link(paper: Paper | None, page: int | None) -> str:
-    """The file at a page (PDF viewers follow ``#page=``), or the paper on the web."""
+    """Return the file at a page (PDF viewers follow ``#page=``), or the paper on the web."""
     if paper is None:
         return ""
     if paper.file and Path(paper.file).is_file():
@@ -277,7 +277,7 @@ def _page_link(paper: Paper | None, page: int | None) -> str:
 
 
 def _web(url: str | None) -> str:
-    """The address if it is a web link, and not, for example, ``javascript:``."""
+    """Return the address if it is a web link, and not, for example, ``javascript:``."""
     return url if url and re.match(r"https?://[^\s\"'<>]+$", url) else ""
 
 

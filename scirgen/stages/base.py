@@ -52,15 +52,15 @@ class WorkItem:
     salt: str = ""
 
     def asked(self, kind: type[M]) -> M:
-        """The parameters, with the type that the planning stage gave them."""
+        """Return the parameters, with the type that the planning stage gave them."""
         return kind.model_validate(self.parameters)
 
     def of(self, kind: type[R]) -> tuple[R, ...]:
-        """The inputs of a record class, in order."""
+        """Return the inputs of a record class, in order."""
         return tuple(r for r in self.inputs if isinstance(r, kind))
 
     def one(self, kind: type[R]) -> R:
-        """The first input of a record class."""
+        """Return the first input of a record class."""
         return next(r for r in self.inputs if isinstance(r, kind))
 
 
@@ -85,7 +85,7 @@ class Uses:
 
 
 def made_stage(registry: Registry, name: str) -> Stage:
-    """A stage of the registry.
+    """Return a stage of the registry.
 
     Raises:
         PluginError: no stage has that name, or it is not a `Stage`.
@@ -113,7 +113,7 @@ def asked_for(kind: str, base: type[Any], config: Config, registry: Registry) ->
 
 
 def suited(stage: Stage, ctx: StageContext) -> Stage:
-    """The stage for a model's prompt pack: its variant `NAME.PACK` of the registry, or the stage itself.
+    """Return the stage for a model's prompt pack: its variant `NAME.PACK` of the registry, or the stage itself.
 
     Raises:
         ConfigError: nothing that is installed serves the model's pack.
@@ -132,7 +132,7 @@ def suited(stage: Stage, ctx: StageContext) -> Stage:
 
 
 def roles_in(stages: Iterable[Stage], config: Config) -> frozenset[Role]:
-    """The models that the stages ask with these settings."""
+    """Return the models that the stages ask with these settings."""
     return frozenset(role for stage in stages for role in stage.uses(config).roles)
 
 
@@ -143,7 +143,7 @@ class Scope(Protocol):
     def dataset(self) -> Dataset: ...
 
     def outputs(self, stage: str, kind: type[R]) -> tuple[R, ...]:
-        """Records of a class produced by a stage, in the order of work-item keys. In later rounds: of all rounds."""
+        """Return the records of a class produced by a stage, by work-item key. In later rounds: of all rounds."""
         ...
 
     def users(self, paper_id: str) -> tuple[Dataset, ...]:
@@ -174,7 +174,7 @@ class RunView(Protocol):
         ...
 
     def records(self, stage: str, kind: type[R], dataset_id: str | None = None) -> Iterator[R]:
-        """Current outputs of a stage; shared outputs (of a paper) come once."""
+        """Yield the current outputs of a stage; shared outputs (of a paper) come once."""
         ...
 
     def uses(self) -> dict[str, tuple[str, ...]]:
@@ -184,7 +184,7 @@ class RunView(Protocol):
     def rejections(self, stage: str | None = None, dataset_id: str | None = None) -> Iterator[Rejection]: ...
 
     def pairs(self) -> Iterator[QAPair]:
-        """Accepted and tagged pairs, by id."""
+        """Yield the accepted and tagged pairs, by id."""
         ...
 
     def within_target(self, ctx: StageContext, left: frozenset[str]) -> tuple[frozenset[str], tuple[str, ...]]:
@@ -267,7 +267,7 @@ class StageContext:
     judge_session: ChatSession | None = None
 
     def at(self, stage: str, key: str, fingerprint: str) -> StageContext:
-        """This context, for one work item."""
+        """Return this context for one work item."""
         return replace(self, stage=stage, key=key, fingerprint=fingerprint)
 
     @property
@@ -295,15 +295,15 @@ class StageContext:
         return self.chat_session.pack if self.chat_session else "standard"
 
     def prompt(self, name: str) -> Prompt:
-        """The stage's prompt ``name``, in the pack that suits the generator."""
+        """Return the stage's prompt ``name``, in the pack that suits the generator."""
         return self.prompts.get(f"{self.stage}/{name}", self.pack)
 
     def seed(self, *parts: object) -> int:
-        """A seed derived from the run's seed, the stage, the item's key and ``parts``; never from a counter."""
+        """Return a seed derived from the run's seed, the stage, the item's key and ``parts``; never from a counter."""
         return derived_seed(self.config.seed, self.stage, self.key, *parts)
 
     def provenance(self, prompt: RenderedPrompt | None = None, replies: Iterable[str] = ()) -> Provenance:
-        """The provenance of this item's outputs."""
+        """Return the provenance of this item's outputs."""
         model = str(self.chat_session.identity) if prompt is not None and self.chat_session else None
         return Provenance(
             stage=self.stage,
@@ -315,8 +315,8 @@ class StageContext:
         )
 
     def reject(self, code: str, reason: str, about: Record | tuple[str, str], **fields: Any) -> Rejection:
-        """The rejection of something that this item does not keep (see `Rejection.of`), with this item's provenance
-        unless another is given."""
+        """Return the rejection of something that this item does not keep (see `Rejection.of`), with this item's
+        provenance unless another is given."""
         return Rejection.of(self.stage, code, reason, about, **{"provenance": self.provenance(), **fields})
 
 
@@ -356,7 +356,7 @@ class Stage(ABC):
         """
 
     def notes(self, ctx: StageContext) -> Iterable[str]:
-        """Tell the user what to know before any work."""
+        """Return lines that the user should see before any work."""
         return ()
 
     def check(self, ctx: StageContext) -> None:  # noqa: B027 (most stages have nothing to check)
@@ -368,8 +368,8 @@ class Stage(ABC):
 
     @abstractmethod
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
-        """The work items of one dataset. Cheap and deterministic; items with the same key in several datasets are done
-        once."""
+        """Return the work items of one dataset. Cheap and deterministic; items with the same key in several datasets
+        are done once."""
 
     @abstractmethod
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:

@@ -18,7 +18,7 @@ Fault = Callable[["Faults", web.Request, Body], Awaitable[web.StreamResponse | N
 
 
 def error(status: int, message: str, code: str | None = None, headers: Mapping[str, str] | None = None) -> web.Response:
-    """An answer with an error, in OpenAI's form."""
+    """Return an answer with an error, in OpenAI's form."""
     kind = "invalid_request_error" if status < 500 else "server_error"
     body = {"error": {"message": message, "type": kind, "param": None, "code": code}}
     return web.json_response(body, status=status, headers=headers)
@@ -85,7 +85,7 @@ async def _broken_json(faults: Faults, request: web.Request, good: Body) -> web.
 
 
 def _message(**changes: Any) -> Fault:
-    """A well-formed answer with a useless message; values are given, or made from the good text."""
+    """Return a well-formed answer with a useless message; values are given, or made from the good text."""
 
     async def answer(faults: Faults, request: web.Request, good: Body) -> web.StreamResponse:
         bad = json.loads(json.dumps(good))
@@ -166,7 +166,7 @@ class Faults:
             raise ValueError(f"unknown faults {sorted(unknown)}; known: {', '.join(FAULTS)}; rates add up to at most 1")
 
     def dead(self, answered: int) -> web.Response | None:
-        """The answer to every request after the server has died."""
+        """Return the answer to every request after the server has died."""
         if self.die_after is None or answered < self.die_after:
             return None
         self.injected["dead"] += 1
@@ -174,7 +174,7 @@ class Faults:
         return error(self.die_with, message.get(self.die_with, "going down"))
 
     def draw(self, request_hash: str) -> str | None:
-        """The fault of this attempt, None for a good answer."""
+        """Return the fault of this attempt, None for a good answer."""
         if not self.rates:
             return None
         attempt = self._attempts[request_hash]

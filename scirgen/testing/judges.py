@@ -122,7 +122,7 @@ async def _scorer(kind: type[Faithfulness], given: Sequence[QAPair], material: M
 
 @asynccontextmanager
 async def _context() -> AsyncIterator[StageContext]:
-    """A filter's context whose models are the fake server."""
+    """Open a filter's context whose models are the fake server."""
     with serving() as model:
         flags = {"models.generator": model, "models.scorer": model}
         loaded, pack = resolve_config(flags=flags)

@@ -13,7 +13,7 @@ from scirgen.llm.plausible import Plausible, word_logprobs
 
 
 def chat_completion(body: dict[str, Any]) -> dict[str, Any]:
-    """The answer to ``POST /v1/chat/completions``."""
+    """Return the answer to ``POST /v1/chat/completions``."""
     prompt = _prompt_text(body["messages"])
     text = reply_text(body)
     return {
@@ -29,7 +29,7 @@ def chat_completion(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def reply_text(body: dict[str, Any]) -> str:
-    """The assistant's text: an instance of the requested schema, or a sentence of the data."""
+    """Return the assistant's text: an instance of the requested schema, or a sentence of the data."""
     rng = random.Random(_hash(body))
     prompt = _prompt_text(body["messages"])
     reply = Plausible(prompt, rng)
@@ -42,7 +42,7 @@ def reply_text(body: dict[str, Any]) -> str:
 
 
 def completion(body: dict[str, Any]) -> dict[str, Any]:
-    """The answer to ``POST /v1/completions``; with ``echo`` and ``logprobs``, log-probabilities of the prompt's tokens.
+    """Return the answer to ``POST /v1/completions``; with ``echo`` and ``logprobs``, log-probabilities of its prompt.
 
     Tokens are words with the space before them. A word is more likely the more often it occurred before, so a context
     that contains an answer's words raises its score.
@@ -76,7 +76,7 @@ def completion(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _schema_in(text: str) -> dict[str, Any] | None:
-    """The schema at the end of a prompt, if the client puts it there."""
+    """Return the schema at the end of a prompt, if the client puts it there."""
     at = text.rfind("\n{")
     if at < 0:
         return None

@@ -109,7 +109,7 @@ class FakeServer:
         return await self._answer(request, self._reply)
 
     async def _batched(self, body: dict[str, Any]) -> tuple[int, Any]:
-        """The answer to a request of a batch; faults of a connection do not occur in one."""
+        """Return the answer to a request of a batch; faults of a connection do not occur in one."""
         answer: web.StreamResponse | None = self._refusal(body)
         name, good = request_hash(body), self._reply(body)
         fault = self.faults.draw(name) if answer is None else None
@@ -174,5 +174,5 @@ _LOG.addFilter(
 
 
 def request_hash(body: dict[str, Any]) -> str:
-    """The name of a request in ``/stats``; equal requests have equal hashes."""
+    """Return the name of a request in ``/stats``; equal requests have equal hashes."""
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()[:16]

@@ -55,7 +55,7 @@ def check_source(source: object, *, datasets: int = 1000, papers_of: int = 20, r
 async def check_source_async(
     source: object, *, datasets: int = 1000, papers_of: int = 20, resume_at: int = 3
 ) -> SourceReport:
-    """The same as `check_source`, for tests that run in an event loop."""
+    """Return the same as `check_source`, for tests that run in an event loop."""
     report = SourceReport()
     missing = [m for m in _METHODS if not callable(getattr(source, m, None))]
     if missing or not isinstance(source, Source):

@@ -68,7 +68,7 @@ class LoopbackServer:
         return [a.path for a in self.asked]
 
     def answer(self, asked: Asked) -> Answer:
-        """The reply to one request; 404 without a route."""
+        """Return the reply to one request; 404 without a route."""
         self.asked.append(asked)
         for prefix in sorted(self.routes, key=len, reverse=True):
             if asked.path.startswith(prefix):

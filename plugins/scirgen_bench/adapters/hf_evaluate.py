@@ -46,7 +46,7 @@ class PairMetric(evaluate.Metric):  # type: ignore[misc]  # evaluate ships no ty
         return {self.key: sum(counted) / len(counted) if counted else None, "counted": len(counted), "values": values}
 
     def values(self, *texts: Sequence[str]) -> Values:
-        """The value of each pair; None if the metric does not apply to it."""
+        """Return the value of each pair; None if the metric does not apply to it."""
         return [type(self).of_pair(*pair) for pair in zip(*texts, strict=True)]
 
     def counts(self, value: float) -> float:
@@ -96,7 +96,7 @@ class EntailmentAccuracy(PairMetric):
         super().__init__(**settings)
 
     def values(self, *texts: Sequence[str]) -> Values:
-        """The probability that each answer entails its reference; None if the model failed."""
+        """Return the probability that each answer entails its reference; None if the model failed."""
         predictions, references, questions = texts
         asked = list(zip(questions, predictions, references, strict=True))
         # In a separate thread, since a notebook already runs an event loop, in which asyncio.run fails.
@@ -112,7 +112,7 @@ class EntailmentAccuracy(PairMetric):
 def pair_values(
     metric: PairMetric, predictions: Sequence[str], references: Sequence[str], **more: Sequence[str]
 ) -> Values:
-    """A metric's value for each pair; None if it does not apply to the pair."""
+    """Return a metric's value for each pair; None if it does not apply to the pair."""
     if not predictions:
         return []
     found: Values = metric.compute(predictions=predictions, references=references, **more)["values"]

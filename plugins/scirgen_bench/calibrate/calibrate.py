@@ -106,7 +106,7 @@ class Calibrated:
         return asdict(self)
 
     def thresholds(self) -> dict[str, object]:
-        """The settings that make `generate` use the thresholds: a file for ``--config``."""
+        """Return the settings that make `generate` use the thresholds: a file for ``--config``."""
         known = set(self.types) | {"*"}
         found = {
             name: {k: v for k, v in s.thresholds.items() if k in known}
@@ -253,7 +253,7 @@ def _group(rows: list[Judged], precision: float) -> GroupQuality:
 async def opened(
     config: Config, resources: Resources, registry: Registry, *, judged: bool = False
 ) -> AsyncIterator[StageContext]:
-    """A context of the filter stage with the models that the configured scorers use; ``judged``: those of auto too."""
+    """Open a context of the filter stage with the configured scorers' models; ``judged``: those of auto too."""
     roles = FilterStage().uses(config).roles
     asks = {"generator", "judge"} & set(roles) and (judged or AUTO not in config.filter.faithfulness)
     async with AsyncExitStack() as closing:
@@ -350,8 +350,8 @@ def _hash_of(rows: Sequence[Labelled]) -> str:
 
 
 def _code_of(error: Exception) -> str:
-    """The name under which a failed measurement is counted; a fatal error is raised, since all others would fail like
-    it."""
+    """Return the name under which a failed measurement is counted; a fatal error is raised, since all others would fail
+    like it."""
     if isinstance(error, ScirgenError) and error.fatal:
         raise error
     return error.error_code if isinstance(error, ScirgenError) else type(error).__name__

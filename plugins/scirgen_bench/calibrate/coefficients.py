@@ -214,7 +214,7 @@ def _matrix(rows: Sequence[Measured]) -> NDArray[Any]:
 
 
 def _regression() -> tuple[Any, Any]:
-    """The standardised regression, and scikit-learn's module of cross-validation."""
+    """Return the standardised regression, and scikit-learn's module of cross-validation."""
     with require("labels", "fitting coefficients"):
         from sklearn import model_selection
         from sklearn.linear_model import LogisticRegression

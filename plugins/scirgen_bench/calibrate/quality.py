@@ -66,20 +66,20 @@ class GroupQuality:
 
 
 def fitting(rows: Sequence[Judged]) -> list[Judged]:
-    """The rows for fitting thresholds: the dev part if there are both parts, else all."""
+    """Return the rows for fitting thresholds: the dev part if there are both parts, else all."""
     dev = [r for r in rows if r.part == "dev"]
     return dev if 0 < len(dev) < len(rows) else list(rows)
 
 
 def reported(rows: Sequence[Judged]) -> list[Judged]:
-    """The rows for measuring figures: the test part if there are both parts, else all."""
+    """Return the rows for measuring figures: the test part if there are both parts, else all."""
     test = [r for r in rows if r.part == "test"]
     return test if 0 < len(test) < len(rows) else list(rows)
 
 
 def roc_auc(rows: Sequence[Judged]) -> float | None:
-    """The probability that a faithful answer scores above an unfaithful one, ties counting half; None if all labels
-    are equal.
+    """Return the probability that a faithful answer scores above an unfaithful one, ties counting half; None if all
+    labels are equal.
 
     Raises:
         MissingExtraError: scikit-learn is not installed.
@@ -115,14 +115,14 @@ def auc_interval(rows: Sequence[Judged], *, resamples: int = 500, seed: int = 0)
 
 
 def _clusters(rows: Sequence[Judged]) -> list[list[Judged]]:
-    """The groups that the bootstrap redraws: the rows of each cluster if all rows name theirs, else single rows."""
+    """Return the groups that the bootstrap redraws: a cluster's rows if all rows name theirs, else single rows."""
     if all(r.cluster for r in rows) and len({r.cluster for r in rows}) > 1:
         return list(grouped(rows, lambda r: r.cluster).values())
     return [[r] for r in rows]
 
 
 def threshold_for(rows: Sequence[Judged], precision: float) -> float | None:
-    """The lowest threshold with at least this precision, which keeps the most answers; None if there is none.
+    """Return the lowest threshold with at least this precision, which keeps the most answers; None if there is none.
 
     It is fitted to these labels, so it will be slightly worse on others. It lies half-way between two scores.
 

@@ -61,7 +61,7 @@ def audit(
 
 
 def as_text(found: Audit, examples: int) -> str:
-    """The findings as a table with examples."""
+    """Return the findings as a table with examples."""
     rows = found.rows
     lines = [f"{found.path} ({found.kind}): {counted(found.rows, 'row')} about {counted(found.datasets, 'dataset')}"]
     wide = max(map(len, ("no defect", *found.defects, *found.not_checked))) + 1

@@ -181,7 +181,7 @@ def fitted_as_text(found: Any) -> str:
 
 
 def as_text(found: Calibrated, precision: float) -> str:
-    """The tables as text."""
+    """Return the tables as text."""
     lines = [f"{found.rows} labels, {found.faithful} faithful", ""]
     if found.unfiltered is not None and (dev := found.rows - found.unfiltered.rows):
         lines[1:1] = [
@@ -219,7 +219,7 @@ def as_text(found: Calibrated, precision: float) -> str:
 
 
 def carries(group: GroupQuality) -> bool:
-    """Tells whether a type has enough labels for its own threshold."""
+    """Return whether a type has enough labels for its own threshold."""
     return min(group.faithful, group.rows - group.faithful) >= FEWEST
 
 

@@ -14,7 +14,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def number(name: str, default: int, text: str, *, least: int = 1) -> Callable[[F], F]:
-    """An option with a whole number."""
+    """Return an option with a whole number."""
     return click.option(name, type=click.IntRange(min=least), default=default, show_default=True, help=text)
 
 

@@ -55,7 +55,7 @@ def sample(release: Release, size: int = SAMPLE) -> list[ReleaseRow]:
 
 
 def with_contexts(release: Release, rows: Sequence[ReleaseRow]) -> Iterator[tuple[ReleaseRow, list[str]]]:
-    """The rows, each with the passages that hold its evidence; for a row without evidence, the gold dataset's
+    """Yield the rows, each with the passages that hold its evidence; for a row without evidence, the gold dataset's
     description."""
     wanted = {p for row in rows for p in row.passages}
     passages = {p.id: p.text for p in release.passages() if p.id in wanted}

@@ -169,7 +169,7 @@ class IrDatasetsFormat:
 
 
 def plain(text: str) -> str:
-    """The text on one line."""
+    """Return the text on one line."""
     return " ".join(text.split())
 
 

@@ -16,7 +16,7 @@ from scirgen_bench.rowfiles import write_rows
 
 
 def _with_context(release: Release, split: str) -> Iterator[tuple[ReleaseRow, str]]:
-    """The answered rows of a split, each with the passages that hold its evidence."""
+    """Yield the answered rows of a split, each with the passages that hold its evidence."""
     for row, held in with_contexts(release, [row for row in release.rows(split) if row.answer]):
         yield row, "\n\n".join(held)
 
@@ -143,8 +143,8 @@ class SquadFormat:
 
 
 def _span(row: ReleaseRow, context: str) -> dict[str, object] | None:
-    """The entry of a question, with the answer's place in the context; None if the context contains neither answer nor
-    evidence."""
+    """Return the entry of a question, with the answer's place in the context; None if the context contains neither
+    answer nor evidence."""
     if not row.answer:
         return {"id": row.id, "question": row.question, "answers": [], "is_impossible": True, **row.added()}
     start = (

@@ -253,12 +253,12 @@ class LabelSet:
         return [i for i in self.items if name is None or i.part == name]
 
     def column(self, annotator: str, items: Sequence[Item]) -> list[str | None]:
-        """An annotator's labels of these items; None for an item without a label, or with "unsure"."""
+        """Return an annotator's labels of these items; None for an item without a label, or with "unsure"."""
         mine = self.labels.get(annotator, {})
         return [label.label if (label := mine.get(i.id)) and label.label != UNSURE else None for i in items]
 
     def settled(self, item_id: str) -> Settled:
-        """The final label of an item: the adjudicator's, else the one that all annotators gave."""
+        """Return the final label of an item: the adjudicator's, else the one that all annotators gave."""
         readers = [a for a, mine in self.labels.items() if item_id in mine]
         return replace(self._settled(item_id), people=sum(a not in self.sample.language_models for a in readers))
 
@@ -331,7 +331,7 @@ def read_record(path: Path, kind: type[R]) -> R:
 
 
 def read_lines(path: Path, kind: type[R]) -> Iterator[R]:
-    """Records from JSON Lines.
+    """Yield the records from JSON Lines.
 
     Raises:
         InputError: the file cannot be read, or a line is not such a record; the message names file and line.

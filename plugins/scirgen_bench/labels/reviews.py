@@ -96,7 +96,7 @@ def _note(labels: LabelSet) -> LabelNote:
 
 
 def agreement_of(labels: LabelSet, hint: str) -> dict[str, Any]:
-    """The content of a folder's agreement.json."""
+    """Return the content of a folder's agreement.json."""
     path = labels.folder / "agreement.json"
     try:
         found: dict[str, Any] = read_json(path, hint=hint)

@@ -117,8 +117,9 @@ def _queries(own: str, row: Mapping[str, Any], texts: Mapping[str, str]) -> Iter
 
 
 def _people(data: Mapping[str, Any]) -> tuple[dict[tuple[str, int], dict[str, int]], int]:
-    """The pairs of the annotation test (Appendix A.4), ``Test Set`` or ``Test_set``, with each person's grade, and the
-    number of entries without one. A grade is a whole number of 0 to 2 in any field, list or object of the entry."""
+    """Return the pairs of the annotation test (Appendix A.4), ``Test Set`` or ``Test_set``, with each person's grade,
+    and the number of entries without one. A grade is a whole number of 0 to 2 in any field, list or object of the
+    entry."""
     found: dict[tuple[str, int], dict[str, int]] = {}
     unread = 0
     named = (of for key, of in data.items() if "".join(filter(str.isalpha, key)).lower() == "testset")

@@ -14,7 +14,7 @@ class GeoReader:
     """Reads a folder of ScIRGen-Geo's JSON files (flat, or in ``train/dev/test``), or its ``records.jsonl[.gz]``."""
 
     def claims(self, path: Path) -> bool:
-        """Tells whether the first record is one of ScIRGen-Geo's."""
+        """Return whether the first record is one of ScIRGen-Geo's."""
         if path.is_dir():
             path = next(iter(sorted(path.glob("*.json")) or sorted(path.glob("*/*.json"))), path)
         if not path.is_file() or not path.name.removesuffix(".gz").endswith((".json", ".jsonl")):
@@ -22,7 +22,7 @@ class GeoReader:
         return is_record(next((value for _, value in read_objects(path, hint=HINT)), {}))
 
     def groups(self, path: Path, split: str | None, language: str) -> Iterator[QAGroup]:
-        """The questions, one dataset at a time, with all text that its record has."""
+        """Yield the questions, one dataset at a time, with all text that its record has."""
         for record, own, _ in records_in(path):
             if split is not None and own != split:
                 continue

@@ -30,7 +30,7 @@ def imported(
     datasets: Mapping[str, Dataset] | None = None,
     same_as: Mapping[str, str] | None = None,
 ) -> ReleaseContent:
-    """A published retrieval dataset as a release with one task.
+    """Return a published retrieval dataset as a release with one task.
 
     Args:
         name: of the dataset; the task's citation is its citation.

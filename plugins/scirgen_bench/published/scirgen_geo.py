@@ -22,7 +22,7 @@ _UNSTATED = {"", "None"}
 
 
 def scirgen_geo(src: Path, split_of_rest: str | None = None) -> ReleaseContent:
-    """The content of a release, from ScIRGen-Geo's records.
+    """Return the content of a release, from ScIRGen-Geo's records.
 
     Two identical extracts count as one paper, since the records do not say which paper an extract is from.
 
@@ -77,7 +77,7 @@ def scirgen_geo(src: Path, split_of_rest: str | None = None) -> ReleaseContent:
 
 
 def dataset_of(record: Record) -> Dataset:
-    """The catalogue record's English fields. A record without a title is titled by its id."""
+    """Return the catalogue record's English fields. A record without a title is titled by its id."""
     context = record.get("context") or {}
     metadata = context.get("metadata") or {}
     fields = (
@@ -107,7 +107,7 @@ def dataset_of(record: Record) -> Dataset:
 
 
 def _extract(dataset_id: str, number: int, extract: Mapping[str, object]) -> tuple[str, str, list[Aspect]]:
-    """(paper id, document id, aspects). The document is the extract itself, as the sequence of its statements."""
+    """Return (paper id, document id, aspects). The document is the extract's statements in sequence."""
     statements = [
         (category, str(text))
         for name, category in _CATEGORIES.items()

@@ -39,7 +39,7 @@ def is_record(record: Mapping[str, object]) -> bool:
 
 
 def questions(record: Record) -> Iterator[Question]:
-    """A record's questions, in its order; an answer may be empty."""
+    """Yield a record's questions, in its order; an answer may be empty."""
     for kind, items in (record.get("query") or {}).items():
         for item in items or ():
             level = _LEVEL.search(str(item.get("Level") or ""))
@@ -48,7 +48,7 @@ def questions(record: Record) -> Iterator[Question]:
 
 
 def read_records(src: Path) -> Iterator[tuple[Record, str | None]]:
-    """Records in the order of ids, each with its published split, or None.
+    """Yield the records in the order of ids, each with its published split, or None.
 
     Raises:
         InputError: nothing to read, malformed JSON (file and line named), or two records with one id.
@@ -65,7 +65,7 @@ def read_records(src: Path) -> Iterator[tuple[Record, str | None]]:
 
 
 def records_in(src: Path) -> Iterator[tuple[Record, str | None, str]]:
-    """(record, split, file and line), in the order of the files; a record of a split is not read again from full/.
+    """Yield (record, split, file and line), in the order of the files; a split's record is not read again from full/.
 
     Raises:
         InputError: nothing to read, or malformed JSON (file and line named).

@@ -20,7 +20,7 @@ Interval = tuple[int, int]
 
 
 def squeezed(text: str) -> str:
-    """The letters and digits of a text in lower case, without accents.
+    """Return the letters and digits of a text in lower case, without accents.
 
     Hyphens at line ends, ligatures, spaces, signs and ways to write an accent differ between parsers; this does not.
     """
@@ -28,7 +28,7 @@ def squeezed(text: str) -> str:
 
 
 def covered(span: str, chunk: str) -> list[Interval]:
-    """The parts of a squeezed span that a squeezed chunk holds, in order."""
+    """Return the parts of a squeezed span that a squeezed chunk holds, in order."""
     if span in chunk:
         return [(0, len(span))]
     starts = range(0, max(1, len(span) - _SEED + 1), _SEED // 2)
@@ -46,7 +46,7 @@ def covered(span: str, chunk: str) -> list[Interval]:
 
 
 def length(intervals: Iterable[Interval]) -> int:
-    """Number of characters in at least one of the intervals."""
+    """Return the number of characters in at least one of the intervals."""
     total, end = 0, 0
     for first, last in sorted(intervals):
         total += max(0, last - max(first, end))
@@ -65,7 +65,7 @@ def spans_of(texts: Iterable[str]) -> list[str]:
 
 
 def shares(spans: Sequence[str], chunks: Sequence[str]) -> list[float]:
-    """The share of each squeezed span that the squeezed chunks hold together."""
+    """Return the share of each squeezed span that the squeezed chunks hold together."""
     return [length(i for chunk in chunks for i in covered(span, chunk)) / len(span) for span in spans]
 
 
@@ -80,7 +80,7 @@ class Texts:
             self._windows.update(hash(plain[at : at + _WINDOW]) for at in range(0, len(plain) - _WINDOW + 1, _STRIDE))
 
     def aligned(self, chunk: str) -> int:
-        """Number of characters of a squeezed chunk that stand in the texts, in pieces of at least 31."""
+        """Return the number of characters of a squeezed chunk that stand in the texts, in pieces of at least 31."""
         found = ((at, at + _WINDOW) for at in range(len(chunk) - _WINDOW + 1)
                  if hash(chunk[at : at + _WINDOW]) in self._windows)  # fmt: skip
         return length(found)

@@ -92,7 +92,7 @@ class Judged:
 
 
 def read_systems(files: Sequence[Path]) -> list[System]:
-    """The systems of some files, each named after its file.
+    """Return the systems of some files, each named after its file.
 
     Raises:
         InputError: a file cannot be read, or has no line.
@@ -106,7 +106,7 @@ def read_systems(files: Sequence[Path]) -> list[System]:
 
 
 def asked_rows(release: Release, systems: Sequence[System]) -> list[ReleaseRow]:
-    """The questions that any system answers, in the order of the release.
+    """Return the questions that any system answers, in the order of the release.
 
     Raises:
         InputError: an id is no question of the release.
@@ -174,7 +174,7 @@ def evaluate_rag(
 
 
 def _texts(release: Release) -> Iterator[str]:
-    """The passages of each source as one text, since a chunk may reach over two of them."""
+    """Yield the passages of each source as one text, since a chunk may reach over two of them."""
     held: dict[str, list[str]] = {}
     for passage in release.passages():
         held.setdefault(passage.document_id, []).append(f"{passage.heading} {passage.text}")
@@ -183,7 +183,7 @@ def _texts(release: Release) -> Iterator[str]:
 
 
 def _found(spans: Sequence[Sequence[str]], chunks: Sequence[Sequence[str]]) -> dict[str, Values]:
-    """The value of each metric for each question; nan for a question without answer spans.
+    """Return the value of each metric for each question; nan for a question without answer spans.
 
     Characters are letters and digits. Precision counts a part of a span once and every chunk whole, so that chunks that
     overlap cost.

@@ -110,7 +110,7 @@ async def _support(pairs: Pairs, chat: ChatSession, prompts: PromptLibrary, conc
 
 
 def _shown(given: Given, window: int | None) -> list[str]:
-    """The chunks that fit into half of the judge's window, best first."""
+    """Return the chunks that fit into half of the judge's window, best first."""
     room = min(_MOST_CHARS, (window or _MOST_CHARS) * _CHARS_A_TOKEN // 2)
     shown: list[str] = []
     for chunk in given.chunks:

@@ -28,8 +28,8 @@ class Cut:
 
 
 def parse_cut(text: str, depth: int) -> Cut:
-    """``5``: the first five that remain; ``datafinder`` (of 20 hits, stop after rank 4) or ``datafinder:5`` (of 25,
-    rank 5).
+    """Parse ``5`` (the first five that remain), ``datafinder`` (of 20 hits, stop after rank 4) or ``datafinder:5`` (of
+    25, rank 5).
 
     Raises:
         ConfigError: the text has another form.
@@ -51,7 +51,7 @@ def listed(
     not_after: int | None = None,
     cut: Cut | None = None,
 ) -> list[tuple[str, float]]:
-    """The hits that are measured, with the ids under which they count.
+    """Return the hits that are measured, with the ids under which they count.
 
     Args:
         hits: (document id, score), best first.

@@ -274,7 +274,7 @@ def _notes(task: Task, asked: _Asked) -> Iterator[str]:
 
 
 def _undated(asked: _Asked, settings: TaskSettings) -> Iterator[str]:
-    """The queries and documents without a year, for which ``not_after_query`` does nothing."""
+    """Yield the queries and documents without a year, for which ``not_after_query`` does nothing."""
     if settings.not_after_query:
         undated = [q for q in asked.queries if q.year is None]
         if undated:

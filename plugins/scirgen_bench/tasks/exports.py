@@ -14,7 +14,7 @@ from scirgen_bench.tasks.task_files import Task
 
 
 def beir_tasks(release: Release, folder: Path) -> None:
-    """A BEIR folder for each retrieval task: corpus.jsonl, queries.jsonl, qrels/SPLIT.tsv."""
+    """Write a BEIR folder for each retrieval task: corpus.jsonl, queries.jsonl, qrels/SPLIT.tsv."""
     for task in _searchable_tasks(release):
         base = folder / "tasks" / task.name
         (base / "qrels").mkdir(parents=True)
@@ -50,7 +50,7 @@ def trec_tasks(release: Release, folder: Path) -> None:
 
 
 def _searchable_tasks(release: Release) -> Iterator[Task]:
-    """The tasks whose documents the release holds. Abstracts may be missing because of their licences."""
+    """Yield the tasks whose documents the release holds. Abstracts may be missing because of their licences."""
     for name in sorted(release.info.tasks):
         task = Task(release, name)
         if task.info.corpus == "datasets" or (release.folder / "corpus" / "abstracts.jsonl").is_file():

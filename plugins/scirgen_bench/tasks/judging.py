@@ -204,7 +204,7 @@ class AmbiguousReply(Exception):
 
 
 def word_in(text: str, words: Sequence[str]) -> str:
-    """The word that a reply holds in capitals, as a whole word (AGREE is not in DISAGREE).
+    """Return the word that a reply holds in capitals, as a whole word (AGREE is not in DISAGREE).
 
     Raises:
         AmbiguousReply: none of them, or more than one.
@@ -225,7 +225,7 @@ def _gathered(found: Sequence[Grade | tuple[str, str, str, str]]) -> Graded:
 
 
 def bill(asked: Sequence[Asked], judges: int) -> Mapping[str, int]:
-    """Number of calls by the form of query, before anything is asked."""
+    """Return the number of calls by the form of query, before anything is asked."""
     counts: dict[str, int] = defaultdict(int)
     for item in asked:
         counts[item.query.form] += judges

@@ -61,7 +61,7 @@ def queries_to_grade(task: Task, settings: PoolSettings) -> list[TaskQuery]:
 
 
 def pooled_queries(task: Task, settings: PoolSettings) -> list[TaskQuery]:
-    """The queries that are pooled.
+    """Return the queries that are pooled.
 
     Raises:
         InputError: there are none; the message says why.
@@ -86,7 +86,7 @@ def pooled_queries(task: Task, settings: PoolSettings) -> list[TaskQuery]:
 
 
 def make_pool(task: Task, queries: Sequence[TaskQuery], settings: PoolSettings, registry: Registry) -> Pool:
-    """The pool of each query.
+    """Return the pool of each query.
 
     Raises:
         InputError: the corpus is missing; PluginError: an unknown retriever.
@@ -142,13 +142,13 @@ def _lists(
 
 
 def _embeds(spec: str) -> bool:
-    """Tells whether a retriever makes the second pool of a need: an embedding model."""
+    """Return whether a retriever makes the second pool of a need: an embedding model."""
     return spec.startswith("st:")
 
 
 def _texts(query: TaskQuery, abstracts: Mapping[str, AbstractRow], *, whole: bool) -> Iterator[tuple[str, str]]:
-    """(way, text): by title and by abstract for a facet, by paragraph and (unless ``whole``) by sentence for a need;
-    else the query itself."""
+    """Yield (way, text): by title and by abstract for a facet, by paragraph and (unless ``whole``) by sentence for a
+    need; else the query itself."""
     if query.form == "facet":
         paper = abstracts.get(query.paper_id or "")
         if paper is None:

@@ -196,7 +196,7 @@ PROFILES: Final[Mapping[str, Profile]] = {
 
 
 def profile(name: str) -> Profile:
-    """A profile by name.
+    """Return a profile by name.
 
     Raises:
         ConfigError: there is none of that name.

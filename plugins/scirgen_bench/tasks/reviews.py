@@ -56,14 +56,14 @@ def reviewed_drafts(folders: Sequence[Path]) -> dict[str, Need | None]:
 
 
 def _edited(labels: LabelSet, item: Item, name: str) -> set[str]:
-    """The different wordings that people gave for a field; only the adjudicator's, if there is one."""
+    """Return the different wordings that people gave for a field; only the adjudicator's, if there is one."""
     last = labels.labels.get(ADJUDICATOR, {}).get(item.id)
     given = [last] if last else [labels.labels[a][item.id] for a in labels.annotators if item.id in labels.labels[a]]
     return {text for x in given if (text := x.fields.get(name, "").strip())}
 
 
 def reviewed_needs(queries: Iterable[Q], reviewed: Mapping[str, Need | None], *, drafts: bool) -> list[Q]:
-    """The queries, with each need in people's wording; a need that they dropped is removed with all its parts.
+    """Return the queries, with each need in people's wording; a need that they dropped is removed with all its parts.
 
     An aspect with its old text keeps its id, its sub-aspects and so its grades; a new text is a new aspect, without
     sentences and sub-aspects. A sub-query stays if its aspects and sentences do.

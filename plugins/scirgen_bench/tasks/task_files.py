@@ -104,7 +104,7 @@ class Task:
         self.folder = release.folder / "tasks" / name
 
     def queries(self, split: str | None = None) -> Iterator[TaskQuery]:
-        """Queries of a split, or of all."""
+        """Yield the queries of a split, or of all."""
         found = read_records(self.folder / "queries.jsonl", TaskQuery)
         return (q for q in found if split is None or q.split == split)
 
@@ -118,9 +118,9 @@ class Task:
         return read_qrels(self.folder / "qrels" / f"{split}.tsv")
 
     def documents(self, setting: str = "without-paper") -> list[TaskDocument]:
-        """The documents that its queries search, in the corpus's order, which is also the order of documents with equal
-        scores. Datasets are shown without their papers unless ``setting`` says otherwise: the queries were made from
-        the papers.
+        """Return the documents that its queries search, in the corpus's order, which is also the order of documents
+        with equal scores. Datasets are shown without their papers unless ``setting`` says otherwise: the queries were
+        made from the papers.
 
         Raises:
             InputError: a task over abstracts in a release that has none.
@@ -141,7 +141,7 @@ class Task:
         ]
 
     def abstracts(self) -> Iterator[AbstractRow]:
-        """The abstracts with their labelled sentences.
+        """Yield the abstracts with their labelled sentences.
 
         Raises:
             InputError: the release has none.
@@ -160,13 +160,13 @@ class Questions(Task):
     queries."""
 
     def __init__(self, release: Release) -> None:
-        """Reads nothing yet."""
+        """Read nothing yet."""
         self.release, self.name, self.folder = release, QUESTIONS, release.folder
         sizes = {name: count.rows for name, count in release.info.splits.items()}
         self.info = TaskInfo(recipe=QUESTIONS, corpus="datasets", queries=sizes)
 
     def queries(self, split: str | None = None) -> Iterator[TaskQuery]:
-        """The questions; a question's gold is the dataset, or the datasets, that it was asked about."""
+        """Yield the questions; a question's gold is the dataset, or the datasets, that it was asked about."""
         for row in filter(is_answerable, self.release.rows(split)):
             gold = row.dataset_ids or (row.dataset_id,)
             yield TaskQuery(id=row.id, recipe=QUESTIONS, form="sentence", text=row.question, gold=gold, split=row.split)
@@ -181,7 +181,7 @@ class Questions(Task):
 
 
 def open_task(release: Release, name: str | None) -> Task:
-    """A task by name; None or ``questions``: the release's own questions.
+    """Return a task by name; None or ``questions``: the release's own questions.
 
     Raises:
         InputError: the release has no such task.
@@ -209,7 +209,7 @@ class PoolInfo(Record):
 
 
 def read_pool(folder: Path) -> tuple[PoolInfo, list[Grade]]:
-    """A folder of ``scirgen benchmark pool``.
+    """Return a folder of ``scirgen benchmark pool``.
 
     Raises:
         ConfigError: it is not one, or is damaged.
@@ -225,7 +225,7 @@ def read_pool(folder: Path) -> tuple[PoolInfo, list[Grade]]:
 
 
 def read_pools(folders: Sequence[Path], known: Collection[str]) -> tuple[list[Grade], set[str]]:
-    """The grades in folders of ``scirgen benchmark pool --task``, and the judges that are unvalidated.
+    """Return the grades in folders of ``scirgen benchmark pool --task``, and the judges that are unvalidated.
 
     Args:
         folders: each with ``pool.json`` and ``grades.jsonl``.
@@ -333,7 +333,7 @@ def write_task(
 
 
 def _write_drafts(folder: Path, queries: Sequence[TaskQuery]) -> dict[str, int]:
-    """``drafts.jsonl``: needs of many parts with their aspects, as ``scirgen label draw --task query`` reads them."""
+    """Write ``drafts.jsonl``: needs of many parts with their aspects, for ``scirgen label draw --task query``."""
     known = {q.id: q for q in queries}
     rows = [
         {"id": q.id, "query": q.text, "aspects": [known[p].text for p in q.parts if p in known]}

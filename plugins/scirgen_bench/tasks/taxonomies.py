@@ -31,7 +31,7 @@ class Needs(Frozen):
     )
 
     def of(self, domain: str) -> tuple[NeedField, ...]:
-        """The fields of a domain, or those of ``default``.
+        """Return the fields of a domain, or those of ``default``.
 
         Raises:
             ResourceError: the set names a field that the file does not define.
@@ -93,7 +93,7 @@ class Facets(Frozen):
         raise ResourceError(f"unknown facet {id!r}", hint=suggest(id, [entry.id for entry in self.facets]))
 
     def scale(self, facet: Facet) -> list[tuple[int, str, str]]:
-        """(grade, label, meaning) from the highest to 0."""
+        """Return (grade, label, meaning) from the highest to 0."""
         meanings = {**facet.grades, 0: self.unrelated}
         return [(grade, self.labels[grade], meanings[grade]) for grade in sorted(meanings, reverse=True)]
 

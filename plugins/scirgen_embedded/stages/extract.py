@@ -69,7 +69,7 @@ def _best(found: list[tuple[float, Sentence, AspectCategory]], each: int) -> lis
 
 
 async def _ask(sentence: Sentence, plausible: list[AspectCategory], ctx: StageContext) -> Picked | None:
-    """The model's choice among all six and none. A choice that has fewer cues than another aspect counts as none."""
+    """Return the model's choice among all six and none. A choice with fewer cues than another counts as none."""
     prompt = ctx.prompt("aspects").render(heading=sentence.label.heading, sentence=sentence.text)
     names = {a.name.lower(): a.id for a in ctx.taxonomies.aspects.aspects}
     answer = await ctx.chat.choose(prompt, (*names, NONE), seed=ctx.seed(sentence.number))

@@ -13,7 +13,7 @@ class SmallTagStage(TagStage):
     """Chooses between the levels that are typical of a question's type."""
 
     async def levels(self, pairs: Sequence[QAPair], ctx: StageContext) -> list[QAPair]:
-        """The pairs with their levels; a call for each pair whose type has several."""
+        """Return the pairs with their levels; a call for each pair whose type has several."""
         return list(await asyncio.gather(*(_choose(p, ctx) for p in pairs)))
 
 

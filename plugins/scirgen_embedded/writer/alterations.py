@@ -38,7 +38,7 @@ class Change:
 
 
 def change(sentence: str, opposites: Sequence[tuple[str, str]], rng: random.Random) -> Change | None:
-    """The sentence with one fact changed by rule, so that the source contradicts it; None if no rule applies.
+    """Return the sentence with one fact changed by rule, so that the source contradicts it; None if no rule applies.
 
     In order of preference: a word by its opposite, a number by another of the same form, the year of a beginning by an
     earlier one. A name is not exchanged: that the source names one does not say that another is false.
@@ -103,8 +103,8 @@ def other_number(text: str, rng: random.Random) -> str:
 
 
 def departure(question: str, sentence: str, opposites: Sequence[tuple[str, str]]) -> str:
-    """The deviation of a yes-question from its sentence: another number, a "not", or a word whose opposite the
-    sentence has. "" if there is none.
+    """Describe how a yes/no question departs from its sentence: a changed number, a negation or an antonym; "" if it
+    does not.
     """
     if new := sorted(stated(question) - stated(sentence)):
         return new[0]

@@ -89,7 +89,8 @@ _CLAUSE = re.compile(
 
 
 def readable(sentence: str) -> str:
-    """The sentence without references to other text: "[17,18]", "(Fig. 3)", a "First," or "However," at its beginning.
+    """Return the sentence without references to other text: "[17,18]", "(Fig. 3)", "First," or "However," at its
+    beginning.
 
     Neither a question nor an answer may repeat them.
     """
@@ -135,7 +136,7 @@ def exact_numbers(sentence: str) -> list[Fact]:
 
 
 def _in_a_row(sentence: str, fact: Fact, other: Fact) -> bool:
-    """Tells whether two values are in one list, "at 2cm, 4cm and 10cm", so that neither alone is an answer."""
+    """Return whether two values are in one list, "at 2cm, 4cm and 10cm", so that neither alone is an answer."""
     first, second = sorted((fact, other), key=lambda f: f.start)
     return (
         first is not second
@@ -146,7 +147,7 @@ def _in_a_row(sentence: str, fact: Fact, other: Fact) -> bool:
 
 
 def _listed(sentence: str, at: int) -> bool:
-    """Tells whether a number is in a parenthesis with others, "(10 cm, 20 cm)", or repeats one, "(about 25 km)"."""
+    """Return whether a number is in a parenthesis with others, "(10 cm, 20 cm)", or repeats one, "(about 25 km)"."""
     opened = sentence.rfind("(", 0, at)
     if opened < 0 or ")" in sentence[opened:at]:
         return False
@@ -157,7 +158,8 @@ def _listed(sentence: str, at: int) -> bool:
 
 
 def _counted(following: Sequence[str]) -> list[str]:
-    """The counted noun at the beginning of the words after a number; "" if they hold no plural: "10 most important"."""
+    """Return the counted noun at the beginning of the words after a number; "" without a plural: "10 most
+    important"."""
     for position, word in enumerate(following):
         if word in _NOUN_STOP or word in _VERBS:
             break
@@ -237,7 +239,7 @@ def rivals(sentence: str, fact: Fact, others: Iterable[str]) -> list[str]:
 
 
 def _same_thing(one: str, other: str) -> bool:
-    """Tells whether two names may be spellings of the same name: their first words have a part in common.
+    """Return whether two names may be spellings of the same name: their first words have a part in common.
 
     "Qinghai-Xizang Plateau" and "Qinghai-Tibet Plateau", "ERA5" and "ERA5-Land"; not "Heihe River" and "Yarlung River".
     """
@@ -247,7 +249,7 @@ def _same_thing(one: str, other: str) -> bool:
 
 
 def stands_alone(sentence: str, fact: Fact) -> bool:
-    """Tells whether a name is a whole phrase after a preposition, and not part of a longer one ("the fresh ANPP of
+    """Return whether a name is a whole phrase after a preposition, and not part of a longer one ("the fresh ANPP of
     plants") or of a list."""
     noun, before = _place(sentence, fact)
     after = sentence[fact.end :]
@@ -256,13 +258,13 @@ def stands_alone(sentence: str, fact: Fact) -> bool:
 
 
 def main_auxiliary(sentence: str) -> re.Match[str] | None:
-    """The main clause's first auxiliary, and not that of a clause before it ("When the plots were burnt, ...")."""
+    """Return the main clause's first auxiliary, not that of a clause before it ("When the plots were burnt, ...")."""
     clause = _CLAUSE.match(sentence)
     return _AUXILIARY.search(sentence, clause.end() if clause else 0)
 
 
 def opening(sentence: str, stems: Sequence[str]) -> str:
-    """The auxiliary that a yes-or-no question made of a sentence begins with ("were measured" -> "Were").
+    """Return the auxiliary that a yes-or-no question made of a sentence begins with ("were measured" -> "Were").
 
     One of ``stems``, if they are given; "" if there is none.
     """
@@ -276,19 +278,19 @@ def opening(sentence: str, stems: Sequence[str]) -> str:
 
 
 def instances(sentence: str) -> list[str]:
-    """The examples of a sentence: the words after "such as", "for example" and the like, up to the end of the
+    """Return the examples of a sentence: the words after "such as", "for example" and the like, up to the end of the
     clause."""
     return [m.group(1).strip() for m in _INSTANCE.finditer(sentence)]
 
 
 def is_place(sentence: str, fact: Fact) -> bool:
-    """Tells whether a name is a place, as far as its words and the preposition before it show."""
+    """Return whether a name is a place, as far as its words and the preposition before it show."""
     _, before = _place(sentence, fact)
     return before in _PLACED and not fact.text.isupper() and not any(c.isdigit() for c in fact.text)
 
 
 def _place(sentence: str, fact: Fact) -> tuple[str, str]:
-    """The noun right after a name ("" if there is none), and the word before it; if there is a noun, it alone
+    """Return the noun right after a name ("" if there is none), and the word before it; if there is a noun, it alone
     decides."""
     after = _FOLLOWED.match(sentence, fact.end)
     if after and after.group(1) not in _NOUN_STOP:
@@ -299,6 +301,6 @@ def _place(sentence: str, fact: Fact) -> tuple[str, str]:
 
 
 def _shape(name: str) -> tuple[bool, bool, bool]:
-    """The form of a name: acronym or not, one word or several, with digits or without. A name is exchanged for one of
-    the same form."""
+    """Return the form of a name: acronym or not, one word or several, with digits or without. A name is exchanged for
+    one of the same form."""
     return name.isupper(), " " in name, any(c.isdigit() for c in name)

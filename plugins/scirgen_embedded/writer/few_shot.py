@@ -10,7 +10,7 @@ BLANK = "____"
 
 
 def shots(kind: QuestionType, domain: str, own: Iterable[Mapping[str, object]]) -> list[dict[str, str]]:
-    """``text`` and ``question`` of each example, in the form of the task.
+    """Return ``text`` and ``question`` of each example, in the form of the task.
 
     ``own`` are a prompt's examples; their ``for`` names the kind of answer (``yes_no``, ``option``, ``number``...). An
     example of the type is left out if its answer cannot be blanked out of the evidence, is No, or is an option.

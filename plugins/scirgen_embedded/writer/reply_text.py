@@ -14,7 +14,7 @@ _SENTENCE = re.compile(r".{1,1000}?[.!?。！？](?=\s|$|[\"”'’])", re.DOTAL
 
 
 def one_question(text: str, form: str = "question") -> str | None:
-    """The first question of a reply (for requests and assertions, its first sentence), without labels and quotes."""
+    """Return the first question of a reply (for requests and assertions, the first sentence), without labels."""
     for line in text.splitlines():
         line = _bare(line)
         if not line:
@@ -32,8 +32,8 @@ def one_question(text: str, form: str = "question") -> str | None:
 
 
 def one_answer(text: str, cut: bool, sentences: int = 4) -> str | None:
-    """The first paragraph of a reply that is not a list, at most ``sentences`` long. Of a reply that was cut off, only
-    whole sentences."""
+    """Return the first paragraph of a reply that is not a list, at most ``sentences`` long. Of a reply that was cut
+    off, only whole sentences."""
     if len(re.findall(r"^\s*(?:[-*•]|\d{1,2}[.)])\s", text, re.MULTILINE)) > 1:
         return None  # a list is not an answer in sentences
     paragraph = next((p for p in re.split(r"\n\s*\n", text.strip()) if _bare(p)), "")

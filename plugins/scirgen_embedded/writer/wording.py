@@ -47,7 +47,7 @@ _COVERED = 0.8
 
 
 def turned(sentence: str, known: str) -> str | None:
-    """The sentence as a yes-or-no question, by rule; None if its grammar is not simple enough.
+    """Return the sentence as a yes-or-no question, by rule; None if its grammar is not simple enough.
 
     Args:
         sentence: a statement, with a capital at its beginning and a full stop.
@@ -58,7 +58,7 @@ def turned(sentence: str, known: str) -> str | None:
 
 
 def asked_for(sentence: str, number: str, counted: bool, known: str) -> str | None:
-    """A question for a number after the verb: "For how many minutes were birds counted?", "For what height is ...?".
+    """Return a question for a number after the verb: "For how many minutes were birds counted?".
 
     Args:
         sentence: the statement.
@@ -97,7 +97,7 @@ def _parts(sentence: str, known: str) -> tuple[str, str, str] | None:
 
 
 def _uncapitalised(subject: str, known: str) -> str:
-    """The subject as it is written within a sentence; a name keeps its capital."""
+    """Return the subject as it is written within a sentence; a name keeps its capital."""
     first = re.match(r"[^\W\d_]+", subject)
     if first is None or (not first.group()[1:].islower() and len(first.group()) > 1):
         return subject
@@ -109,8 +109,8 @@ def _uncapitalised(subject: str, known: str) -> str:
 
 
 def placed(question: str, title: str, within: str) -> str:
-    """The question about a dataset with the dataset's name before it, unless it says the name; ``within``: "In the
-    {name} data, "."""
+    """Return the question about a dataset with the dataset's name before it, unless it says the name; ``within``: "In
+    the {name} data, "."""
     name = short_name(title)
     if name is None or not within or re.search(rf"(?<!\w){re.escape(name)}(?!\w)", question):
         return question
@@ -119,14 +119,14 @@ def placed(question: str, title: str, within: str) -> str:
 
 
 def names_subject(question: str, topic: str) -> bool:
-    """Tells whether a question shares two distinctive words with the title of its dataset or paper, or all if the title
-    has fewer."""
+    """Return whether a question shares two distinctive words with the title of its dataset or paper, or all if the
+    title has fewer."""
     wanted = telling_words(topic)
     return len(telling_words(question) & wanted) >= min(2, len(wanted))
 
 
 def stranger(question: str, told: str, allowed: Collection[str] = ()) -> str | None:
-    """The first word or number of a question that its material does not have; None if there is none."""
+    """Return the first word or number of a question that its material does not have; None if there is none."""
     known = {stem(w) for w in (*words(told), *_ALWAYS, *(x for a in allowed for x in words(a)))}
     known |= {stem(stem(w)) for w in known}
     for word in words(question):
@@ -137,12 +137,12 @@ def stranger(question: str, told: str, allowed: Collection[str] = ()) -> str | N
 
 
 def _kin(word: str, known: Collection[str]) -> bool:
-    """Tells whether a word is another form of a known one, as "collecting" of "collects"."""
+    """Return whether a word is another form of a known one, as "collecting" of "collects"."""
     return len(word) > 5 and any(k[:5] == word[:5] and abs(len(k) - len(word)) <= 4 for k in known)
 
 
 def broken(question: str, sentence: str) -> str | None:
-    """The fault of a model's yes-or-no question about a sentence; None if it has none.
+    """Return the fault of a model's yes-or-no question about a sentence; None if it has none.
 
     It must begin with the sentence's auxiliary and have most of its words.
     """

@@ -58,7 +58,7 @@ class SmallWriter:
         self._last = ""
 
     async def write(self) -> Draft | Discard:
-        """The draft, or the reason why there is none."""
+        """Return the draft, or the reason why there is none."""
         if self._kind.polar:
             return await self._yes_no()
         if self._kind.answer.kind == "option":
@@ -89,7 +89,7 @@ class SmallWriter:
         return self._misworded(question, self._fact) or self._draft(question, self._word("yes"), "")
 
     async def _no(self) -> Draft | Discard:
-        """A question about a changed sentence of the evidence, or else of the first further passage that works."""
+        """Return a question about a changed sentence of the evidence, else of the first further passage that works."""
         asked: list[Discard] = []
         for evidence in (self._evidence, *([p] for p in self._further)):
             sentence = facts.readable(" ".join(p.text for p in evidence))
@@ -121,7 +121,7 @@ class SmallWriter:
         )
 
     async def _options(self) -> Draft | Discard:
-        """A question made of a sentence with both options in place of the right one."""
+        """Return a question made of a sentence with both options in place of the right one."""
         found = _optional(self._fact, [p.text for p in self._task.passages], self._opposites)
         if not found:
             return self._discard("no_options", "the evidence names nothing that could be one of two options")
@@ -168,13 +168,13 @@ class SmallWriter:
         return self._draft(question, fact.text, "")
 
     async def _polar(self, sentence: str) -> str | None:
-        """A yes-or-no question about a sentence, by rule if its grammar is simple, otherwise by the model."""
+        """Return a yes-or-no question about a sentence, by rule if its grammar is simple, otherwise by the model."""
         if question := self._turned(sentence):
             return question
         return await self._question(sentence, "", stem=facts.opening(sentence, self._kind.stems))
 
     def _misworded(self, question: str, sentence: str) -> Discard | None:
-        """The discard of a yes-or-no question that does not say what its sentence says."""
+        """Return the discard of a yes-or-no question that does not say what its sentence says."""
         if not self._english or question == self._turned(sentence):
             return None
         if strange := self._stranger(question, (sentence,)):
@@ -194,13 +194,13 @@ class SmallWriter:
         return wording.turned(sentence, self._known) if self._english else None
 
     def _stranger(self, question: str, allowed: Sequence[str]) -> Discard | None:
-        """The discard of a question with a fact that its sentence does not have: "a wind speed of 900 km/h"."""
+        """Return the discard for a question that states a fact its sentence lacks: "a wind speed of 900 km/h"."""
         told = f"{self._fact} {self._evidence[0].topic or self._task.dataset.title}"
         found = wording.stranger(question, told, allowed) if self._english else None
         return self._discard("off_topic", f"the question says {found!r}, and its evidence does not") if found else None
 
     def _stem(self, fact: facts.Fact) -> str | None:
-        """The beginning of a question for this fact; None: the seed decides."""
+        """Return the beginning of a question for this fact; None: the seed decides."""
         stems = self._kind.stems
         if fact.kind == "number":
             return stems[0 if fact.counted else 1] if len(stems) > 1 else None
@@ -235,7 +235,7 @@ class SmallWriter:
         return self._ctx.taxonomies.wording.of(self._ctx.config.language).opposites
 
     def _substantial(self, question: str, leaving_out: Sequence[str] = ()) -> bool:
-        """Tells whether the question shares words with its evidence other than the options it names; "Is China or
+        """Return whether the question shares words with its evidence other than the options it names; "Is China or
         MODIS?" does not."""
         for text in leaving_out:
             question = question.replace(text, " ")
@@ -290,7 +290,7 @@ class SmallWriter:
 def holds_answer(
     text: str, kind: QuestionType, others: Sequence[str] = (), opposites: Sequence[tuple[str, str]] = ()
 ) -> bool:
-    """Tells whether a sentence holds a fact that can be the answer to such a question.
+    """Return whether a sentence holds a fact that can be the answer to such a question.
 
     ``others`` are the other sentences, which provide the second option between two names; ``opposites`` are pairs of
     words.

@@ -30,8 +30,8 @@ class Outline:
     entries: tuple[tuple[int, str, int], ...] = ()
 
     def below(self, title: str) -> Outline:
-        """The outline without an entry for the whole paper above all others; a section may have the paper's name,
-        too."""
+        """Return the outline without an entry for the whole paper above all others; a section may have the paper's
+        name, too."""
         top = [entry for entry in self.entries if entry[0] == 1]
         whole = len(top) == 1 < len(self.entries) and fuzz.ratio(plain(top[0][1]), plain(title)) >= 88
         return Outline(tuple(entry for entry in self.entries if entry[0] > 1)) if whole else self
@@ -92,13 +92,13 @@ def candidates(groups: Sequence[Group], body: Style, outline: Outline, first: in
 
 
 def _goes_on(group: Group) -> bool:
-    """Tells whether a group fills its lines like running text, or ends like a sentence."""
+    """Return whether a group fills its lines like running text, or ends like a sentence."""
     full = group.lines[0].x1 - group.lines[0].x0 > 0.85 * (group.x1 - group.x0)
     return group.share < 0.95 and (full or group.text[-1:] in ".。;；:：")
 
 
 def _is_bold(group: Group, body: Style) -> bool:
-    """Tells whether all words of a group are bold, also a name in another slant, in a paper whose text is not."""
+    """Return whether all words of a group are bold, also a name in another slant, in a paper whose text is not."""
     words = [run for line in group.lines for run in line.runs if re.search(r"[^\W\d_]{2}", run.text)]
     return not body.bold and all(run.style.bold for run in words)
 
@@ -116,7 +116,7 @@ def _stands_alone(group: Group, body: Style) -> bool:
 
 
 def _lead(index: int, group: Group, body: Style) -> Candidate | None:
-    """The beginning of a paragraph that differs from the rest in weight, slant or font."""
+    """Return the beginning of a paragraph that differs from the rest in weight, slant or font."""
     style = next((r.style for r in group.lines[0].runs if len(r.text.strip()) > 1 and not r.raised), None)
     if style is None or not _set_off(style, body, min(body.size, group.style.size)):
         return None
@@ -140,8 +140,8 @@ def _lead(index: int, group: Group, body: Style) -> Candidate | None:
 
 
 def _same_type(runs: Sequence[object], style: Style) -> tuple[str, bool]:
-    """The text of a line up to a change of type, and whether the type changes; numbers and marks may be in another
-    type."""
+    """Return the text of a line up to a change of type, and whether the type changes; numbers and marks may be in
+    another type."""
     position, text = 0, ""
     for run in runs:
         piece, own = run.text, run.style  # type: ignore[attr-defined]

@@ -101,7 +101,7 @@ def rows(found: Sequence[Candidate], groups: Sequence[Group], body: Style) -> li
 def context_rows(
     found: Sequence[Candidate], first: Sequence[Sequence[float]], scores: Sequence[float]
 ) -> list[list[float]]:
-    """The rows with `CONTEXT_NAMES` added: the first pass's scores of candidates of the same type and of the
+    """Return the rows with `CONTEXT_NAMES` added: the first pass's scores of candidates of the same type and of the
     neighbours."""
     by_key: dict[StyleKey, list[float]] = defaultdict(list)
     by_scheme: dict[str, list[float]] = defaultdict(list)
@@ -271,7 +271,7 @@ def _paper_part(c: Candidate, paper: _Paper) -> list[float]:
 
 
 def _followed(c: Candidate, groups: Sequence[Group]) -> bool:
-    """Tells whether prose follows: for a run-in, in the same paragraph; otherwise within the next two groups."""
+    """Return whether prose follows: for a run-in, in the same paragraph; otherwise within the next two groups."""
     if c.run_in:
         return len(c.group.text) - c.length > 60
     following = next((g for g in groups[c.index + 1 : c.index + 3] if g.kind is not BlockKind.CAPTION), None)

@@ -48,7 +48,7 @@ def set_levels(accepted: Sequence[Candidate]) -> None:
 
 
 def _scheme_levels(accepted: Sequence[Candidate]) -> dict[str, int]:
-    """The level of a scheme's one-part numbers: the first scheme is the outermost, and each new one is one deeper.
+    """Return the level of a scheme's one-part numbers: the first is the outermost, each new one is one deeper.
 
     A scheme that begins in the type of an outer one ("A" after "5", in an appendix) has the level of that one.
     """
@@ -92,7 +92,7 @@ def _ranks(accepted: Sequence[Candidate], votes: dict[StyleKey, Counter[int]]) -
 
 
 def _rank_among(key: StyleKey, ranks: dict[StyleKey, int], by_key: dict[StyleKey, list[Candidate]]) -> int:
-    """The level of a type among those whose level is known: one below the least of the more prominent ones."""
+    """Return the level of a type among those whose level is known: one below the least of the more prominent ones."""
     back = all(c.name == "back" for c in by_key[key])
     same = {k[1]: ranks[k] for k in ranks if _prominence(k) == _prominence(key)}
     if key[1] in same:

@@ -53,8 +53,8 @@ class Number:
 
 
 def number_of(text: str) -> list[Number]:
-    """The numbers with which a text may begin: two if a letter may be Roman ("I.", "V.", "X."), none if it has no
-    number."""
+    """Return the numbers with which a text may begin: two if a letter may be Roman ("I.", "V.", "X."), none if it has
+    no number."""
     appendix = _APPENDIX.match(text)
     if appendix:
         label = appendix.group("label") or "A"
@@ -91,7 +91,7 @@ def in_sequence(numbers: Sequence[Sequence[Number]]) -> list[Number | None]:
 
 
 def without_number(text: str) -> str:
-    """The text without the number it begins with."""
+    """Return the text without the number it begins with."""
     found = number_of(text)
     return text[found[0].length :].strip() if found else text
 
@@ -123,7 +123,7 @@ def _value(label: str) -> int:
 
 
 def _roman(written: str) -> int:
-    """The value of a Roman number up to 39; 0 if the text is not one."""
+    """Return the value of a Roman number up to 39; 0 if the text is not one."""
     values = [_ROMAN[c] for c in written.upper()]
     total = sum(-v if v < after else v for v, after in zip(values, [*values[1:], 0], strict=True))
     tens, ones = divmod(total, 10)

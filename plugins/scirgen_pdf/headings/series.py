@@ -57,7 +57,7 @@ def accept_series(found: Sequence[Candidate], groups: Sequence[Group], body: Sty
 
 
 def _behind_the_paper(found: Sequence[Candidate], threshold: float) -> set[int]:
-    """Indices of what stands below back matter or references, such as the roles below "Author contributions"."""
+    """Return the indices of what is below back matter or references, such as roles below "Author contributions"."""
     behind: set[int] = set()
     inside = False
     for c in found:
@@ -155,7 +155,7 @@ def _accept_children(found: Sequence[Candidate], groups: Sequence[Group], thresh
 
 
 def _opens_references(c: Candidate, groups: Sequence[Group]) -> bool:
-    """Tells whether a line that says "References" stands above entries, in whatever type it is set."""
+    """Return whether a line that says "References" stands above entries, in whatever type it is set."""
     following = groups[c.index + 1 : c.index + 4]
     entries = sum(bool(_ENTRY.match(g.text) and _YEAR.search(g.text)) for g in following)
     return c.name == "references" and not c.run_in and entries >= min(2, len(following)) > 0
@@ -173,7 +173,7 @@ def _is_title(c: Candidate, groups: Sequence[Group], body: Style) -> bool:
 
 
 def _set_apart(c: Candidate, body: Style) -> bool:
-    """Tells whether a line differs from the body in type, in capitals or by being centred, has words, and does not end
+    """Return whether a line differs from the body in type, in capitals or by being centred, has words, and does not end
     as a sentence."""
     group = c.group
     left, right = group.lines[0].x0 - group.x0, group.x1 - group.lines[0].x1

@@ -24,7 +24,7 @@ class Forest:
     trees: tuple[Tree, ...]
 
     def probability(self, row: Sequence[float]) -> float:
-        """The probability of the positive class, from 0 to 1."""
+        """Return the probability of the positive class, from 0 to 1."""
         total = 0.0
         for feature, threshold, left, right, leaf in self.trees:
             node = 0
@@ -46,13 +46,13 @@ class Classifier:
 
 @lru_cache(maxsize=1)
 def classifier() -> Classifier:
-    """The classifier that comes with the package."""
+    """Return the classifier that comes with the package."""
     text = files("scirgen_pdf.headings").joinpath("weights.json").read_text(encoding="utf-8")
     return read_classifier(json.loads(text))
 
 
 def read_classifier(data: dict[str, Any]) -> Classifier:
-    """A classifier from the parsed weights file."""
+    """Return a classifier from the parsed weights file."""
     return Classifier(
         _forest(data["first"]), _forest(data["second"]), float(data["threshold"]), tuple(data["features"])
     )

@@ -31,19 +31,19 @@ _SHORT_WORD: Final = re.compile(
 
 
 def composed(text: str) -> str:
-    """The text in Unicode normal form C, with accents that are before or after their letters put on them."""
+    """Return the text in Unicode normal form C, with accents that are before or after their letters put on them."""
     if _HAS.search(text):
         text = _ACCENT.sub(_compose, text)
     return text if unicodedata.is_normalized("NFC", text) else unicodedata.normalize("NFC", text)
 
 
 def ends_in_accent(text: str) -> bool:
-    """Tells whether the last printed character is an accent without its letter."""
+    """Return whether the last printed character is an accent without its letter."""
     return text.rstrip()[-1:] in _MARKS and bool(text.strip())
 
 
 def begins_with_accent(text: str) -> bool:
-    """Tells whether the first printed character is an accent without its letter."""
+    """Return whether the first printed character is an accent without its letter."""
     return text.lstrip()[:1] in _MARKS and bool(text.strip())
 
 
@@ -62,7 +62,7 @@ def _compose(match: re.Match[str]) -> str:
 
 
 def _kept(match: re.Match[str], before: str, gap: str, after: str) -> str:
-    """A blank before an accent: many fonts have one before a raised accent inside a word in capitals."""
+    """Return a blank before an accent: many fonts have one before a raised accent inside a word in capitals."""
     inside = gap and before.isupper() and after in _VOWELS
     return "" if inside and not _SHORT_WORD.search(match.string[: match.start("gap")]) else gap
 
@@ -133,7 +133,7 @@ gaps."""
 
 
 def has_glued_words(text: str) -> bool:
-    """Tells whether a word is so long that it may be several."""
+    """Return whether a word is so long that it may be several."""
     return _GLUED.search(text) is not None
 
 
@@ -176,7 +176,7 @@ _MAX_RIGHT_TO_LEFT: Final = 0.3
 
 
 def is_unreadable(file: PdfFile, texts: Iterable[str]) -> bool:
-    """Tells whether a PDF's text is garbage.
+    """Return whether a PDF's text is garbage.
 
     Args:
         file: the open PDF; a few pages are read again to count glyphs without a Unicode value.
@@ -193,13 +193,13 @@ def is_unreadable(file: PdfFile, texts: Iterable[str]) -> bool:
 
 
 def is_right_to_left(text: str) -> bool:
-    """Tells whether many of a text's letters are of a right-to-left script (Arabic, Hebrew, Syriac ...)."""
+    """Return whether many of a text's letters are of a right-to-left script (Arabic, Hebrew, Syriac ...)."""
     found = len(_RIGHT_TO_LEFT.findall(text))
     return found > 0 and found > _MAX_RIGHT_TO_LEFT * max(1, sum(map(str.isalpha, text)))
 
 
 def _like_words(text: str) -> bool:
-    """Tells whether most letters are small ones and most words have a vowel."""
+    """Return whether most letters are small ones and most words have a vowel."""
     words = _LATIN_WORD.findall(text)
     letters = "".join(words)
     small = sum(map(str.islower, letters)) >= 0.6 * len(letters)
@@ -211,6 +211,6 @@ def _with_vowel(words: Sequence[str]) -> float:
 
 
 def _unmapped(file: PdfFile) -> float:
-    """The share of glyphs without a Unicode value on a few pages."""
+    """Return the share of glyphs without a Unicode value on a few pages."""
     places = {round(i * (file.count - 1) / max(1, _SAMPLED - 1)) for i in range(min(file.count, _SAMPLED))}
     return file.unmapped(sorted(places))

@@ -18,7 +18,7 @@ _LEAST_TIMES = {"top": 2, "bottom": 2, "first": 3, "last": 3}
 
 
 def without_furniture(pages: Sequence[list[Line]], heights: Sequence[float]) -> list[list[Line]]:
-    """The pages' lines, without texts that repeat at the margins and without page numbers."""
+    """Return the pages' lines, without texts that repeat at the margins and without page numbers."""
     zones = [_zones(lines, height) for lines, height in zip(pages, heights, strict=True)]
     where: dict[tuple[str, str], set[int]] = defaultdict(set)
     fixed: Counter[tuple[str, int, int]] = Counter()
@@ -72,8 +72,8 @@ def _zones(lines: Sequence[Line], height: float) -> dict[int, str]:
 
 
 def _without_heads(pages: list[list[Line]], row: int) -> list[list[Line]]:
-    """The pages without running heads that name the section: they stand in the row of the page numbers or repeated
-    texts.
+    """Return the pages without running heads that name the section: they stand in the row of the page numbers or
+    repeated texts.
 
     If a line in this row stands close above another, the text begins there, beside numbers in the margin.
     """

@@ -49,7 +49,7 @@ class _Strip:
 
 
 def without_line_numbers(pages: Sequence[Lines]) -> list[Lines]:
-    """The pages' lines without the spans that are line numbers; pages without any are returned as they are."""
+    """Return the pages' lines without the spans that are line numbers; pages without any are returned as they are."""
     numbers = [list(_numbers(lines, page)) for page, lines in enumerate(pages)]
     strips = _strips(numbers, pages)
     if not strips:
@@ -67,7 +67,7 @@ def _numbers(lines: Lines, page: int) -> Iterator[_Number]:
 
 
 def _level(lines: Lines) -> Iterator[list[Span]]:
-    """The printed spans of each level line."""
+    """Yield the printed spans of each level line."""
     for line in lines:
         spans = [s for s in line.spans if s.text.strip()]
         if spans and abs(line.direction[1]) <= 0.1:
@@ -75,8 +75,8 @@ def _level(lines: Lines) -> Iterator[list[Span]]:
 
 
 def _strips(numbers: Sequence[list[_Number]], pages: Sequence[Lines]) -> list[_Strip]:
-    """The strips of the paper's columns of line numbers; the numbers of a strip must rise on a page, and the strip must
-    be free of text on all pages."""
+    """Return the strips of the paper's columns of line numbers; the numbers of a strip must rise on a page, and the
+    strip must be free of text on all pages."""
     rising: dict[int, list[_Number]] = defaultdict(list)
     for members in numbers:
         for edge, column in _columns(members):
@@ -95,7 +95,7 @@ def _strips(numbers: Sequence[list[_Number]], pages: Sequence[Lines]) -> list[_S
 
 
 def _level_with(column: Sequence[_Number], pages: Sequence[Lines]) -> Iterator[list[Span]]:
-    """The numbered pages' lines, as spans; without headers and footers, which have no numbers if most lines have."""
+    """Yield the numbered pages' lines, as spans, without headers and footers (unnumbered if most lines are)."""
     extents: dict[int, list[float]] = defaultdict(list)
     for number in column:
         extents[number.page] += [number.y - number.height, number.y + number.height]
@@ -120,12 +120,12 @@ def _columns(numbers: Sequence[_Number]) -> Iterator[tuple[int, list[_Number]]]:
 
 
 def _spread(column: Sequence[_Number]) -> bool:
-    """Tells whether the distances are those of lines of text and not of the rows of a small table."""
+    """Return whether the distances are those of lines of text and not of the rows of a small table."""
     return column[-1].y - column[0].y > 12 * column[0].height
 
 
 def _beside_text(strip: _Strip, lines: Sequence[Sequence[Span]], many: bool) -> bool:
-    """Tells whether almost no text enters the strip, and all text is on one side of it or in columns on both sides.
+    """Return whether almost no text enters the strip, and all text is on one side of it or in columns on both sides.
 
     With more than ``many`` numbers, the other side may hold anything, such as notes in a margin.
     """
@@ -151,7 +151,7 @@ def _beside_text(strip: _Strip, lines: Sequence[Sequence[Span]], many: bool) -> 
 
 
 def _line(line: TextLine, strips: Sequence[_Strip]) -> TextLine | None:
-    """The raw line without its line number; None if it holds nothing else."""
+    """Return the raw line without its line number; None if it holds nothing else."""
     spans = line.spans
     solid = [s for s in spans if s.text.strip()]
     drop = {
@@ -171,8 +171,8 @@ def _line(line: TextLine, strips: Sequence[_Strip]) -> TextLine | None:
 
 
 def _unglued(span: Span, strips: Sequence[_Strip]) -> Span:
-    """A span that begins or ends with a number in a strip, without the number; its box is estimated from the text's
-    length."""
+    """Return a span that begins or ends with a number in a strip, without the number; its box is estimated from the
+    text's length."""
     x0, y0, x1, y1 = span.box
     text = span.text
     for pattern, at_start in zip(_GLUED, (True, False), strict=True):

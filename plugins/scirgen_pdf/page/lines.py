@@ -97,7 +97,7 @@ class Line:
         return self.style.size
 
     def cut(self, length: int) -> tuple[Line, Line]:
-        """The line cut after ``length`` characters of its text; the place on the page is estimated from the lengths."""
+        """Return the line cut after ``length`` characters of its text; its place on the page is an estimate."""
         at = self.x0 + (self.x1 - self.x0) * length / max(1, len(self.text))
         halves: tuple[list[Run], list[Run]] = ([], [])
         left, blank = length, True
@@ -163,7 +163,7 @@ def page_lines(raw: Iterable[TextLine], page: int) -> list[Line]:
 
 
 def with_drop_capitals(lines: list[Line]) -> list[Line]:
-    """The lines, with each drop capital put before the line that it begins, which is beside its top."""
+    """Return the lines, with each drop capital put before the line that it begins, which is beside its top."""
     capitals = [line for line in lines if len(line.text) == 1 and line.text.isupper()]
     for capital in capitals:
         beside = [
@@ -185,7 +185,7 @@ def with_drop_capitals(lines: list[Line]) -> list[Line]:
 
 
 def with_scripts_inside(lines: list[Line]) -> list[Line]:
-    """The lines, with separate indices and exponents ("3" of CO3) put back into their lines."""
+    """Return the lines, with separate indices and exponents ("3" of CO3) put back into their lines."""
     small = [line for line in lines if len(line.text) <= 6 and " " not in line.text]
     if not small:
         return lines
@@ -212,7 +212,7 @@ def with_scripts_inside(lines: list[Line]) -> list[Line]:
 
 
 def _holds(line: Line, piece: Line) -> bool:
-    """Tells whether a piece is an index or exponent within a line: smaller, between its ends, and overlapping it in
+    """Return whether a piece is an index or exponent within a line: smaller, between its ends, and overlapping it in
     height."""
     if piece.size > 0.8 * line.size or len(line.text) < 20 or line.page != piece.page:
         return False
@@ -261,7 +261,8 @@ def _line(raw: TextLine, page: int, block: int) -> Line | None:
 
 
 def _whole_marks(spans: Sequence[Span], base: Span, full: float) -> list[Span]:
-    """The spans, with the pieces of one raised mark joined: publishers set "18", "–" and "21" of a citation apart."""
+    """Return the spans, with the pieces of one raised mark joined: publishers set "18", "–", "21" of a citation
+    apart."""
     joined: list[Span] = []
     for span in spans:
         last = joined[-1] if joined else None
@@ -274,14 +275,14 @@ def _whole_marks(spans: Sequence[Span], base: Span, full: float) -> list[Span]:
 
 
 def _is_one_mark(left: Span, right: Span) -> bool:
-    """Tells that two spans of numbers, commas and dashes touch on one base line, so that they are one mark."""
+    """Return whether two spans of numbers, commas and dashes touch on one base line, so that they are one mark."""
     near = abs(right.box[0] - left.box[2]) < 0.5 * left.size and left.base[1] == right.base[1]
     return near and all(_MARK.fullmatch(span.text) for span in (left, right))
 
 
 def _is_citation(text: str, before: str) -> bool:
-    """Tells a raised citation from an exponent: numbers without a minus behind a word or sign; several numbers, or one
-    of two digits, also behind a short word or an acronym."""
+    """Return whether raised text is a citation, not an exponent: numbers without a minus behind a word or sign; several
+    numbers, or one of two digits, also behind a short word or an acronym."""
     if not _CITATION.match(text) or text.lstrip()[:1] in "–—−-":
         return False
     several = _SEVERAL_CITED.fullmatch(text) and len(re.findall(r"\d", text)) >= 2
@@ -289,8 +290,8 @@ def _is_citation(text: str, before: str) -> bool:
 
 
 def _is_exponent(text: str, size: float, base: Run) -> bool:
-    """Tells whether raised text is the power of the number before it, as in 10 to the -8th; a small number before it is
-    an index."""
+    """Return whether raised text is the power of the number before it, as in 10 to the -8th; a small number before it
+    is an index."""
     return base.text[-1:].isdigit() and size < 0.9 * base.style.size and bool(_EXPONENT.match(text))
 
 
@@ -312,8 +313,8 @@ def _drop_unknown(runs: Sequence[Run]) -> None:
 
 
 def _run_style(span: Span, text: str, runs: Sequence[Run]) -> Style:
-    """The span's typography; a ligature or a dash that a font subset of its own provides takes that of the text before
-    it."""
+    """Return the span's typography; a ligature or a dash that a font subset of its own provides takes that of the text
+    before it."""
     style = _style(span)
     if not _SUBSETTED.fullmatch(text.strip()) or is_math(style.font):
         return style
@@ -346,12 +347,12 @@ def _made_style(font: str, size: float, bold: bool, italic: bool, colour: int) -
 
 @lru_cache(maxsize=1024)
 def is_math(font: str) -> bool:
-    """Tells whether a font is one for formulas, by its name."""
+    """Return whether a font is one for formulas, by its name."""
     return bool(_MATH.search(font))
 
 
 def printed(text: str) -> int:
-    """The number of characters that are not white space."""
+    """Return the number of characters that are not white space."""
     return len("".join(text.split()))
 
 
@@ -376,7 +377,7 @@ def _stitched(lines: Sequence[Line]) -> list[Line]:
 
 
 def _is_line_number(number: Line, text: Line) -> bool:
-    """Tells whether a piece may be a manuscript's line number: digits only, in smaller or other type than the text
+    """Return whether a piece may be a manuscript's line number: digits only, in smaller or other type than the text
     beside it."""
     digits = "".join(r.text for r in number.runs).strip()
     a, b = number.runs[0].style, text.runs[0].style
@@ -393,6 +394,6 @@ def join(left: Line, right: Line, glue: str = " ") -> Line:
 
 
 def same_row(a: Line, b: Line) -> bool:
-    """Tells whether two pieces stand in the same row: they overlap by half of the lower one."""
+    """Return whether two pieces stand in the same row: they overlap by half of the lower one."""
     overlap = min(a.y1, b.y1) - max(a.y0, b.y0)
     return overlap > 0.5 * min(a.y1 - a.y0, b.y1 - b.y0)

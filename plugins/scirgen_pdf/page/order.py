@@ -47,7 +47,7 @@ def reading_order(lines: Sequence[Line], known: Interval | None = None) -> list[
 
 
 def common_gutter(pages: Sequence[Sequence[Region]]) -> Interval | None:
-    """The gutter between the two text columns of a paper, from its pages' columns; None if it has one column."""
+    """Return the gutter between the two text columns of a paper, from its pages' columns; None if it has one column."""
     found: list[Interval] = []
     for regions in pages:
         for a, b in pairwise(regions):
@@ -96,7 +96,8 @@ def _plain(lines: list[Line]) -> Region:
 
 
 def _by_rows(lines: list[Line]) -> list[Line]:
-    """The lines from top to bottom; those of one row (middles less than a third of a line apart) from left to right."""
+    """Return the lines from top to bottom; those of one row (middles less than a third of a line apart) from left to
+    right."""
     rows: list[list[Line]] = []
     for line in sorted(lines, key=lambda line: line.middle):
         first = rows[-1][0] if rows else None
@@ -108,7 +109,7 @@ def _by_rows(lines: list[Line]) -> list[Line]:
 
 
 def _strips(lines: list[Line]) -> list[list[Line]]:
-    """Groups of lines that overlap vertically, from top to bottom."""
+    """Return the groups of lines that overlap vertically, from top to bottom."""
     strips: list[list[Line]] = []
     bottom = float("-inf")
     for line in sorted(lines, key=lambda line: line.y0):
@@ -122,7 +123,7 @@ def _strips(lines: list[Line]) -> list[list[Line]]:
 
 
 def _band(strips: list[list[Line]], start: int, page: Interval, known: Interval | None) -> tuple[int, Interval | None]:
-    """The longest run of strips from ``start`` that share a gutter with text columns on both sides, and the gutter."""
+    """Return the longest run of strips from ``start`` that share a gutter between text columns, and the gutter."""
     free: list[Interval] = [page]
     stages: list[tuple[int, list[Interval]]] = []
     for end in range(start, len(strips)):
@@ -146,7 +147,7 @@ def _band(strips: list[list[Line]], start: int, page: Interval, known: Interval 
 
 
 def _ends_paragraph(strips: list[list[Line]], start: int, gutter: Interval) -> bool:
-    """Tells whether the band's first line is the short last line of a paragraph that crosses the gutter right above
+    """Return whether the band's first line is the short last line of a paragraph that crosses the gutter right above
     it."""
     first, above = strips[start], strips[start - 1] if start else []
     if len(first) != 1 or first[0].x1 > gutter[0] or not any(b.x0 < gutter[0] and b.x1 > gutter[1] for b in above):
@@ -159,8 +160,8 @@ def _ends_paragraph(strips: list[list[Line]], start: int, gutter: Interval) -> b
 def _without_next_columns(
     strips: list[list[Line]], start: int, end: int, gutter: Interval, known: Interval | None
 ) -> int:
-    """The end of a band beside the paper's own gutter (keywords beside the abstract), before strips in the paper's own
-    columns."""
+    """Return the end of a band beside the paper's own gutter (keywords beside the abstract), before strips in the
+    paper's own columns."""
     if known is None or gutter[0] < (known[0] + known[1]) / 2 < gutter[1]:
         return end
     crossing = [any(a.x0 < known[0] and a.x1 > known[1] for a in strip) for strip in strips[start:end]]
@@ -171,7 +172,7 @@ def _without_next_columns(
 
 
 def _without_next_heading(strips: list[list[Line]], start: int, end: int, gutter: Interval) -> int:
-    """The end of a band of columns, before a line in another type below both columns, which is the next heading."""
+    """Return the end of a band of columns, before a line in another type below both, the next heading."""
     while end - start > 1 and end < len(strips):
         last, rest = strips[end - 1], [line for strip in strips[start : end - 1] for line in strip]
         right = max((line.y1 for line in rest if line.x0 >= gutter[1] - 0.5), default=0.0)
@@ -201,8 +202,8 @@ def _without(free: list[Interval], lines: Sequence[Line]) -> list[Interval]:
 
 
 def _gutter(lines: list[Line], free: list[Interval], page: Interval, known: Interval | None) -> Interval | None:
-    """The widest free interval that has a text column on either side; at the paper's own gutter, one text column is
-    enough."""
+    """Return the widest free interval that has a text column on either side; at the paper's own gutter, one text column
+    is enough."""
     for a, b in sorted(free, key=lambda f: f[0] - f[1])[:6]:
         left = [line for line in lines if line.x1 <= a + 0.5]
         right = [line for line in lines if line.x0 >= b - 0.5]
@@ -218,7 +219,7 @@ def _gutter(lines: list[Line], free: list[Interval], page: Interval, known: Inte
 
 
 def _is_box(left: list[Line], right: list[Line]) -> bool:
-    """Tells that the right lines are a box beside prose: few words in smaller type, such as referees beside an
+    """Return whether the right lines are a box beside prose: few words in smaller type, such as referees beside an
     abstract."""
     prose = [line for line in left if len(line.text) > 20]
     said = sum(len(line.text) for line in left)
@@ -230,7 +231,7 @@ def _is_box(left: list[Line], right: list[Line]) -> bool:
 
 
 def _is_prose(lines: list[Line], width: float) -> bool:
-    """Tells whether most characters are in lines that fill a column of this width, as in paragraphs and not in tables.
+    """Return whether most characters are in lines that fill a column of this width, as in paragraphs and not in tables.
 
     Characters are counted because displayed equations are many short lines with few characters.
     """

@@ -13,7 +13,7 @@ _LEAST_SIDEWAYS: Final = 100
 
 
 def upright(page: Page) -> tuple[list[TextLine], float]:
-    """The page's lines, turned if most text is sideways or upside down, and the height of the turned page.
+    """Return the page's lines, turned if most text is sideways or upside down, and the height of the turned page.
 
     Boxes on such a page are those of the turned page.
     """

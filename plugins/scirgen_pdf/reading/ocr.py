@@ -23,7 +23,7 @@ def has_tesseract() -> bool:
 
 
 def recognised(file: PdfFile, number: int, language: str) -> Page:
-    """A page's text as Tesseract reads it; page numbers count from 0.
+    """Return a page's text as Tesseract reads it; page numbers count from 0.
 
     Raises:
         RuntimeError: Tesseract fails, for example because it lacks a language.

@@ -83,7 +83,7 @@ class Page:
         return (span for line in self.lines for span in line.spans)
 
     def text(self) -> str:
-        """The text of all spans, joined by blanks."""
+        """Return the text of all spans, joined by blanks."""
         return " ".join(span.text for span in self.spans())
 
 
@@ -155,6 +155,6 @@ class PdfFile(Protocol):
 
 
 def around(boxes: Iterable[Box]) -> Box:
-    """The smallest box that holds all boxes."""
+    """Return the smallest box that holds all boxes."""
     x0, y0, x1, y1 = zip(*boxes, strict=True)
     return min(x0), min(y0), max(x1), max(y1)

@@ -92,7 +92,7 @@ class PdfiumFile:
         return self._objects.type1_fonts()
 
     def _texts(self, font: str) -> Mapping[int, str]:
-        """The texts of a font's named codes; pdfium leaves out the tags of subsets, so these must agree."""
+        """Return the texts of a font's named codes; pdfium leaves out the tags of subsets, so these must agree."""
         found: dict[int, set[str]] = {}
         for one in self._type1:
             for code, text in one.texts().items() if one.plain == font else ():
@@ -263,7 +263,7 @@ class _Text:
         return [piece for piece in _in_order(drawn.values()) if _is_on(piece.box, self._place)]
 
     def _end(self, index: int, item: int) -> int:
-        """The index behind the last character of an object, found in steps that double and halve."""
+        """Return the index behind the last character of an object, found in steps that double and halve."""
         step, inside, outside = 1, index, self._count
         while inside + step < self._count and _TEXT_OBJECT(self._address, inside + step) == item:
             inside += step
@@ -278,7 +278,7 @@ class _Text:
         return outside
 
     def _drawn(self, start: int, end: int, item: int) -> Iterator[Piece]:
-        """The pieces of an object, cut at gaps that are too wide for a line.
+        """Yield the pieces of an object, cut at gaps that are too wide for a line.
 
         pdfium puts blanks into narrower gaps than readers see; those go.
         """
@@ -298,7 +298,7 @@ class _Text:
         yield from self._piece([*ranges, (begin, end)], face)
 
     def _gap(self, index: int, face: _Face) -> float:
-        """The width of the gap that a blank of pdfium fills."""
+        """Return the width of the gap that a blank of pdfium fills."""
         last, new = self._origin(index - 1), self._origin(index + 1)
         return hypot(new[0] - last[0], new[1] - last[1]) - self._width(index - 1, face)
 
@@ -307,7 +307,7 @@ class _Text:
         return bool(_IS_GENERATED(self._address, index) == 1)
 
     def _piece(self, ranges: Iterable[tuple[int, int]], face: _Face) -> Iterator[Piece]:
-        """The piece of the characters in ranges of indices; none if there are none."""
+        """Yield the piece of the characters in ranges of indices; none if there are none."""
         ranges = [(a, b) for a, b in ranges if a < b]
         if not ranges:
             return
@@ -322,7 +322,7 @@ class _Text:
         yield Piece(text, first, stop, _box(first, stop, face), face.type, glyphs)
 
     def _each(self, start: int, end: int, face: _Face) -> Iterator[Glyph]:
-        """The characters of a piece one by one; several of one glyph are one, but not with a blank of pdfium's."""
+        """Yield the characters of a piece one by one; several of one glyph are one, except with pdfium's blanks."""
         dx, dy = face.type.direction
         waiting, base = "", self._origin(start)
         for index in range(start, end):
@@ -341,7 +341,7 @@ class _Text:
         return self._place.point(self._x.value, self._y.value)
 
     def _width(self, index: int, face: _Face) -> float:
-        """The distance from a character to the next, in points.
+        """Return the distance from a character to the next, in points.
 
         pdfium's boxes also hold what hangs over, as in an "f", and the font's width may be that of another glyph for
         the same character, such as a small capital.
@@ -393,7 +393,7 @@ def _letter(text: Any, index: int, letter: str, font: Font) -> str:
 
 
 def _box(start: Point, end: Point, face: _Face) -> Box:
-    """The box around text between two points of its base line."""
+    """Return the box around text between two points of its base line."""
     (dx, dy), size = face.type.direction, face.type.size
     up, down = face.font.ascent * size, face.font.descent * size
     if dx == 1.0:
@@ -404,7 +404,7 @@ def _box(start: Point, end: Point, face: _Face) -> Box:
 
 
 def _text_objects(page: Any) -> Iterator[int]:
-    """The addresses of a page's text objects in the order of drawing.
+    """Yield the addresses of a page's text objects in the order of drawing.
 
     pypdfium2 makes a Python object for each of a page's thousands of paths, which takes longer than the text.
     """
@@ -454,7 +454,7 @@ def _face(text: int, index: int, item: int, place: Place, fonts: Fonts) -> _Face
 
 
 def _strokes(item: Any, place: Place) -> list[Box]:
-    """The straight pieces of a path from point to point; of a filled path without strokes, the corners of its parts."""
+    """Return the straight pieces of a path from point to point; of a filled path, the corners of its parts."""
     filled, stroked = ctypes.c_int(), ctypes.c_int()
     pdfium.FPDFPath_GetDrawMode(item.raw, ctypes.byref(filled), ctypes.byref(stroked))
     if not (filled.value or stroked.value):

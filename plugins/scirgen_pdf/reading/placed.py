@@ -51,7 +51,7 @@ class Piece(NamedTuple):
 
 
 def placed_lines(pieces: Iterable[Piece]) -> list[TextLine]:
-    """The lines of a page's pieces."""
+    """Return the lines of a page's pieces."""
     lines: list[list[Piece]] = []
     blocks: list[int] = []
     block = 0
@@ -93,7 +93,8 @@ def _takes_blank(before: str, after: str) -> bool:
 
 
 def _blank(last: Piece, new: Piece) -> Piece:
-    """A blank that fills the gap between two pieces, in the larger typography: one beside a mark is not raised."""
+    """Return a blank that fills the gap between two pieces, in the larger typography: one beside a mark is not
+    raised."""
     box = new.box
     if new.face.direction == (1.0, 0.0):
         box = (min(last.box[2], box[0]), box[1], box[0], box[3])

@@ -28,7 +28,7 @@ def opened(path: Path, reader: str) -> Iterator[PdfFile]:
 
 
 def _open(path: Path, reader: str) -> tuple[PdfFile, type[Exception]]:
-    """The open file, and the errors of its library that are not RuntimeErrors."""
+    """Return the open file, and the errors of its library that are not RuntimeErrors."""
     if reader == "pdfium":
         from scirgen_pdf.reading import pdfium_reader
 

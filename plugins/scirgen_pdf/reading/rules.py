@@ -12,7 +12,7 @@ _SHORTEST: Final = 4.0  # points; shorter strokes are those of signs
 
 
 def straight(strokes: Iterable[Box]) -> list[Box]:
-    """The level and upright ones of strokes (from point to point) and bars (from corner to corner), as boxes."""
+    """Return the level and upright ones of strokes (from point to point) and bars (from corner to corner), as boxes."""
     found = []
     for a, b, c, d in strokes:
         x0, x1, y0, y1 = min(a, c), max(a, c), min(b, d), max(b, d)

@@ -32,7 +32,7 @@ def distinct(points: Iterable[Point]) -> tuple[Point, ...]:
 
 
 def sign_of(outlines: Sequence[Outline]) -> str:
-    """The sign that a glyph of these outlines shows, or "" for any other glyph."""
+    """Return the sign that a glyph of these outlines shows, or "" for any other glyph."""
     if not 1 <= len(outlines) <= 3:
         return ""
     boxes = [extent(points) for points, _ in outlines]
@@ -90,7 +90,7 @@ def _cross(shape: Sequence[Point], box: tuple[float, float, float, float]) -> st
 
 
 def _angle(shape: Sequence[Point], box: tuple[float, float, float, float]) -> str:
-    """A sign like < or >: its point is in the middle of one side, its ends at the corners of the other."""
+    """Return a sign like < or >: its point is in the middle of one side, its ends at the corners of the other."""
     x0, y0, x1, y1 = box
     if not 5 <= len(shape) <= 8 or x1 - x0 < 0.4 or not 0.7 < (x1 - x0) / max(y1 - y0, 0.01) < 2.2:
         return ""
@@ -105,7 +105,7 @@ def _angle(shape: Sequence[Point], box: tuple[float, float, float, float]) -> st
 
 
 def _bracket(points: Sequence[Point], box: tuple[float, float, float, float]) -> str:
-    """A round bracket: narrow, as high as the line, its ends on one side and its middle on the other."""
+    """Return a round bracket: narrow, as high as the line, its ends on one side and its middle on the other."""
     x0, y0, x1, y1 = box
     if x1 - x0 > 0.45 * (y1 - y0) or y1 - y0 < 0.7 or y0 > -0.05 or len(points) > 14:
         return ""
@@ -128,7 +128,7 @@ def _waves(boxes: Sequence[tuple[float, float, float, float]]) -> str:
 
 
 def _round_cross(points: Sequence[Point], box: tuple[float, float, float, float]) -> str:
-    """A multiplication sign with bent ends: its corners are those of a square, its notches near the centre."""
+    """Return a multiplication sign with bent ends: its corners are those of a square, its notches near the centre."""
     x0, y0, x1, y1 = box
     width, x, y = x1 - x0, (x0 + x1) / 2, (y0 + y1) / 2
     if not 0.85 < width / max(y1 - y0, 0.01) < 1.18 or not 0.3 < width < 0.65 or y0 < -0.1:
@@ -140,7 +140,7 @@ def _round_cross(points: Sequence[Point], box: tuple[float, float, float, float]
 
 
 def _ring(boxes: Sequence[tuple[float, float, float, float]]) -> str:
-    """A degree sign: a small ring in the upper half of the line."""
+    """Return a degree sign: a small ring in the upper half of the line."""
     (a0, b0, a1, b1), (c0, d0, c1, d1) = sorted(boxes, key=lambda b: b[0])
     round_ = 0.85 < (a1 - a0) / max(b1 - b0, 0.01) < 1.15 and 0.2 < a1 - a0 < 0.5
     within = a0 < c0 and c1 < a1 and b0 < d0 and d1 < b1

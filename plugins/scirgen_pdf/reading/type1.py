@@ -128,7 +128,7 @@ def _differences(named: Any) -> dict[int, str]:
 
 
 def misread_signs(fonts: Sequence[Type1Font]) -> Signs:
-    """The signs, and the letter μ, that fonts give as other characters, by the fonts' names without tags."""
+    """Return the signs, and the letter μ, that fonts give as other characters, by the fonts' names without tags."""
     shown: dict[str, dict[int, set[str]]] = {}
     for font in fonts:
         of_name = shown.setdefault(font.plain, {})  # readers give all subsets under one name
@@ -139,7 +139,7 @@ def misread_signs(fonts: Sequence[Type1Font]) -> Signs:
 
 
 def _of_font(font: Type1Font) -> dict[int, str]:
-    """Reads what the font's glyphs show, by the character that readers give: mostly that character, or else another
+    """Read what the font's glyphs show, by the character that readers give: mostly that character, or else another
     sign."""
     if not 0 < len(font.program) <= _LARGEST_FONT:
         return {}
@@ -160,7 +160,7 @@ def _of_font(font: Type1Font) -> dict[int, str]:
 
 
 def _glyphs(program: bytes) -> tuple[Any, float]:
-    """The glyphs of a font by name, and the size of its unit in ems."""
+    """Return the glyphs of a font by name, and the size of its unit in ems."""
     if program[:2] == b"%!":
         with tempfile.NamedTemporaryFile(suffix=".pfa") as file:
             file.write(program)
@@ -193,7 +193,7 @@ def _misread(
 
 
 def _outlines(glyph: Any, scale: float) -> list[Outline]:
-    """The closed curves of a glyph; a bent side has a point in its middle."""
+    """Return the closed curves of a glyph; a bent side has a point in its middle."""
     pen = RecordingPen()
     glyph.draw(pen)
     curves: list[tuple[list[Point], list[bool]]] = []

@@ -109,7 +109,7 @@ def _copy_result(store: Store, part: Part, result_id: int) -> int:
 
 
 def _copy_page_rejections(store: Store, part: Part, said: set[str]) -> None:
-    """Records that the part's catalogue pages rejected; a record that several parts rejected counts once."""
+    """Copy the records that the part's catalogue pages rejected; a record that several parts rejected counts once."""
     for result in part.view.results("collect", RUN):
         fresh = tuple(r for r in result.rejections() if _new(r, said))
         if fresh:
@@ -127,7 +127,7 @@ def _new(rejection: Rejection, said: set[str]) -> bool:
 
 
 def _copy_replies(store: Store, part: Part) -> None:
-    """The replies that the part paid for, and what it spent; a resumed run and `scirgen inspect` read them."""
+    """Copy the replies that the part paid for, and what it spent; a resumed run and `scirgen inspect` read them."""
     theirs, mine = _tables(part.view.store), _tables(store)
     for table in _OF_MODELS.keys() & theirs.keys():
         if table not in mine:

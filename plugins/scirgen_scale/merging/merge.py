@@ -140,7 +140,7 @@ def _release(
 
 
 def _fresh(folder: Path, parts: Sequence[Part]) -> Store:
-    """The store of the merged run.
+    """Return the store of the merged run.
 
     Raises:
         StoreError: the folder has another run, or is one of the parts.
@@ -283,7 +283,7 @@ def merged_manifest(
     ctx: StageContext,
     release_fingerprint: str,
 ) -> dict[str, object]:
-    """The manifest: facts that all parts share, then each part with its own."""
+    """Return the manifest: facts that all parts share, then each part with its own."""
     manifests = {p.name: p.view.manifest() for p in parts}
     said = {name: {k: v for k, v in m.items() if k not in _ANEW} for name, m in manifests.items()}
     shared = common(list(said.values()))
@@ -316,7 +316,7 @@ def merged_manifest(
 
 
 def common(values: Sequence[Mapping[str, object]]) -> dict[str, object]:
-    """The entries that are equal in all mappings, at any depth."""
+    """Return the entries that are equal in all mappings, at any depth."""
     found: dict[str, object] = {}
     for key in [k for k in values[0] if all(k in v for v in values)]:
         row = [v[key] for v in values]

@@ -49,7 +49,7 @@ class Part:
             ).fetchall()
 
     def content(self, result_id: int) -> list[Record]:
-        """Outputs and rejections of a result."""
+        """Return the outputs and rejections of a result."""
         with self.view.store.guarded():
             row = self.view.store.db.execute(f"SELECT {COLUMNS} FROM results r WHERE r.id=?", (result_id,)).fetchone()
         result = StoredResult(*row)
@@ -87,7 +87,7 @@ def open_parts(folders: Sequence[Path], closing: ExitStack) -> list[Part]:
 
 
 def _names(folders: Sequence[Path]) -> list[str]:
-    """The folders' last names, with as much of the path as distinguishes them."""
+    """Return the folders' last names, with as much of the path as distinguishes them."""
     for length in range(1, max(len(f.parts) for f in folders) + 1):
         names = ["/".join(f.parts[-length:]) for f in folders]
         if len(set(names)) == len(names):
@@ -128,7 +128,7 @@ def _share(descriptor: int, folder: Path) -> None:
 
 
 def unfinished(part: Part) -> str:
-    """Description of what is missing in a part; "" for a finished one."""
+    """Describe what is missing in a part; "" for a finished one."""
     funnel = part.view.funnel()
     failed = sum(row.get("failed", 0) + row.get("partial", 0) for row in funnel.values())
     said = []
@@ -199,7 +199,7 @@ def leaves(settings: Mapping[str, object], prefix: str = "") -> dict[str, object
 
 
 def mapped(manifest: Mapping[str, object], name: str) -> Mapping[str, object]:
-    """An entry of a manifest that is a mapping; empty if it is missing."""
+    """Return an entry of a manifest that is a mapping; empty if it is missing."""
     value = manifest.get(name)
     return value if isinstance(value, Mapping) else {}
 

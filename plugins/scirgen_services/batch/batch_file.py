@@ -18,13 +18,13 @@ PASSING: Final = frozenset({0, 408, 409, 429, *range(500, 600)})
 
 
 def request_line(custom_id: str, body: dict[str, Any]) -> bytes:
-    """A line of the file that is sent: one request under its custom id."""
+    """Return a line of the file that is sent: one request under its custom id."""
     entry = {"custom_id": custom_id, "method": "POST", "url": ENDPOINT, "body": body}
     return json.dumps(entry, ensure_ascii=False).encode() + b"\n"
 
 
 def read_answers(lines: bytes) -> dict[str, Arrived]:
-    """Custom id -> answer, from an output or error file; a line that cannot be read counts as never answered."""
+    """Map custom id to answer, from an output or error file; a line that cannot be read counts as never answered."""
     found: dict[str, Arrived] = {}
     for line in lines.split(b"\n"):
         try:
@@ -41,7 +41,7 @@ def read_answers(lines: bytes) -> dict[str, Arrived]:
 
 
 def fault_of(arrived: Arrived | None, state: dict[str, Any], where: str) -> ModelError | None:
-    """The error in a request's answer, or None."""
+    """Return the error in a request's answer, or None."""
     if arrived is not None and 0 < arrived.status < 400:
         return None
     if arrived is not None and arrived.status >= 400:
@@ -59,7 +59,7 @@ def fault_of(arrived: Arrived | None, state: dict[str, Any], where: str) -> Mode
 
 
 def _refused(state: dict[str, Any], where: str) -> ModelError:
-    """The error for a batch that the server refused, from its first error."""
+    """Return the error for a batch that the server refused, from its first error."""
     errors = state.get("errors")
     rows = errors.get("data") if isinstance(errors, dict) else None
     first = rows[0] if isinstance(rows, list) and rows and isinstance(rows[0], dict) else {}

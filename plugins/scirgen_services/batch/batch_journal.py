@@ -88,7 +88,7 @@ class BatchJournal:
         return [OpenBatch(n, remote, frozenset(i for (i,) in self._db.execute(of, (n,)))) for n, remote in rows]
 
     def reply(self, custom_id: str) -> Arrived | None:
-        """The answer to a request for which no caller was waiting."""
+        """Return the answer to a request for which no caller was waiting."""
         row = self._db.execute("SELECT status, body FROM batch_replies WHERE custom_id=?", (custom_id,)).fetchone()
         return Arrived(row[0], json.loads(inflate(row[1]))) if row else None
 

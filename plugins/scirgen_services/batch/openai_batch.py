@@ -162,8 +162,8 @@ class BatchQueue:
             self._spawn(self._watch(found))
 
     async def post(self, path: str, body: dict[str, Any]) -> Any:
-        """The JSON of the completion of ``body``, when its batch has finished; requested only once, in this process and
-        all later ones.
+        """Return the JSON of the completion of ``body``, when its batch has finished; requested only once, in this
+        process and all later ones.
 
         Raises:
             ModelError: the server's error for this request (see `status_error`) or for its batch.
@@ -245,7 +245,7 @@ class BatchQueue:
         return self._id(await self.server.ask(lambda client: client.batches.with_raw_response.create(**wanted)))
 
     async def _named(self, name: str) -> str | None:
-        """The id of the batch that was created under this name, among the latest 2,000."""
+        """Return the id of the batch that was created under this name, among the latest 2,000."""
         after: Any = openai.omit
         for _ in range(20):
             try:

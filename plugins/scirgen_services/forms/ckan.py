@@ -12,14 +12,14 @@ from scirgen_services.forms.fields import as_dict, as_list, as_text, by_language
 
 
 def recognised(record: Mapping[str, object]) -> Dataset | Rejection | None:
-    """The dataset of a record in a file, if it has CKAN's form."""
+    """Return the dataset of a record in a file, if it has CKAN's form."""
     known = isinstance(record.get("resources"), list) and "notes" in record and "extras" in record
     return dataset_of(record) if known else None
 
 
 def dataset_of(item: Mapping[str, object], portal: str = "") -> Dataset | Rejection:
-    """The dataset that a CKAN package describes, or the reason why it cannot be used; ``portal`` is the address below
-    which its page is."""
+    """Return the dataset that a CKAN package describes, or the reason why it cannot be used; ``portal`` is the address
+    below which its page is."""
     extras = {as_text(as_dict(e).get("key")): as_dict(e).get("value") for e in as_list(item.get("extras"))}
     said = {key: "; ".join(_values(value)) for key, value in extras.items() if key}
     identity = as_text(item.get("id")) or as_text(item.get("name"))
@@ -70,12 +70,12 @@ _REFERENCES = ("references", "reference", "publications", "related_publications"
 
 
 def _one_of(parts: Mapping[str, object]) -> str:
-    """The English text of a value in several languages, or its first."""
+    """Return the English text of a value in several languages, or its first."""
     return as_text(parts.get("en")) or next(filter(None, map(as_text, parts.values())), "")
 
 
 def _references(item: Mapping[str, object], extras: Mapping[str, object]) -> Iterator[str]:
-    """The DOIs of the papers that a package refers to; the titles of those without one."""
+    """Yield the DOIs of the papers that a package refers to; the titles of those without one."""
     for value in (where.get(key) for key in _REFERENCES for where in (item, extras)):
         objects = ([as_text(as_dict(v).get(k)) for k in ("doi", "url", "title")] for v in as_list(value))
         for texts in (*([text] for text in _values(value)), *objects):
@@ -100,7 +100,7 @@ def _fields(
 
 
 def _values(value: object) -> list[str]:
-    """The texts of an extra: DCAT-AP portals write lists as JSON in a text; objects other than places have none."""
+    """Return the texts of an extra: DCAT-AP portals write lists as JSON; only places are objects with text."""
     text = as_text(value)
     if text[:1] in ("[", "{"):
         try:
@@ -114,7 +114,7 @@ def _values(value: object) -> list[str]:
 
 
 def _extent(geojson: str) -> str:
-    """The box of a GeoJSON geometry as text."""
+    """Return the box of a GeoJSON geometry as text."""
     numbers = [float(n) for n in re.findall(r"-?\d+(?:\.\d+)?", geojson.partition("coordinates")[2])]
     east, north = numbers[::2], numbers[1::2]
     if not north or len(east) != len(north):
@@ -126,7 +126,7 @@ def _extent(geojson: str) -> str:
 
 
 def _licence(item: Mapping[str, object], resources: list[Mapping[str, object]]) -> str:
-    """The licence on which the package and its resources agree, or all of their texts."""
+    """Return the licence on which the package and its resources agree, or all of their texts."""
     places = (
         item.get("license_url"),
         item.get("license_id"),

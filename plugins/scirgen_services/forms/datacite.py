@@ -19,7 +19,7 @@ _NO_PAPERS = frozenset(
 
 
 def recognised(record: Mapping[str, object]) -> Dataset | Rejection | None:
-    """The dataset of a record in a file, if it has DataCite's form."""
+    """Return the dataset of a record in a file, if it has DataCite's form."""
     if as_dict(record.get("attributes")).get("titles"):
         return dataset_of(record)
     if isinstance(record.get("titles"), list) and record.get("doi") and (record.get("types") or record.get("creators")):
@@ -28,7 +28,7 @@ def recognised(record: Mapping[str, object]) -> Dataset | Rejection | None:
 
 
 def dataset_of(item: Mapping[str, object]) -> Dataset | Rejection:
-    """The dataset that an entry of DataCite's ``data`` describes, or the reason why it cannot be used."""
+    """Return the dataset that an entry of DataCite's ``data`` describes, or the reason why it cannot be used."""
     record = as_dict(item.get("attributes"))
     doi = find_doi(as_text(record.get("doi")) or as_text(item.get("id")))
     titles = [as_dict(t) for t in as_list(record.get("titles"))]
@@ -81,7 +81,7 @@ _KINDS = {
 
 
 def _descriptions(record: Mapping[str, object]) -> list[tuple[str, str]]:
-    """(type, text) of all descriptions, the abstract first, English ones before others."""
+    """Return (type, text) of all descriptions, the abstract first, English ones before others."""
     found = [as_dict(d) for d in as_list(record.get("descriptions"))]
     ordered = sorted(found, key=lambda d: (d.get("descriptionType") != "Abstract", _not_english(d)))
     told = ((as_text(d.get("descriptionType")), as_text(d.get("description"))) for d in ordered)
@@ -147,7 +147,7 @@ def _related(record: Mapping[str, object]) -> Iterator[str]:
 
 
 def _doi(identifier: object, kind: object) -> Iterator[str]:
-    """The DOI of an identifier, if it has one; arXiv registers one for each of its numbers."""
+    """Yield the DOI of an identifier, if it has one; arXiv registers one for each of its numbers."""
     text = as_text(identifier)
     number = re.fullmatch(r"(?:arxiv:)?(\d{4}\.\d{4,5}|[a-z-]{2,20}/\d{7})(?:v\d+)?", text.strip().lower())
     if doi := find_doi(text):

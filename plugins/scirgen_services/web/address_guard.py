@@ -39,7 +39,7 @@ class BlockedAddressError(Exception):
 
 
 def is_public(address: str) -> bool:
-    """Tells whether an IP address is on the public internet: not private, loopback, link-local, reserved,
+    """Return whether an IP address is on the public internet: not private, loopback, link-local, reserved,
     multicast..."""
     ip = ipaddress.ip_address(address.partition("%")[0])
     if ip.version == 6 and ip in _NAT64:

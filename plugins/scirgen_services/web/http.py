@@ -197,7 +197,7 @@ class Http:
             pace.next_at = time.monotonic() + self._interval
 
     def _retried(self, ask: Callable[[], T], most: int, longest_s: float) -> T:
-        """The result of a request, asked again at most so often, after a wait that doubles up to the longest."""
+        """Return the result of a request, asked again at most so often, after a wait that doubles up to the longest."""
         attempt = 0
         while True:
             try:
@@ -277,7 +277,7 @@ def open_http(
 
 
 def sniff(head: bytes) -> str:
-    """The media type according to a file's first bytes: PDF, HTML, XML or plain text."""
+    """Return the media type according to a file's first bytes: PDF, HTML, XML or plain text."""
     if b"%PDF-" in head[:1024]:
         return "application/pdf"
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:512].lower()
@@ -315,7 +315,7 @@ def _raise_for_status(response: httpx2.Response, url: str) -> None:
 
 
 def _limited(response: httpx2.Response, limit: int, url: str) -> Iterator[bytes]:
-    """The decoded body, at most ``limit`` bytes. The unpacked size of a compressed reply counts."""
+    """Yield the decoded body, at most ``limit`` bytes. The unpacked size of a compressed reply counts."""
     too_large = SourceRefusedError(f"{shown(url)}: larger than {limit / 1e6:g} MB", code="too_large")
     declared = response.headers.get("content-length", "")
     if declared.isdecimal() and int(declared) > limit:

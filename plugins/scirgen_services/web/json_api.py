@@ -56,7 +56,7 @@ class WebService(Generic[O]):
         return {}
 
     def contact(self) -> str:
-        """The contact address.
+        """Return the contact address.
 
         Raises:
             ConfigError: the service requires one and none is set.
@@ -70,13 +70,13 @@ class WebService(Generic[O]):
         return None
 
     def fetch(self, paper: Paper) -> Fetched:
-        """The file at the paper's own URL, if that is known to be a file."""
+        """Return the file at the paper's own URL, if that is known to be a file."""
         if paper.url and paper.media_type == "application/pdf":
             return self.http.download(paper.url)
         return Fetched(code="no_open_copy", reason=f"{self.name} knows no open copy of {paper.doi or paper.title!r}")
 
     def known(self, url: str, params: Mapping[str, str | int], *unknown: str) -> Mapping[str, object] | None:
-        """The object at an address; None if the service answers that it does not know it (``unknown``: further codes).
+        """Return the object at an address; None if the service does not know it (``unknown``: further codes).
 
         Raises:
             SourceError: see `Http.json`.
@@ -89,17 +89,17 @@ class WebService(Generic[O]):
         return None
 
     def problem(self, what: str) -> SourceError:
-        """The error for a reply of another shape than documented."""
+        """Return the error for a reply of another shape than documented."""
         return SourceError(f"{self.name}: {what}", hint="The service may have changed its replies.", code="bad_reply")
 
 
 def related_papers(dataset: Dataset) -> Iterator[Candidate]:
-    """The papers whose DOIs the record's related identifiers hold, each once and without the dataset's own."""
+    """Yield the papers whose DOIs the record's related identifiers hold, each once and without the dataset's own."""
     for doi in dict.fromkeys(d for entry in dataset.related for d in find_dois(entry)):
         if doi != dataset.doi:
             yield paper_by_doi(doi, "related_identifier")
 
 
 def paper_by_doi(doi: str, found_by: str) -> Candidate:
-    """A candidate of which only the DOI is known."""
+    """Return a candidate of which only the DOI is known."""
     return Candidate(Paper(id=doi, doi=doi, url=f"https://doi.org/{doi}"), found_by)

@@ -59,7 +59,7 @@ class ReplyCache:
             ) from error
 
     def get(self, url: str) -> Reply | None:
-        """The last reply, however old."""
+        """Return the last reply, however old."""
         row = self._run("SELECT status, body, etag, modified, link, at FROM replies WHERE url=?", (url,))
         try:
             return Reply(url, row[0], inflate(row[1]), *row[2:]) if row else None

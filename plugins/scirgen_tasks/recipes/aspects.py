@@ -57,7 +57,7 @@ class AspectsRecipe(QueryRecipe):
             yield self.item(together, scope, ctx)
 
     async def write(self, item: WorkItem, ctx: StageContext) -> StageResult:
-        """The need, its aspects, sub-aspects and sub-queries."""
+        """Return the need, its aspects, sub-aspects and sub-queries."""
         papers = paper_materials(item)
         if bare := [p.paper_id for p in papers if not p.abstract]:
             return StageResult(rejections=(rejected(ctx, "no_abstract", f"{bare[0]} has no abstract", "paper"),))
@@ -68,7 +68,7 @@ class AspectsRecipe(QueryRecipe):
         return StageResult(tuple(found), (*rejections, *more))
 
     async def _need(self, papers: Sequence[PaperMaterial], ctx: StageContext) -> tuple[Query | None, list[Rejection]]:
-        """The first draft that passes its checks."""
+        """Return the first draft that passes its checks."""
         chosen = settings(ctx.config)
         prompt = ctx.prompt("complex").render(
             papers=[(p.document.title, p.abstract, p.said(*_MATERIAL)) for p in papers],
@@ -145,7 +145,7 @@ class AspectsRecipe(QueryRecipe):
 def _wrong(
     text: str, papers: Sequence[PaperMaterial], limits: tuple[int, int], first_person: Sequence[str]
 ) -> tuple[str, str] | None:
-    """(code, reason) of the first check that a draft fails; None if it passes all."""
+    """Return (code, reason) of the first check that a draft fails; None if it passes all."""
     count = len(text.split())
     if not limits[0] <= count <= limits[1]:
         return "length", f"{count} words instead of {limits[0]} to {limits[1]}"

@@ -55,7 +55,7 @@ class PaperMaterial:
 
 
 def paper_materials(item: WorkItem) -> list[PaperMaterial]:
-    """The papers among an item's inputs, in the order of their documents."""
+    """Return the papers among an item's inputs, in the order of their documents."""
     years = {p.id: p.year for p in item.of(Paper)}
     aspects = item.of(Aspect)
     return [
@@ -97,7 +97,7 @@ class QueryRecipe(ABC):
             yield self.item((paper,), scope, ctx)
 
     def item(self, papers: Sequence[PaperMaterial], scope: Scope, ctx: StageContext) -> WorkItem:
-        """The work item of one paper, or of several together."""
+        """Return the work item of one paper, or of several together."""
         ids = [p.paper_id for p in papers]
         records = {r.id: r for r in scope.outputs("collect", Paper) if r.id in ids}
         inputs = [*records.values(), *(x for p in papers for x in (p.document, *p.aspects))]
@@ -120,7 +120,7 @@ class QueryRecipe(ABC):
 
     @abstractmethod
     async def write(self, item: WorkItem, ctx: StageContext) -> StageResult:
-        """The queries of one item, and rejections of drafts that are not kept.
+        """Return the queries of one item, and rejections of drafts that are not kept.
 
         Raises:
             ModelError: the model was needed and did not answer.
@@ -128,7 +128,7 @@ class QueryRecipe(ABC):
 
 
 def rejected(ctx: StageContext, code: str, reason: str, about: str, text: str = "") -> Rejection:
-    """A draft that is not kept.
+    """Return a draft that is not kept.
 
     Args:
         ctx: the item's context.

@@ -47,7 +47,7 @@ def sentences_of(text: str, language: str) -> list[tuple[int, int]]:
 
 
 def fault_of(reply: DecomposeReply, sentences: int, stop: frozenset[str]) -> Fault | None:
-    """The first problem that makes the whole division unusable; None if it can be kept."""
+    """Return the first problem that makes the whole division unusable; None if it can be kept."""
     aspects = reply.aspects
     if not LEAST_ASPECTS <= len(aspects) <= MOST_ASPECTS:
         return Fault("aspect_count", f"{len(aspects)} aspects instead of {LEAST_ASPECTS} to {MOST_ASPECTS}")
@@ -68,7 +68,7 @@ def fault_of(reply: DecomposeReply, sentences: int, stop: frozenset[str]) -> Fau
 
 
 def kept_sub_aspects(draft: AspectDraft, stop: frozenset[str]) -> tuple[list[str], list[Fault]]:
-    """The usable sub-aspects, and the others: empty ones, and those that repeat the aspect or another sub-aspect."""
+    """Return the usable sub-aspects, and the others: empty ones, or repeats of the aspect or a sub-aspect."""
     kept: list[str] = []
     faults: list[Fault] = []
     whole = set(content_words(draft.text, stop))
@@ -97,7 +97,7 @@ def same_cover(one: DecomposeReply, other: DecomposeReply) -> float:
 def aspect_queries(
     need: Query, reply: DecomposeReply, sentences: Sequence[tuple[int, int]], stop: frozenset[str]
 ) -> tuple[Query, list[Query], list[Fault]]:
-    """The need, its aspects and its sub-aspects as queries, and the sub-aspects that were dropped."""
+    """Return the need, its aspects and its sub-aspects as queries, and the sub-aspects that were dropped."""
     made: list[Query] = []
     faults: list[Fault] = []
     aspects: list[Query] = []
@@ -131,8 +131,8 @@ def aspect_queries(
 
 
 def sub_queries(need: Query, aspects: Sequence[Query], size: int) -> Iterator[Query]:
-    """A query for every ``size`` aspects (DORIS-MAE, section 3), made of their sentences in the aspects' order, each
-    once; its grades are those of the aspects.
+    """Yield a query for every ``size`` aspects (DORIS-MAE, section 3), made of their sentences in the aspects' order,
+    each once; its grades are those of the aspects.
 
     A combination is left out if its sentences also belong to another aspect, since it would ask for more than its
     grades cover.

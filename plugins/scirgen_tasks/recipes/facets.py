@@ -66,7 +66,7 @@ class FacetsRecipe(QueryRecipe):
     async def _labels(
         self, paper: PaperMaterial, ctx: StageContext
     ) -> tuple[RenderedPrompt, list[str], tuple[str, ...]]:
-        """The model's label of each sentence, with the prompt and the reply's key."""
+        """Return the model's label of each sentence, with the prompt and the reply's key."""
         facets = facets_of(ctx.taxonomies).facets
         prompt = ctx.prompt("facets").render(
             title=paper.document.title,
@@ -79,7 +79,7 @@ class FacetsRecipe(QueryRecipe):
 
 
 def labels_reply(facets: Sequence[str], sentences: int) -> type[LabelsReply]:
-    """`LabelsReply` with one known label for each sentence."""
+    """Make the class `LabelsReply` with one known label for each sentence."""
     label: Any = Literal[(*facets, _OTHER)]
     return create_model(
         "LabelsReply", __base__=LabelsReply, labels=(list[label], Field(min_length=sentences, max_length=sentences))
@@ -89,7 +89,7 @@ def labels_reply(facets: Sequence[str], sentences: int) -> type[LabelsReply]:
 def facet_queries(
     paper_id: str, year: int | None, labelled: Sequence[tuple[Span | None, Collection[str]]], facets: Facets
 ) -> list[Query]:
-    """A query for each facet of which an abstract has sentences.
+    """Return a query for each facet of which an abstract has sentences.
 
     Args:
         paper_id: of the abstract.
@@ -116,7 +116,7 @@ def facet_queries(
 def corrected(
     queries: Iterable[Query], documents: Mapping[str, Document], labels: Mapping[str, Mapping[str, str]], facets: Facets
 ) -> list[Query]:
-    """Queries, with those of papers whose sentences people labelled made again from the labels.
+    """Return the queries, with those of papers whose sentences people labelled made again from the labels.
 
     Args:
         queries: of a run; those that are no facets stay.
@@ -140,7 +140,7 @@ def corrected(
 
 
 def places(document: Document, sentences: Sequence[str]) -> list[Span | None]:
-    """The place of each sentence of the abstract in the document; None if it is not found."""
+    """Return the place of each sentence of the abstract in the document; None if it is not found."""
     text = Verbatim(document.text)
     found = [text.find(sentence) for sentence in sentences]
     return [place and document.span(*place, SectionClass.INTRODUCTION) for place in found]

@@ -90,7 +90,7 @@ class RecommendRecipe(QueryRecipe):
 
 
 def reply_model(fields: Sequence[NeedField]) -> type[NeedReply]:
-    """`NeedReply` with a text for each field."""
+    """Make the class `NeedReply` with a text for each field."""
     given: dict[str, Any] = {f.id: (str, Field(description=f.definition)) for f in fields}
     return create_model("NeedReply", __base__=NeedReply, **given)
 
@@ -111,7 +111,7 @@ def keyphrases(texts: Sequence[str], stop: Collection[str]) -> str:
 def _supported(
     given: dict[str, str], paper: PaperMaterial, stop: frozenset[str], ctx: StageContext
 ) -> tuple[dict[str, str], list[Rejection]]:
-    """The fields whose words occur in the paper; a field that the model invented is rejected."""
+    """Return the fields whose words occur in the paper; a field that the model invented is rejected."""
     said = set(content_words(" ".join((paper.document.title, paper.abstract, *paper.said(*AspectCategory))), stop))
     filled: dict[str, str] = {}
     rejections: list[Rejection] = []

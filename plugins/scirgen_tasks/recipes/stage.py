@@ -62,13 +62,13 @@ class QueryStage(Stage):
             yield from recipe.items(papers, scope, ctx)
 
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
-        """The queries that the recipe writes for one item."""
+        """Return the queries that the recipe writes for one item."""
         (recipe,) = chosen_recipes((str(item.parameters["recipe"]),), ctx.registry)
         return returned(recipe.write, await recipe.write(item, ctx), StageResult, "a scirgen.StageResult")
 
 
 def chosen_recipes(names: Sequence[str], registry: Registry) -> list[QueryRecipe]:
-    """The recipes of these names.
+    """Return the recipes of these names.
 
     Raises:
         PluginError: an unknown name ("did you mean"), or the registered object is not a `QueryRecipe`.
@@ -83,7 +83,7 @@ def chosen_recipes(names: Sequence[str], registry: Registry) -> list[QueryRecipe
 
 
 def _papers(scope: Scope) -> list[PaperMaterial]:
-    """The papers that the dataset is used in, by id."""
+    """Return the papers that the dataset is used in, by id."""
     documents = {d.paper_id: d for d in scope.outputs("parse", Document)}
     years = {p.id: as_printed(p, documents.get(p.id)).year for p in scope.outputs("collect", Paper)}
     aspects = sorted(scope.outputs("extract", Aspect), key=lambda a: (a.span.start, a.category))

@@ -132,7 +132,7 @@ def _unread(found: Preview, most: int | None) -> Iterator[str]:
 
 
 def as_plain(found: Preview) -> dict[str, object]:
-    """A preview's counts and first records as JSON values."""
+    """Return a preview's counts and first records as JSON values."""
     left_out = ("publishing", "records", "papers", "whole")
     plain = {name: value for name, value in vars(found).items() if name not in left_out}
     return {
@@ -201,12 +201,12 @@ def echo_unwritten_formats(run: Run) -> None:
 
 
 def queries_made(run: Run) -> str:
-    """``6 queries (facets 6)``; empty if no recipe ran."""
+    """Format ``6 queries (facets 6)``; empty if no recipe ran."""
     queries = run.queries()
     recipes = ", ".join(f"{recipe} {n:,}" for recipe, n in queries.items())
     return f"{counted(sum(queries.values()), 'query', 'queries')} ({recipes})" if queries else ""
 
 
 def _failing(funnel: dict[str, dict[str, int]]) -> str:
-    """The first stage with failed items."""
+    """Return the first stage with failed items."""
     return next((stage for stage, row in funnel.items() if row["failed"] + row["partial"]), "STAGE")

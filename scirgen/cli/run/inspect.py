@@ -143,7 +143,7 @@ def _show_span(view: StoreView, span: Span) -> None:
 
 
 def _record(view: StoreView, id: str, kind: type[R]) -> R | None:
-    """The newest record of a class with this id."""
+    """Return the newest record of a class with this id."""
     for name, result in reversed(view.find(id)):
         if name == kind.__name__:
             return next((r for r in result.outputs() if isinstance(r, kind) and record_id(r) == id), None)

@@ -68,7 +68,7 @@ def _show(run: Path, as_json: bool, watch: bool, stage: str | None, most: int) -
 
 
 def collect_status(run: Path, view: StoreView) -> dict[str, Any]:
-    """The status as plain data."""
+    """Return the status as plain data."""
     stages = {
         stage: {
             **{k: row.get(k, 0) for k in ("done", "partial", "failed", "todo", "outputs", "rejected")},
@@ -97,12 +97,12 @@ def collect_status(run: Path, view: StoreView) -> dict[str, Any]:
 
 
 def _parts(manifest: Mapping[str, Any]) -> list[str]:
-    """The runs that a merged run was made of."""
+    """Return the runs that a merged run was made of."""
     return [str(part["name"]) for part in manifest.get("merged", {}).get("parts", [])]
 
 
 def _reasons(view: StoreView, stage: str, most: int, as_json: bool) -> Iterator[str]:
-    """A line for each rejection and failure, up to a limit per code; the rest is counted."""
+    """Yield a line for each rejection and failure, up to a limit per code; the rest is counted."""
     by_code: Counter[str] = Counter()
     files = {p.id: Path(p.file).name for p in view.records("collect", Paper) if p.file} if stage in _OF_PAPERS else {}
     for result in view.results(stage):
@@ -124,7 +124,7 @@ def _reasons(view: StoreView, stage: str, most: int, as_json: bool) -> Iterator[
 
 
 def _named(record_id: str, files: Mapping[str, str]) -> str:
-    """An id, or (dataset, paper) ids, with the name of the paper's file."""
+    """Return an id, or (dataset, paper) ids, with the name of the paper's file."""
     name = files.get(record_id.rpartition("|")[2])
     return f"{record_id} ({name})" if name else record_id
 

@@ -25,7 +25,7 @@ class LoadedConfig:
     origins: Mapping[str, str]
 
     def rows(self) -> Iterator[tuple[str, object, str]]:
-        """(dotted key, value, origin) for every setting."""
+        """Yield (dotted key, value, origin) for every setting."""
         given = self.config.model_dump(mode="json")
         for name in load_registry().names("settings"):
             # A section that is not set may have fields without a default; those are left out.
@@ -85,7 +85,7 @@ def load_config(
 def _with_sections(
     given: Mapping[str, Any], origin: str, lines: Mapping[tuple[str | int, ...], int] | None = None
 ) -> dict[str, Any]:
-    """The settings with plugins' sections, validated, under ``sections``.
+    """Return the settings with plugins' sections, validated, under ``sections``.
 
     Raises:
         ResourceError: an unknown key, in a section or at the top ("did you mean", sections of plugins included).

@@ -131,7 +131,7 @@ class Config(Section):
         return {k: models[k].model_validate(v) if k in models else v for k, v in given.items()}
 
     def part(self, name: str, kind: type[S]) -> S:
-        """A plugin's section of settings; its defaults if the settings do not mention it."""
+        """Return a plugin's section of settings; its defaults if the settings do not mention it."""
         found = self.sections.get(name)
         return found if isinstance(found, kind) else kind()
 
@@ -148,7 +148,7 @@ class Config(Section):
                 stack += value
 
     def section_of(self, name: str) -> object:
-        """The value of a top-level key or of a plugin's section; None if the settings do not mention the section."""
+        """Return the value of a top-level key or of a plugin's section; None if not in the settings."""
         return getattr(self, name) if name in type(self).model_fields else self.sections.get(name)
 
     @field_validator("language")
@@ -161,7 +161,7 @@ class Config(Section):
 
 
 def section_model(name: str) -> type[Section]:
-    """The model of a plugin's section of settings.
+    """Return the model of a plugin's section of settings.
 
     Raises:
         PluginError: no plugin has a section of that name, or what it has is not a `Section`.

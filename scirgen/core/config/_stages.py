@@ -19,7 +19,7 @@ class Section(BaseModel):
 
 
 def fingerprinted(value: object) -> object:
-    """The part of a config section that enters a stage's fingerprint: all fields except those marked
+    """Return the part of a config section that enters a stage's fingerprint: all fields except those marked
     `NOT_FINGERPRINTED`."""
     if not isinstance(value, BaseModel):
         return value

@@ -51,13 +51,13 @@ class Passage(Record):
     lead_start: int = 0
 
     def said(self, sentence: Sentence) -> str:
-        """The text of one of its sentences."""
+        """Return the text of one of its sentences."""
         text, at = (self.text, self.start) if sentence.start >= self.start else (self.lead, self.lead_start)
         return text[sentence.start - at : sentence.end - at]
 
 
 def passages_of(document: Document) -> Iterator[Passage]:
-    """The passages of a paper, in reading order, without title, headings, references and footers.
+    """Yield the passages of a paper, in reading order, without title, headings, references and footers.
 
     A passage never crosses a heading, and neither a table nor a caption joins prose. A table that is read as cells
     takes its caption with it.
@@ -94,7 +94,7 @@ def passages_of(document: Document) -> Iterator[Passage]:
 
 
 def _table(document: Document, block: Block, table: Table) -> Iterator[Passage]:
-    """A table with its caption as one passage, or by rows; the caption's sentences and each row are its sentences."""
+    """Yield a table with its caption as one passage, or by rows; caption sentences and rows are its sentences."""
     text = document.text
     caption = _sentences(document, *table.caption, lines=False) if table.caption else []
     rows = _sentences(document, block.start, block.end, lines=True)
@@ -120,7 +120,7 @@ def _table(document: Document, block: Block, table: Table) -> Iterator[Passage]:
 
 
 def record_passage(dataset: Dataset) -> Passage:
-    """A whole record as one passage, each line cut into its sentences."""
+    """Return a whole record as one passage, each line cut into its sentences."""
     text, at = dataset.text, 0
     found: list[tuple[int, int]] = []
     for line in text.split("\n"):

@@ -92,7 +92,7 @@ class Corpus:
     def search(
         self, unit: Unit, queries: Sequence[tuple[str, str]], depth: int, own: str = "", own_depth: int = 0
     ) -> list[Hit]:
-        """The first ``depth`` of each query, merged by reciprocal rank fusion; ties by id.
+        """Return the first ``depth`` of each query, merged by reciprocal rank fusion; ties by id.
 
         Args:
             unit: passages, or whole records.
@@ -124,7 +124,7 @@ class Corpus:
         return hits + [Hit(shelf.passage(row), none) for _, row in nearest if row not in ranks]
 
     def size(self, unit: Unit) -> int:
-        """Number of passages or records."""
+        """Return the number of passages or records."""
         return len(self._shelf(unit).offsets)
 
     def _shelf(self, unit: Unit) -> _Shelf:
@@ -151,8 +151,8 @@ class _Shelf:
         return Passage.model_validate_json(self._file.readline())
 
     def first(self, query: Sequence[str], depth: int, mine: Sequence[int]) -> tuple[list[int], list[float]]:
-        """The rows with the highest scores above 0, best first, equal scores in the order of rows; and the scores of
-        the rows ``mine``."""
+        """Return the rows with the highest scores above 0, best first, equal scores in the order of rows; and the
+        scores of the rows ``mine``."""
         import numpy as np
 
         known = [word for word in query if self._index is not None and word in self._index.vocab_dict]
@@ -165,7 +165,7 @@ class _Shelf:
         return first, [float(scores[row]) for row in mine]
 
     def nearest(self, queries: Any, depth: int) -> list[list[int]]:
-        """The rows with the largest cosine with each query, best first; equal ones in the order of rows."""
+        """Return the rows with the largest cosine with each query, best first; equal ones in the order of rows."""
         import numpy as np
 
         if not self.offsets:

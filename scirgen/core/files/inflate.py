@@ -43,7 +43,7 @@ def inflate(data: bytes) -> bytes:
 
 
 def open_gzip(path: Path) -> IO[bytes]:
-    """A gzipped file, opened for reading: at most 16 MB or 50 times its size, 2 GB in all.
+    """Open a gzipped file for reading: at most 16 MB or 50 times its size, 2 GB in all.
 
     Reading further raises `TooLargeError`, which is an OSError as `gzip.BadGzipFile` is.
     """
@@ -52,7 +52,7 @@ def open_gzip(path: Path) -> IO[bytes]:
 
 
 def open_maybe_gzipped(path: Path, *, encoding: str = "utf-8", newline: str | None = None) -> TextIO:
-    """A text file for reading; through `open_gzip` where its name ends in ``.gz``."""
+    """Open a text file for reading, through `open_gzip` where its name ends in ``.gz``."""
     if path.suffix.lower() == ".gz":
         return io.TextIOWrapper(open_gzip(path), encoding=encoding, newline=newline)
     return cast(TextIO, path.open(encoding=encoding, newline=newline))

@@ -44,7 +44,7 @@ class Line:
 
 
 def parse_lines(lines: Iterable[str]) -> Iterator[Line]:
-    """The lines of a JSON Lines text. A line that is not JSON has a problem, and reading continues with the next
+    """Yield the lines of a JSON Lines text. A line that is not JSON has a problem, and reading continues with the next
     line."""
     number = 0
 
@@ -69,7 +69,7 @@ def parse_lines(lines: Iterable[str]) -> Iterator[Line]:
 
 
 def _lines(path: Path, *, hint: str) -> Iterator[tuple[int, Mapping[str, object]]]:
-    """(line number, object) of a JSON Lines file, gzipped or not.
+    """Yield (line number, object) of a JSON Lines file, gzipped or not.
 
     Raises:
         InputError: the file cannot be read, or a line is not a JSON object; the message names file and line.
@@ -85,7 +85,7 @@ def _lines(path: Path, *, hint: str) -> Iterator[tuple[int, Mapping[str, object]
 
 
 def read_objects(path: Path, *, hint: str) -> Iterator[tuple[int, Mapping[str, object]]]:
-    """(number, object) of a JSON file, which holds one or a list, or of JSON Lines (line numbers); gzipped or not.
+    """Yield (number, object) of a JSON file, one or a list, or of JSON Lines (line numbers); gzipped or not.
 
     Raises:
         InputError: the file cannot be read, or a line or item is not a JSON object; the message names file and line.
@@ -167,7 +167,7 @@ def _depth(value: object) -> int:
 
 
 def read_records(path: Path, kind: type[R]) -> Iterator[R]:
-    """The records of a release's JSON Lines file, one at a time.
+    """Yield the records of a release's JSON Lines file, one at a time.
 
     Raises:
         InputError: the file is missing, or a line is damaged; the message names file and line.
@@ -176,7 +176,7 @@ def read_records(path: Path, kind: type[R]) -> Iterator[R]:
 
 
 def numbered_records(path: Path, kind: type[R], *, hint: str) -> Iterator[tuple[int, R]]:
-    """(line number, record) of a JSON Lines file, one at a time; blank lines are skipped.
+    """Yield (line number, record) of a JSON Lines file, one at a time; blank lines are skipped.
 
     Raises:
         InputError: the file cannot be read, or a line is not such a record; the message names file and line.
@@ -191,7 +191,7 @@ def numbered_records(path: Path, kind: type[R], *, hint: str) -> Iterator[tuple[
 
 
 def first_problem(error: ValueError) -> str:
-    """The first problem that a validation found, with the field's name; other errors as they are."""
+    """Return the first problem that a validation found, with the field's name; other errors as they are."""
     if not isinstance(error, ValidationError):
         return str(error)
     found = error.errors()[0]
@@ -201,7 +201,7 @@ def first_problem(error: ValueError) -> str:
 
 @contextmanager
 def open_text(path: Path, *, hint: str) -> Iterator[TextIO]:
-    """A UTF-8 file for reading, gzipped or not.
+    """Open a UTF-8 file for reading, gzipped or not.
 
     Raises:
         InputError: it cannot be read, also while it is being read.
@@ -222,7 +222,7 @@ def write_rows(file: TextIO, rows: Iterable[BaseModel | Mapping[str, object]]) -
 
 
 def json_value(text: str | bytes) -> Any:
-    """The value of a JSON text.
+    """Return the value of a JSON text.
 
     Raises:
         ValueError: it is not JSON, is nested too deeply, or would need far more memory than its length: 60 MB of ``{}``

@@ -111,7 +111,7 @@ class Writer:
 
 
 def store_error(path: Path, error: sqlite3.DatabaseError) -> StoreError:
-    """The error that tells a user what an SQLite exception means and what to do."""
+    """Return the error that tells a user what an SQLite exception means and what to do."""
     text = str(error)
     if "full" in text:
         return StoreError(

@@ -30,7 +30,7 @@ _Loader.add_implicit_resolver(_BOOLEANS, re.compile(r"^(?:true|True|TRUE|false|F
 
 
 def parse_yaml(text: str) -> object:
-    """The value of a YAML text, with YAML 1.2's booleans.
+    """Return the value of a YAML text, with YAML 1.2's booleans.
 
     Raises:
         yaml.YAMLError: the text is not valid YAML.
@@ -110,7 +110,7 @@ def _is_bounded(value: object) -> bool:
 
 
 def _advice(text: str, error: yaml.MarkedYAMLError) -> str:
-    """The most likely cause of a syntax error, if the line shows it."""
+    """Return the most likely cause of a syntax error, if the line shows it."""
     row = error.problem_mark.line if error.problem_mark else -1
     line = next(iter(text.splitlines()[row : row + 1]), "")
     if "\t" in line[: len(line) - len(line.lstrip())]:
@@ -192,7 +192,7 @@ def _describe(
 
 
 def _dotted(loc: tuple[str | int, ...], value: object) -> str:
-    """``types[definition].question.any_of``: entries of a list by their id if they have one, else by number."""
+    """Write a path as ``types[definition].question.any_of``: list entries by their id, else by number."""
     text = ""
     for step in loc:
         value = value[step] if isinstance(value, list) and isinstance(step, int) and step < len(value) else (

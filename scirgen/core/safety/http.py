@@ -26,7 +26,7 @@ def retry_after_s(header: str | None) -> float | None:
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
-    """The error and its causes, outermost first."""
+    """Yield the error and its causes, outermost first."""
     seen: BaseException | None = error
     while seen is not None:
         yield seen
@@ -34,5 +34,5 @@ def causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def tls_fault(error: BaseException) -> ssl.SSLError | None:
-    """The innermost TLS error behind a failed connection, or None if it failed for another reason."""
+    """Return the innermost TLS error behind a failed connection, or None if it failed for another reason."""
     return next((cause for cause in reversed(list(causes(error))) if isinstance(cause, ssl.SSLError)), None)

@@ -75,7 +75,7 @@ class _Outside(Untrusted):
 
     @classmethod
     def of(cls, text: str, trusted: frozenset[str]) -> Placeholder | _Outside:
-        """The placeholder ``<name.field>``, marked unless the prompt trusts that path."""
+        """Return the placeholder ``<name.field>``, marked unless the prompt trusts that path."""
         parts = text[1:-1].replace("[0]", "").replace("[1]", "").split(".")
         if any(".".join(parts[: n + 1]) in trusted for n in range(len(parts))):
             return Placeholder(text)
@@ -204,7 +204,7 @@ def _replace(text: object, old: str, new: str, count: int | None = None) -> str:
 
 
 def _like(parts: Iterable[object], text: str) -> str:
-    """The text, marked if one of the values that it is made of is."""
+    """Return the text, marked if one of the values that it is made of is."""
     made_of = list(parts)
     for part in made_of:
         # The text of a list or record has lost the marks of what is in it.
@@ -214,7 +214,7 @@ def _like(parts: Iterable[object], text: str) -> str:
 
 
 def _bounded(name: str, filter_: Callable[..., Any]) -> Callable[..., Any]:
-    """The filter within the prompt's time, whose text is marked if any of its arguments is."""
+    """Return the filter within the prompt's time, whose text is marked if any of its arguments is."""
     wants = getattr(filter_, "jinja_pass_arg", None)  # context or environment
 
     @jinja2.pass_context
@@ -269,7 +269,7 @@ _environment.filters = {
 
 
 def variables(source: str) -> set[str]:
-    """The variables that a template names.
+    """Return the variables that a template names.
 
     Raises:
         PromptError: the text is not a valid template.
@@ -332,7 +332,7 @@ def _check_nodes(node: nodes.Node, depth: int) -> None:
 
 
 def compiled(source: str) -> jinja2.Template:
-    """The template, ready for `fill`.
+    """Return the template, ready for `fill`.
 
     Raises:
         PromptError: the text is not a valid template.
@@ -342,7 +342,7 @@ def compiled(source: str) -> jinja2.Template:
 
 
 def fill(template: jinja2.Template, values: Mapping[str, object], budget: Budget) -> str:
-    """A rendered message.
+    """Return a rendered message.
 
     Args:
         template: from `compiled`.
@@ -366,7 +366,7 @@ def fill(template: jinja2.Template, values: Mapping[str, object], budget: Budget
 
 
 def marked(values: Mapping[str, object], trusted: Iterable[str]) -> dict[str, object]:
-    """The values of a prompt's variables with every string `Untrusted`, except below the paths in ``trusted``."""
+    """Return the values of a prompt's variables with every string `Untrusted`, except below ``trusted`` paths."""
     paths = frozenset(trusted)
     return {name: _mark(value, name, paths) for name, value in values.items()}
 

@@ -24,7 +24,7 @@ _CACHE = 0
 
 
 def terms(text: str, language: str) -> list[str]:
-    """The terms of a text in order. A language without a stemmer keeps its words whole."""
+    """Return the terms of a text in order. A language without a stemmer keeps its words whole."""
     stem, stop = _tools(base_language(language))
     found = [w for w in pairs_of(_TOKEN.findall(unicodedata.normalize("NFKC", text).casefold())) if w not in stop]
     return [str(word) for word in stem.stemWords(found)] if stem else found

@@ -21,8 +21,8 @@ class BM25:
             self._index.index(bm25s.tokenization.Tokenized(ids=ids, vocab=self._known), show_progress=False)
 
     def ranked(self, query: Sequence[str]) -> list[tuple[int, float]]:
-        """(index, score) of all texts, best first. A text without a word of the query scores 0; texts with equal scores
-        keep their order."""
+        """Return (index, score) of all texts, best first. A text without a word of the query scores 0; texts with equal
+        scores keep their order."""
         known = [w for w in query if w in self._known]
         scores = self._index.get_scores(known).tolist() if known else [0.0] * self._count
         return sorted(enumerate(scores), key=lambda found: (-found[1], found[0]))

@@ -33,8 +33,8 @@ def _dois(text: str) -> Iterator[str]:
 
 
 def doi_in_file_name(stem: str) -> str | None:
-    """The DOI a file is named after: ``10.1371_journal.pone.0349705``, ``10.1371%2Fjournal...``; None if its name holds
-    no DOI."""
+    """Return the DOI a file is named after: ``10.1371_journal.pone.0349705``, ``10.1371%2Fjournal...``; None if its
+    name holds no DOI."""
     found = _IN_NAME.search(unquote(stem))
     if not found:
         return None
@@ -43,8 +43,8 @@ def doi_in_file_name(stem: str) -> str | None:
 
 
 def doi_tails(text: str) -> list[str]:
-    """The text after each ``10.NNNN/`` in running text, white space kept, so that a DOI that is broken over lines can
-    be found."""
+    """Return the text after each ``10.NNNN/`` in running text, white space kept, so that a DOI that is broken over
+    lines can be found."""
     found = islice(re.finditer(r"10\.\d{4,9}\s*/", text), _MOST_TAILS)
     return [text[m.start() : m.start() + _TAIL] for m in found]
 

@@ -19,7 +19,7 @@ _CODE = re.compile(r"[a-z]{2}(?:[-_][a-zA-Z]{2,4})?")
 
 
 def detect_language(text: str, default: str = "en") -> str:
-    """``de``, ``en``, ``es``, ``fr``, ``pt`` or ``zh``; ``default`` if the text has fewer than five words and no
+    """Return ``de``, ``en``, ``es``, ``fr``, ``pt`` or ``zh``; ``default`` if the text has fewer than five words and no
     Chinese characters, or if the detector cannot be loaded (it unpacks its model to a temporary file)."""
     sample = text[:_SAMPLE]
     if len(_WORD.findall(sample)) < 5 and not _HAN.search(sample):
@@ -42,8 +42,8 @@ def _identifier() -> LanguageIdentifier:
 
 
 def language_code(said: str, default: str = "en") -> str:
-    """The ISO 639 code of a language as catalogues give it: "ger", "de-DE", "German" and the EU's address ".../DEU" are
-    "de". ``default`` if they give none.
+    """Return the ISO 639 code of a language as catalogues give it: "ger", "de-DE", "German" and the EU's address
+    ".../DEU" are "de". ``default`` if they give none.
 
     Two letters where the language has such a code, else three.
     """
@@ -61,7 +61,7 @@ def language_code(said: str, default: str = "en") -> str:
 
 
 def stated_language(said: str, *texts: str) -> str:
-    """The code of the language that a record states or, if it states none, of its texts."""
+    """Return the code of the language that a record states or, if it states none, of its texts."""
     return language_code(said) if said.strip() else detect_language("\n".join(texts))
 
 
@@ -91,12 +91,12 @@ def in_other_languages(languages: Counter[str], asked: str, of: str) -> str:
 
 
 def base_language(code: str) -> str:
-    """The language of a code without its region: "pt-BR" is "pt"."""
+    """Return the language of a code without its region: "pt-BR" is "pt"."""
     return re.split(r"[-_]", code)[0].lower()
 
 
 def language_name(code: str) -> str:
-    """The English name of an ISO 639 code ("zh", "zh-CN"); an unknown code is returned unchanged."""
+    """Return the English name of an ISO 639 code ("zh", "zh-CN"); an unknown code is returned unchanged."""
     from iso639 import Language, LanguageNotFoundError
 
     try:

@@ -33,7 +33,7 @@ _ROUNDS = 3
 
 
 def plain_text(text: str) -> str:
-    """The text without HTML: tags removed, entities resolved, one line per paragraph or list item.
+    """Return the text without HTML: tags removed, entities resolved, one line per paragraph or list item.
 
     Args:
         text: a title, description or other field of a catalogue, with or without HTML.

@@ -18,8 +18,8 @@ def count_words(text: str) -> int:
 
 
 def words(text: str) -> list[str]:
-    """The text in pieces of one whitespace-separated token each, with the white space behind it; in scripts without
-    spaces, of one sentence or clause."""
+    """Return the text in pieces of one whitespace-separated token each, with the white space behind it; in scripts
+    without spaces, of one sentence or clause."""
     return _WORD.findall(text)
 
 

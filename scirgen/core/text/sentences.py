@@ -204,7 +204,7 @@ def _is_abbreviation(before: str, after: str) -> bool:
 
 
 def _asides(text: str) -> list[tuple[int, int]]:
-    """The outermost brackets that open and close within a few hundred characters, as offsets."""
+    """Return the outermost brackets that open and close within a few hundred characters, as offsets."""
     found: list[tuple[int, int]] = []
     stack: list[int] = []
     for match in re.finditer(r"[()\[\]]", text):

@@ -6,6 +6,6 @@ from collections.abc import Iterable
 
 
 def shown(texts: Iterable[str], most: int = 3) -> str:
-    """The first ``most`` texts with commas between them, and "..." if more follow."""
+    """Return the first ``most`` texts with commas between them, and "..." if more follow."""
     all_of = list(texts)
     return ", ".join([*all_of[:most], *(["..."] if len(all_of) > most else [])])

@@ -28,7 +28,7 @@ _WORD = re.compile(r"(?<![!-\u024f])[!-\u024f]{257,}+|(?<!\w)\w{257,}+")
 
 
 def tame(text: str, most: int | None = None) -> str:
-    """The text with shortened runs.
+    """Return the text with shortened runs.
 
     Args:
         text: any text.
@@ -69,7 +69,7 @@ def tame_blanks(text: str) -> str:
 
 
 def whole_characters(text: str) -> str:
-    """The text with half characters (lone surrogates, as in broken PDFs) replaced, since RE2 reads UTF-8."""
+    """Return the text with half characters (lone surrogates, as in broken PDFs) replaced, since RE2 reads UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -78,7 +78,7 @@ def whole_characters(text: str) -> str:
 
 
 def tame_value(text: str) -> str:
-    """A record's value without passwords in addresses, and with its blanks bounded, before anything divides it."""
+    """Return a record's value without passwords in addresses, and with bounded blanks, before anything divides it."""
     return tame_blanks(without_passwords(text))
 
 
@@ -88,7 +88,7 @@ def tame_values(value: object) -> object:
 
 
 def tame_strings(value: object, written: str | None = None) -> object:
-    """A reply's value with every string's runs bounded; the keys too.
+    """Return a reply's value with every string's runs bounded; the keys too.
 
     ``written`` is the JSON text that it was read from, if known: without escapes, no string holds a run that is not
     there.

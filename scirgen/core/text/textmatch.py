@@ -1,5 +1,4 @@
-"""Comparing short texts: normalisation, words, content words, numbers, overlap. Pure functions, used by the
-gates."""
+"""Comparing short texts: normalisation, words, content words, numbers, overlap. Pure functions, used by the gates."""
 
 from __future__ import annotations
 
@@ -36,7 +35,7 @@ def words(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=65536)
 def stem(word: str) -> str:
-    """The word without common English endings, so "stations" matches "station"; other words are unchanged."""
+    """Return the word without common English endings, so "stations" matches "station"; other words are unchanged."""
     if len(word) > 5 and word.endswith("ies"):
         return word[:-3] + "y"
     for ending, keep in (("ing", 4), ("edly", 4), ("ed", 4), ("ely", 4), ("ly", 4), ("es", 4), ("s", 3), ("e", 4)):
@@ -79,7 +78,7 @@ def _canonical(number: str) -> str:
 
 
 def jaccard(a: Collection[object], b: Collection[object]) -> float:
-    """|a and b| / |a or b|; 0 when both are empty."""
+    """Return |a and b| / |a or b|; 0 when both are empty."""
     left, right = set(a), set(b)
     union = len(left | right)
     return len(left & right) / union if union else 0.0

@@ -91,7 +91,7 @@ def inert(text: object) -> str:
 
 
 def unfenced(text: str) -> str:
-    """A reply without the delimiters of `fence`, which small models copy together with the text between them."""
+    """Return a reply without the delimiters of `fence`, which small models copy together with the text between them."""
     return FENCE.sub("", text).strip() or text
 
 
@@ -104,7 +104,7 @@ def talks_to_machine(text: str) -> bool:
 
 
 def without_orders(text: str, language: str = "en") -> tuple[str, list[str]]:
-    """A text without the sentences that address a machine.
+    """Return a text without the sentences that address a machine.
 
     Returns:
         The remaining text, and the removed sentences. A text without such sentences comes back unchanged.

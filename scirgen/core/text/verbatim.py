@@ -35,8 +35,8 @@ class Verbatim:
         self._letters, self._at = _normalised(text)
 
     def find(self, quote: str, start: int = 0, end: int | None = None) -> tuple[int, int] | None:
-        """The first place of a quotation in ``text[start:end]`` as offsets [start, end) into the original text; or
-        None.
+        """Return the first place of a quotation in ``text[start:end]`` as offsets [start, end) into the original text;
+        or None.
 
         Quotation marks and an ellipsis around the quotation are not part of it.
         """
@@ -68,12 +68,12 @@ class Verbatim:
 
 
 def find_verbatim(text: str, quote: str) -> tuple[int, int] | None:
-    """The same as `Verbatim.find`, for a single lookup."""
+    """Find as `Verbatim.find`, for a single lookup."""
     return Verbatim(text).find(quote)
 
 
 def bare(quote: str) -> str:
-    """A quotation without the marks and ellipses around it."""
+    """Return a quotation without the marks and ellipses around it."""
     stripped = quote.strip(_OUTER)
     while (shorter := _ELLIPSIS.sub("", stripped).strip(_OUTER)) != stripped:
         stripped = shorter
@@ -81,7 +81,7 @@ def bare(quote: str) -> str:
 
 
 def _normalised(text: str) -> tuple[str, array[int]]:
-    """The normalised text, and the offset in the original of each of its characters."""
+    """Return the normalised text, and the offset in the original of each of its characters."""
     letters: list[str] = []
     places = array("q")
     for offset, character in enumerate(text):

@@ -48,12 +48,12 @@ _COMMON = frozenset(
 
 
 def unspaced(text: str) -> int:
-    """Number of characters in scripts that write no spaces."""
+    """Return the number of characters in scripts that write no spaces."""
     return 0 if text.isascii() else len(_UNSPACED.findall(text))
 
 
 def pairs_of(tokens: Iterable[str]) -> list[str]:
-    """The tokens, those of scripts without spaces as pairs of characters."""
+    """Return the tokens, those of scripts without spaces as pairs of characters."""
     found: list[str] = []
     for token in tokens:
         if len(token) > 2 and not token.isascii() and _UNSPACED.match(token):
@@ -64,7 +64,7 @@ def pairs_of(tokens: Iterable[str]) -> list[str]:
 
 
 def tokens_of(text: str) -> list[str]:
-    """Runs of letters and digits; pairs of characters in scripts without spaces."""
+    """Run of letters and digits; pairs of characters in scripts without spaces."""
     return pairs_of(_TOKEN.findall(text))
 
 
@@ -86,7 +86,7 @@ def telling_words(text: str) -> frozenset[str]:
 
 
 def singular(word: str) -> str:
-    """A crude singular, the same for a text and a query."""
+    """Return a crude singular, the same for a text and a query."""
     if len(word) > 4 and word.endswith("ies"):
         return word[:-3] + "y"
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")) else word

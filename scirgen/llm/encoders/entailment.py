@@ -57,7 +57,7 @@ class EntailmentModel(Protocol):
 def open_entailment(
     uri: str, registry: Registry, options: Mapping[str, object], scorer: ScoreSession | None, prompt: Prompt
 ) -> EntailmentModel:
-    """The entailment model of a URI.
+    """Return the entailment model of a URI.
 
     Args:
         uri: see `FORMS`.
@@ -79,7 +79,7 @@ def open_entailment(
 
 
 def content_identity(uri: str, registry: Registry) -> str:
-    """The URI of an entailment model, without what does not change its answers: a server's address, a folder's path."""
+    """Return the URI of an entailment model, without a server's address or a folder's path."""
     if not uri:
         return ""
     parsed = ModelURI.parse(uri)

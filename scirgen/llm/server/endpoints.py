@@ -197,8 +197,7 @@ class EndpointPool(Generic[C]):
         self._told, self.note = [], to
 
     def drain(self) -> None:
-        """The run is stopping: calls in flight finish, but nothing is retried, and no call waits for a cap or a
-        server."""
+        """Stop retrying and waiting for a cap or a server, since the run ends; calls in flight finish."""
         self._stopping = True
         for pause in self._pauses:
             pause.cancel()

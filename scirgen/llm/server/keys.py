@@ -23,7 +23,7 @@ _LONGEST_FILE: Final = 65_536
 
 
 def key_for(uri: ModelURI, url: str, models: ModelsConfig, *, azure: bool) -> str:
-    """The key that requests to a server carry; "" for none.
+    """Return the key that requests to a server carry; "" for none.
 
     ``models.options.api_key_env`` or ``api_key_file`` names it, for all addresses or by address. Otherwise it is the
     key of the server's own service.
@@ -52,12 +52,12 @@ def key_for(uri: ModelURI, url: str, models: ModelsConfig, *, azure: bool) -> st
 
 
 def azure_token(url: str) -> str:
-    """The Microsoft Entra token for a resource of Azure's; "" for none."""
+    """Return the Microsoft Entra token for a resource of Azure's; "" for none."""
     return secret_from_environment("AZURE_OPENAI_AD_TOKEN") if _is_azures(url) and may_have_keys(url, url) else ""
 
 
 def at_address(options: Mapping[str, object], name: str, url: str, models: ModelsConfig) -> object | None:
-    """The value of an option that holds a key, for one address.
+    """Return the value of an option that holds a key, for one address.
 
     The option maps addresses to values, or is one value; then all models of the settings must have one host.
 
@@ -112,7 +112,7 @@ def refuse_http(url: str, what: str) -> None:
 
 
 def _servers(models: ModelsConfig) -> tuple[str, ...]:
-    """The addresses of all models in the settings that are on servers."""
+    """Return the addresses of all models in the settings that are on servers."""
     found: list[str] = []
     for text in (models.generator, models.scorer, models.judge):
         uri = ModelURI.parse(text) if text else None
@@ -123,7 +123,7 @@ def _servers(models: ModelsConfig) -> tuple[str, ...]:
 
 
 def address_without_url(uri: ModelURI) -> str:
-    """The address of a model whose URI names none.
+    """Return the address of a model whose URI names none.
 
     Raises:
         ConfigError: Azure's resource is not named.

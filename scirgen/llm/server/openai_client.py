@@ -116,7 +116,7 @@ class OpenAIServer:
         return self.base_url
 
     async def post(self, path: str, body: dict[str, Any]) -> Any:
-        """The parsed JSON of the answer to a POST of ``body``; ``path`` follows the base address, or is a whole
+        """Return the parsed JSON of the answer to a POST of ``body``; ``path`` follows the base address, or is a whole
         address.
 
         Raises:
@@ -126,19 +126,19 @@ class OpenAIServer:
         return self._json(await self._asked(path, lambda client: client.post(path, body=body, cast_to=httpx2.Response)))
 
     async def get(self, path: str, timeout_s: float = math.inf) -> Any:
-        """The parsed JSON of the answer to a GET; raises the same errors as `post`."""
+        """Return the parsed JSON of the answer to a GET; raises the same errors as `post`."""
         return self._json(await self._asked(path, lambda client: client.get(path, cast_to=httpx2.Response), timeout_s))
 
     async def ask(self, call: Callable[[openai.AsyncOpenAI], Awaitable[Any]]) -> dict[str, Any]:
-        """The JSON object that one of the client's ``with_raw_response`` calls returns; raises the same errors as
-        `post`."""
+        """Return the JSON object that one of the client's ``with_raw_response`` calls returns; raises the same errors
+        as `post`."""
         found = self._json((await self._asked("the Batch API", call)).http_response)
         if not isinstance(found, dict):
             raise self._unreadable("not a JSON object")
         return found
 
     async def content(self, file_id: str) -> bytes:
-        """A file's content; raises the same errors as `post`."""
+        """Return a file's content; raises the same errors as `post`."""
         answer = await self._asked("a file", lambda client: client.files.content(file_id))
         return bytes(answer.content)
 
@@ -185,7 +185,7 @@ class OpenAIServer:
         return self._client
 
     async def _bound(self, answer: httpx2.Response) -> None:
-        """Called with an answer's headers; counts the size of its body as it arrives and as it is decompressed."""
+        """Count the size of an answer's body as it arrives and as it is decompressed; called with its headers."""
         most = _MOST_FILE if answer.request.url.path.endswith("/content") else self._most
         length, coding = answer.headers.get("content-length", ""), answer.headers.get("content-encoding", "")
         if length.isdecimal() and (len(length) > 18 or int(length) > most):
@@ -325,7 +325,7 @@ def _speaks_azure(url: str) -> bool:
 
 
 def _versioned(uri: ModelURI, url: str, query: Mapping[str, str]) -> Mapping[str, str]:
-    """The query with Azure's ``api-version``, from the address, the options or the environment."""
+    """Return the query with Azure's ``api-version``, from the address, the options or the environment."""
     version = dict(parse_qsl(urlsplit(url).query)).get("api-version") or query.get("api-version")
     version = version or os.environ.get("OPENAI_API_VERSION", "").strip()
     if not version:
@@ -337,7 +337,7 @@ def _versioned(uri: ModelURI, url: str, query: Mapping[str, str]) -> Mapping[str
 
 
 def _headers(models: ModelsConfig, url: str) -> dict[str, str]:
-    """The extra headers for one address. Those with a value from the environment count as keys."""
+    """Return the extra headers for one address. Those with a value from the environment count as keys."""
     given = models.options.get("extra_headers")
     if isinstance(given, Mapping) and any(str(v).startswith("$") or "://" in str(k) for k, v in given.items()):
         given = at_address(models.options, "extra_headers", url, models)
@@ -355,7 +355,7 @@ def _mapping(given: object, name: str, read: Callable[[str, str], str]) -> dict[
 
 
 def _header(name: str, value: str) -> str:
-    """The value of a header; ``$NAME`` is read from the environment, so files contain no keys."""
+    """Return the value of a header; ``$NAME`` is read from the environment, so files contain no keys."""
     if not value.startswith("$"):
         if name.lower() in _SECRET_HEADERS:
             raise ConfigError(

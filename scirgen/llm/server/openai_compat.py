@@ -47,7 +47,7 @@ _SMALL: Final = 1_500_000_000
 
 
 def parameters_in_name(name: str) -> int | None:
-    """The number of parameters in a model's name ("Qwen2.5-0.5B-Instruct", "smollm2:135m"), or None."""
+    """Return the number of parameters in a model's name ("Qwen2.5-0.5B-Instruct", "smollm2:135m"), or None."""
     found = re.search(r"(?<![A-Za-z0-9.])(\d+(?:\.\d+)?)\s*([bBmM])(?![A-Za-z])", name)
     return int(float(found[1]) * (1e9 if found[2] in "bB" else 1e6)) if found else None
 
@@ -296,7 +296,7 @@ def is_choice(schema: Schema | None) -> bool:
 
 
 def wrapped(schema: Schema) -> Schema:
-    """A plain choice as an object with one property, since servers accept only objects at the root."""
+    """Return a plain choice as an object with one property, since servers accept only objects at the root."""
     if not is_choice(schema):
         return schema
     return {
@@ -309,7 +309,7 @@ def wrapped(schema: Schema) -> Schema:
 
 
 def unwrapped(text: str) -> str:
-    """The choice inside the object of `wrapped`, or the unchanged text if there is none."""
+    """Return the choice inside the object of `wrapped`, or the unchanged text if there is none."""
     try:
         value = json.loads(text)
     except ValueError:

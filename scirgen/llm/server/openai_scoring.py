@@ -270,7 +270,7 @@ def _spelt(piece: str, text: str, end: int) -> int | None:
 
 
 def _halves_before(pieces: Sequence[str], at: int, spelt: str) -> int:
-    """The number of empty pieces before ``at`` that start its first character, which was decoded as a whole there."""
+    """Return the number of empty pieces before ``at`` that start its first character, decoded as a whole there."""
     letter = spelt.lstrip()[:1]
     if not letter or letter.isascii():
         return 0

@@ -134,7 +134,7 @@ def reading(where: str) -> Iterator[None]:
 
 
 def clean(text: str) -> str:
-    """A server's text for use in a message: one line, at most 300 characters, without keys."""
+    """Return a server's text for use in a message: one line, at most 300 characters, without keys."""
     return _KEY.sub("[key]", " ".join(text[:_SAID].split()))[:300]
 
 

@@ -171,7 +171,7 @@ def _rendered(ids: tuple[int, ...], ends: Sequence[int], text: str, boundary: in
 
 
 def _root(server: OpenAIServer) -> str:
-    """The server's address without the API's version."""
+    """Return the server's address without the API's version."""
     return server.base_url.removesuffix("/v1")
 
 

@@ -18,7 +18,7 @@ Groups = list[tuple[int, list[int]]]
 
 
 def common_prefix(a: Sequence[int], b: Sequence[int]) -> int:
-    """Number of leading tokens two sequences share."""
+    """Return the number of leading tokens two sequences share."""
     a, b = tuple(a), tuple(b)
     low, high = 0, min(len(a), len(b))
     while low < high:
@@ -58,7 +58,7 @@ def prefix_groups(sequences: Sequence[tuple[Sequence[int], int]], least: int) ->
 
 
 def _best(order: list[int], shared: list[int]) -> tuple[int, Groups]:
-    """The tokens saved and the groups, of sorted sequences of which neighbours share so many tokens."""
+    """Return the tokens saved and the groups, of sorted sequences of which neighbours share so many tokens."""
     if not shared:
         return 0, [(0, order)]
     at = min(range(len(shared)), key=shared.__getitem__)

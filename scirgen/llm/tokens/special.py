@@ -13,7 +13,7 @@ _MOST_BYTES = 200_000_000
 
 
 def special_tokens(folder: Path) -> tuple[str, ...]:
-    """The tokens that a model reads as control, sorted, from a folder in the form of Hugging Face.
+    """Return the tokens that a model reads as control, sorted, from a folder in the form of Hugging Face.
 
     Raises:
         ConfigError: the folder holds none of a tokenizer's files, or a damaged one.
@@ -33,7 +33,7 @@ def special_tokens(folder: Path) -> tuple[str, ...]:
 
 
 def _tokens(value: object, name: str) -> Iterator[str]:
-    """Added tokens: those marked special, and all that look like control (with brackets of any kind around them)."""
+    """Yield the added tokens: those marked special, and all that look like control (in brackets of any kind)."""
     if not isinstance(value, Mapping):
         return
     if name == "added_tokens.json":

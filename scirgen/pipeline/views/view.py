@@ -62,14 +62,14 @@ class StoreView:
         return tuple(json.loads(text)) if text else tuple(step.stage for step in PLAN)
 
     def left(self) -> int:
-        """Number of datasets of earlier runs that the catalogue, or the selection, no longer has."""
+        """Return the number of datasets of earlier runs that the catalogue, or the selection, no longer has."""
         return int(self.store.row(f"SELECT COUNT(*) FROM datasets WHERE seen < {_COLLECTED}")[0])
 
     def datasets(self) -> Iterator[Dataset]:
         return self.records("collect", Dataset)
 
     def results(self, stage: str, dataset_id: str | None = None) -> Iterator[StoredResult]:
-        """Current results of a stage by key; shared results occur once."""
+        """Yield the current results of a stage by key; shared results occur once."""
         for result_id in self._result_ids(stage, dataset_id):
             if row := self.store.row(f"SELECT {COLUMNS} FROM results r WHERE r.id=?", result_id):
                 yield StoredResult(*row)
@@ -85,7 +85,7 @@ class StoreView:
         return (result_id for _, result_id in found)
 
     def records(self, stage: str, kind: type[R], dataset_id: str | None = None) -> Iterator[R]:
-        """Current outputs of one record class."""
+        """Yield the current outputs of one record class."""
         for result in self.results(stage, dataset_id):
             yield from unpacked(result.outputs_blob, kind)
 
@@ -105,7 +105,7 @@ class StoreView:
         return {dataset_id: tuple(sorted(papers)) for dataset_id, papers in sorted(found.items())}
 
     def pairs(self, dataset_ids: Iterable[str] | None = None) -> Iterator[QAPair]:
-        """Accepted and tagged pairs of these datasets, or of all in the order of ids; each dataset's by pair id."""
+        """Yield the accepted and tagged pairs of these datasets, or of all by id; each dataset's by pair id."""
         for dataset_id in self.dataset_ids() if dataset_ids is None else dataset_ids:
             pairs = {p.id: p for p in self.records("tag", QAPair, dataset_id)}
             yield from (pairs[i] for i in sorted(pairs))
@@ -122,18 +122,18 @@ class StoreView:
         return kept, (*lines[:1], *falls_short(self, ctx, people, len(kept)), *lines[1:])
 
     def judged_nothing(self) -> tuple[str, ...]:
-        """The gates and scorers that judged no pair, and why, as the manifest states them."""
+        """Return the gates and scorers that judged no pair, and why, as the manifest states them."""
         listed = self.manifest().get("judged_nothing")
         return tuple("{kind} {name} ({reason})".format(**one) for one in (listed if isinstance(listed, list) else ()))
 
     def released_rows(self) -> dict[str, int]:
-        """Number of rows of the release by split; empty before the first release."""
+        """Return the number of rows of the release by split; empty before the first release."""
         rows = {f.path: f.rows or 0 for f in self.records("release", ReleaseFile)}
         return {split: rows[path] for split in SPLITS if (path := f"release/{split}.jsonl") in rows}
 
     def tokens_per_released_row(self) -> dict[str, float]:
-        """The tokens of all models per row of the release: ``prompt``, of which ``cached`` came from servers' caches,
-        and ``reply``.
+        """Return the tokens of all models per row of the release: ``prompt``, of which ``cached`` came from servers'
+        caches, and ``reply``.
 
         Empty before the first release, or if the backend counts no tokens.
         """
@@ -186,7 +186,7 @@ class StoreView:
         return table
 
     def asked(self) -> dict[str, int]:
-        """Counts of the questions of people who asked: asked, answered, narrowed, not here; empty if nobody did."""
+        """Count the questions of people who asked: asked, answered, narrowed, not here; empty if nobody did."""
         kinds = dict(
             self.store.rows(
                 "SELECT w.kind, COUNT(*) FROM (SELECT DISTINCT m.result_id FROM members m "
@@ -224,8 +224,8 @@ class StoreView:
         return digest_of(row[:4] for row in self.state())
 
     def state(self) -> Iterator[tuple[str, str, str, str, int]]:
-        """(stage, key, fingerprint, status, the result's number in the store) of all current results before release,
-        sorted."""
+        """Yield (stage, key, fingerprint, status, the result's number in the store) of all current results before
+        release, sorted."""
         with self.store.guarded():
             yield from self.store.db.execute(
                 "SELECT DISTINCT m.stage, m.key, r.fingerprint, r.status, r.id "
@@ -245,7 +245,7 @@ class StoreView:
         return int(self.store.row(f"SELECT COUNT(*) FROM datasets WHERE fingerprint='' AND id IN {CURRENT}")[0])
 
     def find(self, record_id: str) -> list[tuple[str, StoredResult]]:
-        """(record class, result) of every current result that mentions the id, in the order of the stages."""
+        """Return (record class, result) of every current result that mentions the id, in the order of the stages."""
         rows = self.store.rows(
             f"SELECT w.kind, {COLUMNS} FROM rows w JOIN results r ON r.id=w.result_id WHERE w.record_id=? "
             f"AND EXISTS (SELECT 1 FROM members m WHERE m.result_id=r.id AND m.dataset_id IN {CURRENT}) "
@@ -266,14 +266,14 @@ class StoreView:
         return [row[0] for row in rows]
 
     def reply(self, key: str) -> tuple[str, str] | None:
-        """(request JSON, raw reply) of a cached model reply."""
+        """Return (request JSON, raw reply) of a cached model reply."""
         from scirgen.llm.cache import ReplyCache
 
         found = ReplyCache(self.store.writer).peek(key)
         return (found.request, found.text) if found else None
 
     def manifest(self) -> dict[str, object]:
-        """The run's manifest as last written, or {} before the first."""
+        """Return the run's manifest as last written, or {} before the first."""
         text = self.store.meta("manifest")
         loaded: dict[str, object] = json.loads(text) if text else {}
         return loaded
@@ -288,7 +288,7 @@ def digest_of(state: Iterable[Sequence[str]]) -> str:
 
 
 def open_view(folder: Path) -> StoreView:
-    """The view of a run's folder. A run in progress is not disturbed.
+    """Return the view of a run's folder. A run in progress is not disturbed.
 
     Raises:
         StoreError: the folder has no store, or the store cannot be read.

@@ -107,7 +107,7 @@ class AnswerStage(Stage):
     version: ClassVar[int] = 3
 
     def uses(self, config: Config) -> Uses:
-        """The prompts, the model and the judge's; nothing if nobody asks."""
+        """Return the prompts, the model and the judge's; nothing if nobody asks."""
         if not config.generate.asks:
             return Uses()
         return Uses(
@@ -117,7 +117,7 @@ class AnswerStage(Stage):
         )
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
-        """The questions of this round for which something was found, by subject."""
+        """Yield the questions of this round for which something was found, by subject."""
         pools = {p.id: p for p in scope.outputs("search", Pool)}
         asked = (*scope.outputs("ask", Question), *scope.outputs("answer", Question))
         questions = [q for q in asked if q.round == scope.round and q.id in pools]
@@ -173,7 +173,7 @@ class AnswerStage(Stage):
         self, question: Question, shown: _Shown, reply: Answered, pooled: Mapping[str, Pooled],
         made: tuple[RenderedPrompt, str], ctx: StageContext,
     ) -> Record:  # fmt: skip
-        """The candidate, the narrowed question, what is not answered, or the rejection of an answer without gold."""
+        """Return the candidate, the narrowed question, what is not answered, or an answer's rejection."""
         grades = shown.grades(reply)
         if reply.verdict == "answered":
             return self._answered(question, shown, reply, grades, pooled, made, ctx)
@@ -227,7 +227,7 @@ class AnswerStage(Stage):
         self, question: Question, answer: str, carrying: Sequence[_Line], about: Sequence[_Line],
         grades: Mapping[str, int], pooled: Mapping[str, Pooled], made: tuple[RenderedPrompt, str], ctx: StageContext,
     ) -> QAPair | Rejection:  # fmt: skip
-        """The pair of an answer on these lines, or its rejection."""
+        """Return the pair of an answer on these lines, or its rejection."""
         text = " ".join(answer.split())
         gold = [pooled[id].passage for id, grade in grades.items() if grade == 2]
         code, why = "", ""
@@ -276,13 +276,13 @@ def _may_link(question: Question, told: Sequence[Passage], ctx: StageContext) ->
 
 
 def _subject(question: Question) -> tuple[str, str, str]:
-    """The things that questions of one call have in common."""
+    """Return the things that questions of one call have in common."""
     return question.wants, question.document_id or question.id, question.asked
 
 
 def _best(questions: Sequence[Question], pools: Sequence[Pool], ctx: StageContext) -> tuple[Passage, ...]:
-    """The best of all pools that fit the window: what they were asked about, then their first entries, their second
-    ones, and so on, at least eight of each."""
+    """Return the best of all pools that fit the window: what they were asked about, then their first entries, their
+    second ones, and so on, at least eight of each."""
     window = ctx.chat.capabilities.context_tokens or _DEFAULT_CONTEXT
     wants = questions[0].wants
     room = min(_SHOWN_WORDS[wants], int(window * _WINDOW_SHARE * _WORDS_PER_TOKEN))
@@ -300,14 +300,14 @@ def _best(questions: Sequence[Question], pools: Sequence[Pool], ctx: StageContex
 
 
 def _shown(found: Iterable[Passage], question: Question, seed: int) -> _Shown:
-    """The passages in an order that says nothing of how well they were found."""
+    """Return the passages in an order that says nothing of how well they were found."""
     order = list(found)
     random.Random(seed).shuffle(order)
     return _Shown(tuple(order), tuple(_Line(p, s) for p in order for s in _sentences(p, question)))
 
 
 async def _from_memory(made: Sequence[Record], ctx: StageContext) -> list[Record]:
-    """The outputs, the candidates among them with what the judge's model answers without documents."""
+    """Return the outputs, the candidates among them with what the judge's model answers without documents."""
     pairs = [one for one in made if isinstance(one, QAPair)]
     if not pairs:
         return [*made]
@@ -322,7 +322,7 @@ async def _from_memory(made: Sequence[Record], ctx: StageContext) -> list[Record
 async def _graded_again(
     questions: Sequence[Question], shown: _Shown, first: BaseModel, ctx: StageContext
 ) -> list[Regraded]:
-    """The grades of the judge, or of the same model, for the passages in another order; none if it fails."""
+    """Return the grades of the judge, or of the same model, for the passages in another order; none if it fails."""
     other = _shown(sorted(shown.passages, key=lambda p: p.id), questions[0], ctx.seed("second grader"))
     reply = _reply(len(questions), len(other.passages))
     try:
@@ -341,7 +341,7 @@ async def _graded_again(
 
 
 def _in_turn(questions: Sequence[Question], pools: Sequence[Pool]) -> Iterator[tuple[int, Passage]]:
-    """The entries of the pools by rank, from 0; before them, the best of what the questions were asked about."""
+    """Yield the entries of the pools by rank, from 0; before them, the best of what the questions were asked about."""
     for question, pool in zip(questions, pools, strict=True):
         own = [e.passage for e in pool.entries if e.passage.document_id == question.document_id]
         yield from ((0, passage) for passage in own[:_OWN])
@@ -350,7 +350,7 @@ def _in_turn(questions: Sequence[Question], pools: Sequence[Pool]) -> Iterator[t
 
 
 def _sentences(passage: Passage, question: Question) -> tuple[Sentence, ...]:
-    """The sentences of a passage that are shown: of a record, its beginning."""
+    """Return the sentences of a passage that are shown: of a record, its beginning."""
     if question.wants == "answer":
         return passage.sentences
     found: list[Sentence] = []
@@ -375,7 +375,7 @@ def _prompt(questions: Sequence[Question], shown: _Shown, ctx: StageContext) -> 
 
 
 def _printed(shown: _Shown, ctx: StageContext) -> dict[str, object]:
-    """The passages as a prompt's variables, and the language to write in."""
+    """Return the passages as a prompt's variables, and the language to write in."""
     numbered: dict[str, list[str]] = {p.id: [] for p in shown.passages}
     for n, line in enumerate(shown.lines, 1):
         numbered[line.passage.id].append(f"[{n}] {' '.join(line.text.split())}")
@@ -387,7 +387,7 @@ def _printed(shown: _Shown, ctx: StageContext) -> dict[str, object]:
 
 
 def _reply(questions: int, passages: int) -> type[BaseModel]:
-    """`Answered` once a question, so that a reply that leaves one out is invalid."""
+    """Make a model with `Answered` once a question, so that a reply that leaves one out is invalid."""
     number: Any = Annotated[int, Field(ge=1, le=passages)]
     graded: Any = create_model("Graded", __base__=Graded, passage=(number, ...))
     grades: Any = Annotated[list[graded], Field(max_length=passages)]
@@ -397,7 +397,7 @@ def _reply(questions: int, passages: int) -> type[BaseModel]:
 
 
 def _narrowed(question: Question, text: str, language: str) -> Question | None:
-    """The question that the answerer narrowed, if it may: once, and in the words of the question or its rewordings."""
+    """Return the question that the answerer narrowed, if it may: once, in words of the question or its rewordings."""
     if question.asked != "seeking" or not text or text == question.text:
         return None
     if set(terms(text, language)) - set(terms(question.words, language)):

@@ -29,7 +29,7 @@ class Given(Frozen):
 
 
 def read_questions(path: Path) -> Iterator[Given]:
-    """The questions of a file, each once, in its order.
+    """Yield the questions of a file, each once, in its order.
 
     Raises:
         InputError: it cannot be read or has none, a line is not a question, or two have one id.

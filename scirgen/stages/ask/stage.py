@@ -80,7 +80,7 @@ class Needs(BaseModel):
 
 
 def seeking_share(config: Config, pack: str) -> float:
-    """The share of released rows that begin with somebody who asks; 0 for models that need the small prompts."""
+    """Return the share of released rows that begin with somebody who asks; 0 for models that need the small prompts."""
     mix = config.generate.mix
     total = sum(mix.values())
     return mix.get("seeking", 0.0) / total if total and pack == "standard" and not config.generate.off else 0.0
@@ -100,7 +100,7 @@ class AskStage(Stage):
         self._languages: tuple[str, ...] = ()
 
     def uses(self, config: Config) -> Uses:
-        """The prompt, the seekers, the question types and the writer; no model if nobody asks."""
+        """Return the prompt, the seekers, the question types and the writer; no model if nobody asks."""
         if not config.generate.mix.get("seeking"):
             return Uses()
         return Uses(
@@ -127,8 +127,8 @@ class AskStage(Stage):
             )
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
-        """The user's questions; the record; the papers whose first user the dataset is. In later rounds, those of them
-        that are asked about again."""
+        """Yield the user's questions; the record; the papers whose first user the dataset is. In later rounds, those of
+        them that are asked about again."""
         self._read(scope, ctx)
         if not scope.round:
             for question in self._given.get(scope.dataset.id, ()):
@@ -150,7 +150,7 @@ class AskStage(Stage):
                 yield WorkItem(f"{subject.key}#{scope.round}", (*subject.inputs, *earlier), {**parameters, **more})
 
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
-        """The questions that somebody without the text could have asked; a rejection for each other one.
+        """Return the questions that somebody without the text could have asked; a rejection for each other one.
 
         Raises:
             ModelError: the reply cannot be used; the next run asks again.
@@ -215,7 +215,7 @@ class _Task(Frozen):
 
 
 async def _sheet(document: Document, part: int, names: frozenset[str], ctx: StageContext) -> str:
-    """A paper's subject, or a part's, as the writer of questions sees it; later rounds see the same one."""
+    """Return a paper's subject, or a part's, as the writer of questions sees it; later rounds see the same one."""
     text, headings = material_of(document, part)
     prompt = ctx.prompt("subject").render(
         title=document.title, text=text, headings=headings, part=part, language=language_name(ctx.config.language)
@@ -227,7 +227,7 @@ async def _sheet(document: Document, part: int, names: frozenset[str], ctx: Stag
 def _prompt(
     task: _Task, shown: str, earlier: Sequence[str], seekers: Seekers, ctx: StageContext
 ) -> tuple[RenderedPrompt, type[Needs]]:
-    """The prompt, and the form of its reply."""
+    """Return the prompt, and the form of its reply."""
     wants, count = task.wants, task.count or ctx.config.ask.questions_per_subject
     forms = _shares(seekers.forms[wants], count)
     # Needs for data have no type of Graesser's: most are plans and keywords.
@@ -288,7 +288,7 @@ def _question(asked: Asked, dataset: Dataset, document_id: str, task: _Task) -> 
 
 
 def _shares(forms: Sequence[Form], count: int) -> list[tuple[Form, int]]:
-    """The number of questions of each form; they sum to ``count``, by largest remainder."""
+    """Return the number of questions of each form; they sum to ``count``, by largest remainder."""
     total = sum(f.share for f in forms)
     exact = [count * f.share / total for f in forms]
     whole = [math.floor(x) for x in exact]

@@ -53,7 +53,7 @@ class Subject:
 
 
 def subjects_of(scope: Scope) -> Iterator[Subject]:
-    """The dataset, unless its record was made from a paper, and the papers whose first user it is."""
+    """Yield the dataset, unless its record was made from a paper, and the papers whose first user it is."""
     dataset = scope.dataset
     if not any(OWN in link.found_by.split(", ") for link in scope.outputs("collect", Link)):
         yield Subject(dataset.id, dataset.id, (dataset,))
@@ -99,7 +99,7 @@ class Topic(BaseModel):
 
 
 def material_of(document: Document, part: int) -> tuple[str, list[str]]:
-    """The text from which the subject is told, and the headings: the abstract, or how a later part begins."""
+    """Return the text from which the subject is told, and the headings: the abstract, or how a later part begins."""
     start, end = parts(document)[part]
     text = document.text[start:end] if part else document.abstract or document.text
     names = (
@@ -134,7 +134,7 @@ def _cut(text: str) -> str:
 
 
 def other_languages(run: RunView, language: str) -> tuple[str, ...]:
-    """The languages, other than the questions', of which enough of the passages are, those with the most first."""
+    """Return the languages, other than the questions', with enough passages, most first."""
     counts = Counter(base_language(d.language) for d in run.datasets())
     for document in run.records("parse", Document):
         counts[base_language(document.language)] += max(1, count_words(document.text) // PASSAGE_WORDS)

@@ -28,7 +28,7 @@ class Http(Protocol):
     """A client with limits, retries and a cache on disk; safe to use from several threads."""
 
     def json(self, url: str, params: Mapping[str, str | int] | None = None, *, refresh: bool = False) -> object:
-        """A JSON reply.
+        """Return a JSON reply.
 
         Raises:
             SourceError: the download failed; the class of the error says whether a retry may help.
@@ -43,8 +43,8 @@ class Http(Protocol):
         refresh: bool = False,
         check: Callable[[bytes], None] | None = None,
     ) -> Reply:
-        """A reply, from the cache while it is fresh, otherwise from the service (with a conditional request, if it was
-        fetched before).
+        """Return a reply, from the cache while it is fresh, otherwise from the service (with a conditional request, if
+        it was fetched before).
 
         Args:
             url: http or https.
@@ -61,7 +61,7 @@ class Http(Protocol):
         ...
 
     def download(self, url: str, *, wanted: str = "application/pdf") -> Fetched:
-        """A paper's file, kept under its content hash; a file that was downloaded before is not downloaded again.
+        """Return a paper's file, kept under its content hash; nothing is downloaded twice.
 
         Args:
             url: http or https; a few redirects are followed, each with a new check of the address.
@@ -87,7 +87,7 @@ def open_http(
     secret_params: Mapping[str, str] | None = None,
     service: str = "",
 ) -> Http:
-    """The client of a source or paper service, with the run's settings and cache.
+    """Return the client of a source or paper service, with the run's settings and cache.
 
     Args:
         setup: the argument with which the source was made.

@@ -95,7 +95,7 @@ def _made(registry: Registry, kind: str, name: str, setup: SourceSetup) -> objec
 
 
 def _input(config: Config, domain: Domain | None) -> Path | None:
-    """The given input; papers without records stand for themselves; the sample if nothing is given."""
+    """Return the given input; papers without records stand for themselves; the sample if nothing is given."""
     if config.input:
         return _existing(config.input, "input")
     if config.papers and config.collect.source in (AUTO, LOCAL, PAPERS_ALONE):

@@ -78,7 +78,7 @@ class CollectedPage:
 
 
 def page_key(cursor: str | None, limit: int | None = None) -> str:
-    """The key of the page at ``cursor`` if at most ``limit`` more datasets are wanted.
+    """Return the key of the page at ``cursor`` if at most ``limit`` more datasets are wanted.
 
     The limit is part of the key, not of the fingerprint: a page that is cut short is another item than the whole page,
     and a higher limit does not redo other work.
@@ -179,8 +179,8 @@ def _short(id: str) -> int:
 
 
 def setting_aside(dataset: Dataset, config: CollectConfig, known: set[int]) -> Rejection | None:
-    """The rejection of a dataset that is not collected (``not_asked_for``, ``duplicate_id``, ``licence``); None if it
-    is collected.
+    """Return the rejection of a dataset that is not collected (``not_asked_for``, ``duplicate_id``, ``licence``); None
+    if it is collected.
 
     Args:
         dataset: a record of the source.
@@ -227,7 +227,7 @@ NO_ID = "scirgen generate --dry-run without --ids shows the ids of the first rec
 
 
 def absent(ids: Sequence[str], entry: Dataset | Rejection) -> tuple[str, ...]:
-    """The ids that are neither the record's, used or set aside, nor its DOI."""
+    """Return the ids that are neither the record's, used or set aside, nor its DOI."""
     if isinstance(entry, Dataset):
         own, text = {entry.id.lower(), (entry.doi or entry.id).lower()}, ""
     else:
@@ -236,18 +236,18 @@ def absent(ids: Sequence[str], entry: Dataset | Rejection) -> tuple[str, ...]:
 
 
 def no_record(ids: Sequence[str]) -> str:
-    """A line about requested ids that no record has."""
+    """Return a line about requested ids that no record has."""
     return f"no record has the id {' or '.join(map(repr, ids))}"
 
 
 def rejected(record: Dataset | Paper, code: str, reason: str, dataset_id: str | None = None) -> Rejection:
-    """The rejection of a record that is not collected."""
+    """Return the rejection of a record that is not collected."""
     text = record.model_dump_json(exclude={"file"}, exclude_defaults=True)
     return Rejection.of("collect", code, reason, record, dataset_id=dataset_id, record=text)
 
 
 async def _collect(source: Source, config: CollectConfig, dataset: Dataset) -> Collected:
-    """A dataset's candidates with their files, best-found first, at most ``papers_per_dataset``."""
+    """Return a dataset's candidates with their files, best-found first, at most ``papers_per_dataset``."""
     dataset = dataset if dataset.source else dataset.model_copy(update={"source": source.name})
     papers: dict[str, Paper] = {}
     links: dict[str, Link] = {}
@@ -306,7 +306,7 @@ _SMALL = 2**18  # bytes; to hash these takes about as long as to start a thread
 
 
 def _identified(paper: Paper, file: Path, media_type: str | None) -> Paper:
-    """The paper with its file. Its id is its DOI or the file's content hash, so that it is the same on every
+    """Return the paper with its file. Its id is its DOI or the file's content hash, so that it is the same on every
     machine."""
     listed = file.stat()
     sha256 = _sha256(file, listed.st_size, listed.st_mtime_ns)
@@ -338,8 +338,8 @@ async def _in_flight(limit: int, work: Sequence[Coroutine[object, object, T]]) -
 
 
 async def iterate(method: Callable[[A], Iterable[T] | AsyncIterator[T]], argument: A) -> AsyncGenerator[T, None]:
-    """An async view of what a plain or async method yields. A plain method runs in a thread, since it may read files or
-    sockets."""
+    """Yield an async view of what a plain or async method yields. A plain method runs in a thread, since it may read
+    files or sockets."""
     entries = await value_of(method, argument)
     if isinstance(entries, AsyncIterable):
         async for entry in entries:
@@ -364,7 +364,7 @@ async def iterate(method: Callable[[A], Iterable[T] | AsyncIterator[T]], argumen
 
 
 async def value_of(method: Callable[[A], object], argument: A) -> object:
-    """The result of a plain or async method; a plain one runs in a thread."""
+    """Return the result of a plain or async method; a plain one runs in a thread."""
     is_async = bool(inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method))
     result = method(argument) if is_async else await asyncio.to_thread(method, argument)
     return await result if inspect.isawaitable(result) else result

@@ -50,11 +50,11 @@ class DatasetLookup(Protocol):
     """
 
     def by_doi(self, doi: str) -> Dataset | Rejection | None:
-        """The record of a dataset, or the reason why it cannot be used; None for another DOI."""
+        """Return the record of a dataset, or the reason why it cannot be used; None for another DOI."""
         ...
 
     def by_title(self, title: str) -> Dataset | Rejection | None:
-        """The same of a dataset with this title or one with few more words."""
+        """Return the same of a dataset with this title or one with few more words."""
         ...
 
 
@@ -109,7 +109,7 @@ class PapersSource:
             )
 
     def revision(self, cursor: str | None) -> str:
-        """A hash of the listing of files, and of the code that reads them and looks datasets up."""
+        """Return a hash of the listing of files, and of the code that reads them and looks datasets up."""
         registry = load_registry()
         code = [provided_code(registry, "dataset_lookup", name) for name in registry.names("dataset_lookup")]
         read_by = *self._reader.versions, self._setup.parse.model_dump(mode="json"), code
@@ -123,7 +123,7 @@ class PapersSource:
         return self._folder.warnings(self._setup.language)
 
     async def datasets(self, cursor: str | None = None) -> AsyncIterator[Dataset | Cursor | Rejection]:
-        """A record for each paper, and for each dataset that a paper cites, if they are asked for."""
+        """Yield a record for each paper, and for each dataset that a paper cites, if they are asked for."""
         start = int(cursor) if cursor and cursor.isdecimal() else 0
         cited: dict[str, str] = {}
         try:
@@ -139,7 +139,7 @@ class PapersSource:
             self._reader.close()
 
     def papers(self, dataset: Dataset) -> list[Candidate]:
-        """The paper that the record was made from, or the papers that cite the dataset."""
+        """Return the paper that the record was made from, or the papers that cite the dataset."""
         return self._of.get(dataset.id, [])
 
     def fetch(self, paper: Paper) -> Fetched:
@@ -154,7 +154,7 @@ class PapersSource:
             return _Read(file, None, error)
 
     def _record(self, read: _Read) -> Dataset | Rejection:
-        """The record of a paper, or the reason why it cannot be read."""
+        """Return the record of a paper, or the reason why it cannot be read."""
         file = read.file
         if read.paper is None:
             assert read.error is not None
@@ -182,7 +182,7 @@ class PapersSource:
         )
 
     def _cited(self, read: _Read, cited: dict[str, str]) -> list[Dataset | Rejection]:
-        """Records of the datasets that a sentence about data names, with that sentence."""
+        """Return the records of the datasets that a sentence about data names, with that sentence."""
         assert read.paper is not None
         own = self._record(read)
         paper = self._of[own.id][0].paper if isinstance(own, Dataset) else None
@@ -212,7 +212,7 @@ class PapersSource:
         return found
 
     def _looked_up(self, name: str, how: str) -> Dataset | Rejection | None:
-        """The record of a dataset, by DOI or by title; None if no lookup knows it."""
+        """Return the record of a dataset, by DOI or by title; None if no lookup knows it."""
         self._lookups = self._lookups or self._opened_lookups()
         for lookup in self._lookups:
             try:
@@ -231,7 +231,7 @@ class PapersSource:
 
 
 def _named_in(sentence: str) -> Iterator[tuple[str, str]]:
-    """(DOI or title, how it is named) of the datasets that a sentence names."""
+    """Yield (DOI or title, how it is named) of the datasets that a sentence names."""
     addressed = [form.format(m.group(1)) for address, form in _ADDRESSES for m in address.finditer(sentence)]
     for doi in dict.fromkeys((*find_dois(sentence), *addressed)):
         yield doi, "doi_in_text"

@@ -88,7 +88,7 @@ class PaperService(Protocol):
         ...
 
     def fetch(self, paper: Paper) -> object:
-        """`Fetched`, or an awaitable of it, for a paper from any source; code ``no_open_copy`` if it has no file."""
+        """Return `Fetched`, or an awaitable of it, for a paper from any source; ``no_open_copy`` if it has no file."""
         ...
 
 
@@ -105,7 +105,7 @@ class Source(PaperService, Protocol):
     """
 
     def revision(self, cursor: str | None) -> str | None:
-        """A hash of what the page at ``cursor`` is read from, if it is cheap to compute (local files).
+        """Return a hash of what the page at ``cursor`` is read from, if it is cheap to compute (local files).
 
         None: a page that was read counts as unchanged until the user asks for a refresh (network catalogues).
         """

@@ -68,7 +68,7 @@ def checked(source: object) -> CheckedSource:
 
 
 def lacking(made: object, contract: type) -> str:
-    """The members of the contract (`Source` or `PaperService`) that an object lacks."""
+    """Return the members of the contract (`Source` or `PaperService`) that an object lacks."""
     wanted = ("name", "papers", "fetch") + (("revision", "datasets") if contract is Source else ())
     return ", ".join(m for m in wanted if not hasattr(made, m))
 
@@ -85,8 +85,8 @@ class CheckedSource:
         self.name = source.name
 
     def revision(self, cursor: str | None) -> str | None:
-        """The source's revision, with a hash of the code of the adapter and the services: an edited one reads the pages
-        again.
+        """Return the source's revision, with a hash of the code of the adapter and the services: an edited one reads
+        the pages again.
 
         Raises:
             SourceError: it fails, or is not text.
@@ -101,7 +101,7 @@ class CheckedSource:
         raise _wrong(self._source, f"revision() gave a {type(found).__name__}, not a text or None")
 
     def count(self) -> int | None:
-        """Number of records in the catalogue; None if the source does not know."""
+        """Return the number of records in the catalogue; None if the source does not know."""
         with blamed(self._source, "count()"):
             counted = getattr(self._source, "count", lambda: None)()
         return counted if isinstance(counted, int) else None
@@ -118,7 +118,7 @@ class CheckedSource:
             return list(map(str, getattr(self._source, "warnings", list)()))
 
     async def datasets(self, cursor: str | None = None) -> AsyncGenerator[Dataset | Cursor | Rejection, None]:
-        """The source's datasets, cursors and rejections.
+        """Yield the source's datasets, cursors and rejections.
 
         Raises:
             SourceError: it fails while it is read, or yields something else.
@@ -143,8 +143,8 @@ class CheckedSource:
                     yield _orders(entry, orders)
 
     async def papers(self, dataset: Dataset) -> AsyncGenerator[Candidate, None]:
-        """The source's candidates for a dataset, then those of services that were not found before (the same DOI or
-        id).
+        """Yield the source's candidates for a dataset, then those of services that were not found before (the same DOI
+        or id).
 
         Raises:
             SourceError: one fails while it is read, or yields something other than a `Candidate`.
@@ -158,7 +158,7 @@ class CheckedSource:
                     yield candidate
 
     async def fetch(self, paper: Paper) -> Fetched:
-        """The first file that the source or a service has; otherwise the most informative reason why none has one.
+        """Return the first file that the source or a service has; otherwise the best reason why none has one.
 
         Raises:
             SourceError: it fails, returns no `Fetched`, or names a file that does not exist. With services: none has a
@@ -220,14 +220,14 @@ async def _fetched(finder: PaperService, paper: Paper) -> Fetched:
 
 
 def _without_passwords(record: R) -> R:
-    """The record, whose addresses lose user names, passwords and tokens in all of its texts."""
+    """Return the record, whose addresses lose user names, passwords and tokens in all of its texts."""
     if not has_password(record.model_dump_json()):
         return record
     return type(record).model_validate(each_text(record.model_dump(mode="json"), without_passwords))
 
 
 def _presentable(dataset: Dataset) -> tuple[Dataset | Rejection, list[str]]:
-    """The dataset with cleaned texts, or the reason why its id cannot be written into a release's tables.
+    """Return the dataset with cleaned texts, or the reason why its id cannot be written into a release's tables.
 
     Control characters, endless runs of one sign and sentences that address a machine are removed from its texts, and
     the sentences are returned.
@@ -272,7 +272,7 @@ def _presentable(dataset: Dataset) -> tuple[Dataset | Rejection, list[str]]:
 
 
 def _stated_year(dataset: Dataset) -> int | None:
-    """The year of publication, from the first field with such a label. A time filter keeps datasets without a year."""
+    """Return the year of publication, from the first such field. A time filter keeps datasets without one."""
     for label, value in dataset.fields:
         if label.casefold() in _DATES and (found := re.search(r"(?<!\d)(?:1[89]|20)\d\d(?!\d)", value)):
             return int(found.group())
@@ -280,7 +280,7 @@ def _stated_year(dataset: Dataset) -> int | None:
 
 
 def _orders(dataset: Dataset, sentences: list[str]) -> Rejection:
-    """The rejection that reports what was removed from a record."""
+    """Return the rejection that reports what was removed from a record."""
     reason = (
         f"{len(sentences)} sentence(s) of the metadata address a machine, not readers; the record goes on without "
         "them: "
@@ -301,12 +301,12 @@ _UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u
 
 
 def visible(text: str) -> str:
-    """A text without control characters (a terminal would obey them) and marks that change the direction of reading."""
+    """Return a text without control characters (a terminal would obey them) and marks of reading direction."""
     return _UNSEEN.sub("", text)
 
 
 def unusable_id(id: str) -> bool:
-    """Tells whether an id would break files whose cells end at white space (TREC) or at a line's end (qrels)."""
+    """Return whether an id would break files whose cells end at white space (TREC) or at a line's end (qrels)."""
     return len(id) > _LONGEST_ID or bool(re.search(r"\s", id) or _UNSEEN.search(id))
 
 
@@ -332,7 +332,7 @@ def _wrong(source: object, problem: str) -> SourceError:
 
 
 def place(source: object, error: Exception) -> str:
-    """``(file.py, line 12)``: the innermost line of the adapter's own file; "" if the traceback has none."""
+    """Return ``(file.py, line 12)``, the innermost line of the adapter's own file; "" if the traceback has none."""
     try:
         own = inspect.getfile(source if inspect.isclass(source) else type(source))
     except (TypeError, OSError):
@@ -342,7 +342,7 @@ def place(source: object, error: Exception) -> str:
 
 
 def said(error: Exception) -> str:
-    """An exception in one line, without its class."""
+    """Return an exception in one line, without its class."""
     if isinstance(error, ValidationError):
         return "; ".join(f"{error.title}.{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:3])
     return " ".join(str(error).split())[:500] or "no message"

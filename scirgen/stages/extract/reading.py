@@ -137,7 +137,7 @@ async def read_section(
 
 
 def chosen_cells(given: CellsReply, passage: Mapping[int, Sentence]) -> Picked:
-    """The cells of one table that a reply names together, or the code of why they cannot be kept."""
+    """Return the cells of one table that a reply names together, or the code of why they cannot be kept."""
     said = ", ".join(given.cells)
     places = [_CELL.fullmatch(one.strip()) for one in given.cells]
     lines = [passage.get(int(p[1])) if p else None for p in places]
@@ -157,7 +157,7 @@ def chosen_cells(given: CellsReply, passage: Mapping[int, Sentence]) -> Picked:
 def _contexts(
     given: Sequence[ContextReply], passage: Mapping[int, Sentence], document: Document, shown: str
 ) -> dict[int, Context]:
-    """The context of each sentence that has one. A context is dropped if it names what the prompt does not hold."""
+    """Return the context of each sentence that has one. It is dropped if it names what the prompt lacks."""
     found: dict[int, Context] = {}
     known = {w.casefold() for w in re.findall(r"\w+", shown)}
     for one in given:
@@ -174,12 +174,12 @@ def _contexts(
 
 
 def _harmless(text: str) -> str:
-    """The text, or nothing of it if it addresses a machine."""
+    """Return the text, or nothing of it if it addresses a machine."""
     return "" if talks_to_machine(text) else text
 
 
 def _opening(document: Document, about: str) -> Span | None:
-    """The title or the sentence at the beginning of the abstract that holds most of a context's words."""
+    """Return the title or the sentence at the beginning of the abstract that holds most of a context's words."""
     title = next(((b.start, b.end) for b in document.blocks if b.kind is BlockKind.TITLE), None)
     begin = document.abstract[:_ABSTRACT_CHARS]
     at = document.text.find(begin) if begin else -1
@@ -192,7 +192,7 @@ def _opening(document: Document, about: str) -> Span | None:
 
 
 def _described(dataset: Dataset) -> str:
-    """A dataset's title, keywords and variables on one line."""
+    """Return a dataset's title, keywords and variables on one line."""
     more = [f"{label}: {value}" for label, value in dataset.fields if _VARIABLES.search(label)]
     said = ". ".join(text for text in (dataset.title, "; ".join(dataset.keywords), *more) if text)
     return " ".join(said.split())[:_DATASET_CHARS]
@@ -255,7 +255,7 @@ def section_sentences(document: Document, labels: Sequence[SectionLabel]) -> lis
 
 
 def _rows(document: Document, label: SectionLabel) -> Iterator[Sentence]:
-    """The rows of a heading run's tables: each value after its number in the row and what heads it."""
+    """Yield the rows of a heading run's tables: each value after its number in the row and what heads it."""
     text = document.text
     for block in document.blocks:
         table = block.table
@@ -278,7 +278,7 @@ def _rows(document: Document, label: SectionLabel) -> Iterator[Sentence]:
 
 
 def cell_spans(document: Document, row: Sentence, cells: Sequence[Cell]) -> tuple[Span, ...]:
-    """The places of chosen cells, then those of their headers, which only say what the cells are."""
+    """Return the places of chosen cells, then those of their headers, which only say what the cells are."""
     block = document.block_at(row.start)
     if not cells or block is None or block.table is None:
         return ()
@@ -290,14 +290,14 @@ def cell_spans(document: Document, row: Sentence, cells: Sequence[Cell]) -> tupl
 
 
 def table_caption(document: Document, row: Sentence) -> Span | None:
-    """The caption of the table that a row is in."""
+    """Return the caption of the table that a row is in."""
     block = document.block_at(row.start) if row.cells else None
     caption = block.table.caption if block and block.table else None
     return document.span(*caption, row.section).model_copy(update={"role": "context"}) if caption else None
 
 
 def is_prose(text: str) -> bool:
-    """Tells whether a piece of text has enough words, and more letters than other signs, to be a sentence.
+    """Return whether a piece of text has enough words, and more letters than other signs, to be a sentence.
 
     A text with an unnamed sign (U+FFFD) does not count: a number in it may have lost its minus.
     """
@@ -310,13 +310,13 @@ def is_prose(text: str) -> bool:
 
 
 def tokens(text: str) -> int:
-    """A high estimate of the tokens of a text, with the number before it."""
+    """Return a high estimate of the tokens of a text, with the number before it."""
     chinese = len(re.findall(r"[一-鿿]", text))
     return int((len(text) - chinese) / _CHARACTERS_A_TOKEN) + chinese + 4 if text else 0
 
 
 def cut(sentences: Sequence[Sentence], most_tokens: int) -> list[list[Sentence]]:
-    """Runs of sentences of at most ``most_tokens`` each; together they are all sentences, in order, each once.
+    """Run of sentences of at most ``most_tokens`` each; together they are all sentences, in order, each once.
 
     A longer sentence is a run by itself.
     """

@@ -68,12 +68,12 @@ class ExtractStage(Stage):
     async def read(
         self, document: Document, sentences: Sequence[Sentence], datasets: Sequence[Dataset], ctx: StageContext
     ) -> list[Picked]:
-        """The sentences of a section that are chosen, by aspect."""
+        """Return the sentences of a section that are chosen, by aspect."""
         return await read_section(document, sentences, datasets, ctx)
 
 
 def _hostile(sentence: Sentence, ctx: StageContext) -> Rejection:
-    """The rejection of a sentence that is not shown to the model."""
+    """Return the rejection of a sentence that is not shown to the model."""
     reason = "the sentence addresses a machine, not the paper's readers"
     return ctx.reject("instructions", reason, ("Aspect", f"{ctx.key}|{sentence.number}"), record=sentence.text)
 

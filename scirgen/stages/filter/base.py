@@ -110,22 +110,22 @@ class Gate(ABC):
 
     @classmethod
     def models(cls) -> frozenset[Need]:
-        """The models that it asks."""
+        """Return the models that it asks."""
         return MODELS & frozenset(cls.needs)
 
     def threshold(self, config: Config) -> float:
-        """The configured threshold, else the gate's own."""
+        """Return the configured threshold, else the gate's own."""
         options = config.filter.gate_options.get(self.code)
         configured = options.threshold if options else None
         return configured if configured is not None else (self.default_threshold or 0.0)
 
     def identity(self, ctx: StageContext) -> str:
-        """The hash of whatever else decides its verdicts (a classifier's files); part of the fingerprint. "" if
+        """Return the hash of whatever else decides its verdicts (a classifier's files); part of the fingerprint. "" if
         nothing does."""
         return ""
 
     def speaks(self, language: str, wording: LanguageWording) -> bool:
-        """Tells whether it can judge pairs of a language. A gate that looks for words overrides this."""
+        """Return whether it can judge pairs of a language. A gate that looks for words overrides this."""
         return True
 
 
@@ -137,7 +137,7 @@ class PairGate(Gate):
 
     @abstractmethod
     def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
-        """The verdict on one pair."""
+        """Judge one pair."""
 
 
 class Faithfulness(ABC):

@@ -121,7 +121,7 @@ _PROCEDURES = ("instrumental_procedural", "request_directive")
 
 
 def seems_an_order(pair: QAPair, ctx: StageContext) -> bool:
-    """Tell whether answer or evidence seems to tell its reader, a model or a program what to do.
+    """Return whether answer or evidence seems to tell its reader, a model or a program what to do.
 
     Such a pair is never sure: the judge is asked, and without a judge the pair is unsure. Answers that describe a
     procedure are left out.

@@ -25,8 +25,8 @@ class Idle:
 
 
 def filter_in_force(ctx: StageContext) -> dict[str, object]:
-    """The parts of a run's filter, for its manifest: gates in order, gates without patterns for the language, the
-    configured scorers, and the scorers that these stand for."""
+    """Return the parts of a run's filter, for its manifest: gates in order, gates without patterns for the language,
+    the configured scorers, and the scorers that these stand for."""
     config = ctx.config
     return {
         "gates": [g.code for g in gates_of(ctx)],
@@ -38,7 +38,7 @@ def filter_in_force(ctx: StageContext) -> dict[str, object]:
 
 
 def judged_nothing(view: RunView, manifest: Mapping[str, Any]) -> tuple[Idle, ...]:
-    """The gates and scorers of a run that judged no pair; empty before the run has candidates.
+    """Return the gates and scorers of a run that judged no pair; empty before the run has candidates.
 
     This reads every pair of the filter, so only `write_manifest` calls it; others read the manifest.
     """

@@ -47,7 +47,7 @@ class FilterStage(Stage):
     """Gates beside those that are on by default; a variant for a prompt pack names them."""
 
     def uses(self, config: Config) -> Uses:
-        """The registry provides gates, scorers and their prompts, so they enter through each item's salt."""
+        """Return the registry provides gates, scorers and their prompts, so they enter through each item's salt."""
         needs = _needed(config, load_registry())
         if "entailment" in needs and config.filter.entailment.startswith("score:"):
             needs.add("scorer")
@@ -67,7 +67,7 @@ class FilterStage(Stage):
             registry.get("faithfulness", scorer)
 
     def notes(self, ctx: StageContext) -> Iterable[str]:
-        """The gates that cannot reject by wording, since the language has no patterns; the types that the shift
+        """Yield the gates that cannot reject by wording, since the language has no patterns; the types that the shift
         cannot tell."""
         if silent := silent_gates(ctx.config, ctx.registry, ctx.taxonomies, ctx.pack):
             yield (
@@ -140,7 +140,7 @@ class FilterStage(Stage):
 
 
 async def verdicts_of(gate: Gate, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Verdict]:
-    """A gate's verdicts, one a pair.
+    """Return a gate's verdicts, one a pair.
 
     Raises:
         PluginError: it gave something else; the message names its member and line.
@@ -151,7 +151,7 @@ async def verdicts_of(gate: Gate, pairs: Sequence[QAPair], material: Material, c
 
 
 def _needed(config: Config, registry: Registry) -> set[Need]:
-    """The models that the gates and scorers in force ask."""
+    """Return the models that the gates and scorers in force ask."""
     needs: set[Need] = {need for s in select_scorers(possible_names(config), registry) for need in s.needs}
     return needs.union(*(gate.models() for gate in select_gates(config, registry)))
 
@@ -162,7 +162,7 @@ def gates_of(ctx: StageContext) -> list[Gate]:
 
 
 def select_gates(config: Config, registry: Registry, pack: str = "standard", *, judged: bool = False) -> list[Gate]:
-    """The gates in force, in the order they run: cheapest first, and last those that compare pairs or read a score.
+    """Return the gates in force, in order: cheapest first, last those that compare pairs or read a score.
 
     Args:
         config, registry: settings and gates.
@@ -198,7 +198,7 @@ def _turn(gate: Gate) -> tuple[bool, bool, int, str]:
 
 
 def _gates_of(pack: str, registry: Registry) -> tuple[str, ...]:
-    """The gates that the stage's variant for a prompt pack adds."""
+    """Return the gates that the stage's variant for a prompt pack adds."""
     name = f"{FilterStage.name}.{pack}"
     variant = made_stage(registry, name) if name in registry.names("stage") else None
     return variant.more_gates if isinstance(variant, FilterStage) else ()
@@ -234,7 +234,7 @@ def describe_gates(config: Config, registry: Registry) -> list[dict[str, object]
 
 
 def material_of(item: WorkItem, accepted: tuple[QAPair, ...] = ()) -> Material:
-    """The material against which the pairs of an item are judged."""
+    """Return the material against which the pairs of an item are judged."""
     dataset, aspects = item.one(Dataset), item.of(Aspect)
     documents = {d.id: d for d in item.of(Document)}
     sources = {dataset.id: dataset.text} | {d.id: d.text for d in documents.values()}
@@ -246,7 +246,7 @@ def material_of(item: WorkItem, accepted: tuple[QAPair, ...] = ()) -> Material:
 
 
 def _found_text(passages: Iterable[Passage]) -> dict[str, str]:
-    """The text of other documents as far as a search found it: each passage at its place, empty lines elsewhere."""
+    """Return the text of other documents as far as a search found it: passages at their places, else empty lines."""
     found: dict[str, str] = {}
     for passage in sorted(passages, key=lambda p: (p.document_id, p.start)):
         text = found.get(passage.document_id, "")

@@ -53,7 +53,7 @@ class FurtherRequest(ABC):
 
 
 def further_requests(config: Config, registry: Registry) -> list[FurtherRequest]:
-    """The further requests that the settings ask for, by name.
+    """Return the further requests that the settings ask for, by name.
 
     Raises:
         PluginError: what a plugin registered is not a `FurtherRequest` class.
@@ -77,7 +77,7 @@ def definitions(ctx: StageContext) -> list[object]:
 def with_further(
     prompt: RenderedPrompt, reply: type[M], most: int, turn: int, ctx: StageContext
 ) -> tuple[RenderedPrompt, type[M], int]:
-    """A call's prompt and reply with the further requests, and the tokens that they add to the reply."""
+    """Return a call's prompt and reply with the further requests, and the tokens that they add to the reply."""
     texts: list[str] = []
     fields: dict[str, Any] = {}
     tokens = 0
@@ -97,13 +97,13 @@ def with_further(
 def answered(
     value: BaseModel, written: Sequence[Draft | Discard], prompt: RenderedPrompt, key: str, ctx: StageContext
 ) -> list[Further]:
-    """A reply's fields that further requests asked for, with the drafts of its pairs."""
+    """Return a reply's fields that further requests asked for, with the drafts of its pairs."""
     names = (request.name for request in further_requests(ctx.config, ctx.registry))
     return [Further(n, getattr(value, n), tuple(written), prompt, (key,)) for n in names if hasattr(value, n)]
 
 
 def records(further: Further, task: Task, ctx: StageContext) -> StageResult:
-    """The records that a plugin makes of its field.
+    """Return the records that a plugin makes of its field.
 
     Raises:
         PluginError: it made something else.

@@ -112,7 +112,7 @@ class JointStrategy:
     async def _in_halves(
         self, call: _Call, called: Called, turn: int, ctx: StageContext
     ) -> list[Draft | Discard | Further]:
-        """The wishes of a call whose reply was cut: a server may allow shorter replies than its window holds."""
+        """Return the wishes of a call whose reply was cut: a server may allow shorter replies than its window holds."""
         halves = _parts(call.wishes, math.ceil(len(_kinds(call.wishes)) / 2))
         limits = call.wanted, call.most
         parts = [_share(call.shown, half, len(call.wishes), limits, called, ctx) for half in halves]
@@ -122,13 +122,13 @@ class JointStrategy:
 def _share(
     shown: Material, wishes: Sequence[Wish], of: int, limits: tuple[int, int], called: Called, ctx: StageContext
 ) -> _Call:
-    """A call for some of the ``of`` wishes about what it shows, and so for a share of the pairs wanted and carried."""
+    """Return a call for some of the ``of`` wishes about what it shows, for a share of the pairs wanted and carried."""
     wanted, most = (max(1, math.ceil(limit * len(wishes) / of)) for limit in limits)
     return _Call(shown, tuple(wishes), wanted, most, _prompt(shown, wishes, most, called, ctx))
 
 
 def _spread(task: Task) -> list[Wish]:
-    """The wishes, the first of every type before the second of any.
+    """Return the wishes, the first of every type before the second of any.
 
     Those without a type offer each type once; of many, the twelve with most evidence by their cues, since each costs a
     paragraph.
@@ -179,7 +179,7 @@ def _prompt(shown: Material, wishes: Sequence[Wish], most: int, called: Called, 
 
 
 def _task(kind: QuestionType, wishes: Sequence[Wish], ctx: StageContext) -> dict[str, object]:
-    """The entry of a type in the prompt."""
+    """Return the entry of a type in the prompt."""
     option = kind.answer.kind == "option"
     yes, no = yes_no(ctx.taxonomies.wording.of(ctx.config.language))
     return {
@@ -193,7 +193,8 @@ def _task(kind: QuestionType, wishes: Sequence[Wish], ctx: StageContext) -> dict
 
 
 def _drafts(reply: Pairs, call: _Call, key: str) -> Iterator[Draft | Discard]:
-    """The pairs of a reply, each with the wish of its type that comes next, and what became of the other wishes.
+    """Yield the pairs of a reply, each with the next wish of its type, then the discards for wishes that produced no
+    pair.
 
     A call asks for at most ``most`` pairs. Where the writer used them up, it did not choose the other wishes; where it
     wrote fewer, it declined as many.
@@ -240,7 +241,7 @@ def _fits(call: _Call, window: int, ctx: StageContext) -> bool:
 
 
 def _room(call: _Call, ctx: StageContext) -> int:
-    """The most tokens of a reply: enough for its pairs, and more where the window has room beside the prompt."""
+    """Return the most tokens of a reply: enough for its pairs, and more where the window has room beside the prompt."""
     window = ctx.chat.capabilities.context_tokens
     free = window - _tokens(call.prompt) if window else _LARGEST_REPLY
     return min(_LARGEST_REPLY, max(_least(call, ctx), min(call.prompt.sampling.max_tokens, free)))
@@ -269,7 +270,7 @@ def _sizes(count: int, most: int) -> Iterable[int]:
 
 
 def in_groups(kinds: Sequence[QuestionType], most: int) -> Iterable[Sequence[QuestionType]]:
-    """The types in as few groups of at most ``most`` as possible, of nearly equal sizes."""
+    """Yield the types in as few groups of at most ``most`` as possible, of nearly equal sizes."""
     count = math.ceil(len(kinds) / most)
     for n in range(count):
         yield kinds[n * len(kinds) // count : (n + 1) * len(kinds) // count]

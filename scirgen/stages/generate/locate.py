@@ -13,7 +13,7 @@ _MIN_WORDS = 3
 
 
 def locate(quote: str, passages: Sequence[Passage], dataset: Dataset) -> Span | None:
-    """The span of a quote in one of the passages or in the metadata; None if it is not there verbatim.
+    """Return the span of a quote in one of the passages or in the metadata; None if it is not there verbatim.
 
     `scirgen.core.text.verbatim` defines verbatim; a final full stop is not compared.
     """

@@ -121,7 +121,7 @@ class Shown:
 
 
 def material(task: Task, room: int) -> Shown:
-    """The lines of a task's calls, numbered from 1 in each, the record's first; at most about ``room`` characters each.
+    """Return the lines of a task's calls, numbered from 1 in each, the record's first; about ``room`` characters each.
 
     Statements that do not fit into one call get a second one, in the order of the paper. What does not fit into two is
     left out by worth. The lines do not depend on the question types, so that calls about a dataset begin alike.
@@ -160,7 +160,7 @@ def _part(record: tuple[Line, ...], statements: Sequence[Passage], task: Task) -
 
 
 def record_pieces(dataset: Dataset) -> Iterator[tuple[str, Span]]:
-    """(text, span) of each piece of a record: a short value with its field's name, a long one sentence by sentence.
+    """Yield (text, span) of each piece of a record: short values with the field's name, long ones by sentence.
 
     People, funders and projects are left out, and values in a script that the record's language is not written in.
     """
@@ -212,7 +212,7 @@ def _context(span: Span) -> Span:
 
 
 def _fitting(texts: Sequence[str], room: int) -> list[int]:
-    """Indices of the texts that fit, taken in order."""
+    """Return the indices of the texts that fit, taken in order."""
     kept: list[int] = []
     for index, text in enumerate(texts):
         if len(text) <= room:

@@ -38,19 +38,19 @@ class NameReply(BaseModel):
 
 
 def short_name(title: str) -> str | None:
-    """The short name in a title: "TPMFD" of "TPMFD: near-surface ..."; None if it has none."""
+    """Return the short name in a title: "TPMFD" of "TPMFD: near-surface ..."; None if it has none."""
     found = (pattern.search(title) for pattern in _IN_TITLE)
     return next((m.group(1) for m in found if m), None)
 
 
 def makers(authors: Sequence[str], year: int | None) -> str:
-    """The first authors and the year of a record or paper, by which researchers name one that has no other name; ""
-    without a year, since nobody finds a study by authors alone."""
+    """Return the first authors and the year of a record or paper, by which researchers name one that has no other name;
+    "" without a year, since nobody finds a study by authors alone."""
     return "; ".join(authors[:_FIRST_AUTHORS]) + f" ({year})" if authors and year else ""
 
 
 def whole_title(title: str) -> str:
-    """The title, if people would say it as a name: at most five words, neither in parts nor the name of a heading."""
+    """Return the title, if people would say it as a name: at most five words, not in parts, no heading's name."""
     short = len(title.split()) <= _WHOLE_TITLE_WORDS and not any(sign in title for sign in ",;:，；：")
     return title if short and title.casefold().strip(" .") not in _NO_NAMES else ""
 
@@ -63,7 +63,7 @@ class Called(NamedTuple):
 
 
 async def name_of(dataset: Dataset, ctx: StageContext) -> Called:
-    """The name by which questions call a dataset, and its makers.
+    """Return the name by which questions call a dataset, and its makers.
 
     A name in the title, or a title that is one itself, needs no call. A model's name has only words of the record.
 
@@ -87,7 +87,8 @@ async def _asked_name(title: str, dataset: Dataset, ctx: StageContext) -> str:
 
 
 def checked_name(name: str, dataset: Dataset) -> str:
-    """A model's name without the quotation marks around it; "" if it is too long or has words that the record lacks."""
+    """Return a model's name without the quotation marks around it; "" if too long or with words that the record
+    lacks."""
     name = " ".join(name.split()).strip("\"'“”.")
     short = 0 < len(name.split()) <= _MOST_WORDS and len(name) <= _MOST_CHARACTERS
     known = telling_words(f"{dataset.title} {dataset.text}")

@@ -64,7 +64,7 @@ def passages(
 
 
 def by_worth(statements: Sequence[Passage], seed: str) -> list[int]:
-    """Indices of statements in the order in which they are taken if there is not enough room for all.
+    """Return the indices of statements in the order in which they are taken if there is not enough room for all.
 
     Results come first, then methods, data and definitions, each in its share; in an aspect, those with numbers. A hash
     decides the rest, so that the place in the paper does not.
@@ -109,8 +109,8 @@ def _cues(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
 
 
 def fitness(passage: Passage, kind: QuestionType) -> float:
-    """The fitness of a passage for a type, by its cues (at most 3 count), a preferred aspect and a suitable length. 0:
-    it does not suit."""
+    """Return the fitness of a passage for a type, by its cues (at most 3 count), a preferred aspect and a suitable
+    length. 0: it does not suit."""
     words = len(passage.text.split())
     cues = sum(min(len(p.findall(passage.text)), 2) for p in _cues(kind.evidence_cues))
     if words < _MIN_WORDS or passage.text.count(";") > _MAX_SEMICOLONS or (kind.evidence_cues and not cues):
@@ -125,7 +125,7 @@ def fitness(passage: Passage, kind: QuestionType) -> float:
 def choose_evidence(
     candidates: Sequence[Passage], kind: QuestionType, count: int, seed: int, used: Iterable[Span] = ()
 ) -> list[Passage]:
-    """The ``count`` passages that suit the type best, spread over papers, sections and aspects.
+    """Return the ``count`` passages that suit the type best, spread over papers, sections and aspects.
 
     It is greedy: each choice lowers the value of passages with the same paper, section or aspect. A hash of the seed
     decides ties, so that the types of one dataset do not all ask about the same sentence. If fewer suit, fewer are

@@ -57,7 +57,7 @@ class Accepted:
 
     @classmethod
     def of(cls, pair: QAPair, taxonomies: Taxonomies) -> Accepted:
-        """The pair's place in the mix; polarity is read from its answer."""
+        """Return the pair's place in the mix; polarity is read from its answer."""
         kind = taxonomies.question_type(pair.question_type)
         said = polarity(pair.answer, taxonomies.wording.of(pair.language)) if kind.polar else None
         return cls(pair.id, pair.dataset_id, pair.question_type, pair.bloom or "", said or "", pair.asked)
@@ -101,7 +101,7 @@ def budget(config: QuotaConfig) -> int:
 
 
 def rest_of(config: GenerateConfig, reached: Progress, *, hoped: bool = False) -> QuotaConfig:
-    """The target of the known items: what the rows of people who asked, up to their share, leave of the total.
+    """Return the target of the known items: what the rows of people who asked, up to their share, leave of the total.
 
     With ``hoped``, these still come, and leave what their whole share leaves. If the mix has both, the known items have
     rounds of their own after those of people's questions.
@@ -114,7 +114,7 @@ def rest_of(config: GenerateConfig, reached: Progress, *, hoped: bool = False) -
 
 
 def wanted_of_people(config: GenerateConfig, accepted: Iterable[Accepted]) -> int:
-    """Number of rows of the target that are to come from people who asked: their share, or all of the user's own."""
+    """Count the target's rows that are to come from people who asked: their share, or all of the user's own."""
     total, own = config.quota.total or 0, sum(a.asked == "user" for a in accepted)
     share = config.mix.get("seeking", 0.0) / (sum(config.mix.values()) or 1.0)
     return max(math.ceil(total * share), min(total, own))
@@ -148,14 +148,14 @@ def targets(config: QuotaConfig, kinds: Sequence[QuestionType]) -> dict[Cell, in
 
 
 def wanted_cells(config: QuotaConfig, kinds: Sequence[QuestionType]) -> list[Cell]:
-    """The cells of which the target wants a pair, in their order."""
+    """Return the cells of which the target wants a pair, in their order."""
     return [cell for cell, count in sorted(targets(config, kinds).items()) if count]
 
 
 def plan_round(
     config: QuotaConfig, kinds: Sequence[QuestionType], progress: Progress, round: int
 ) -> dict[str, list[dict[str, object]]]:
-    """The cells that a later round gives to each dataset, as `Scope.wanted` has them; empty if nothing is missing.
+    """Return the cells that a later round gives to each dataset, as in `Scope.wanted`; empty if nothing is missing.
 
     Each missing pair is requested as often as the type's yield so far suggests. Datasets with the fewest accepted pairs
     of the type come first. The counts of all cells sum to at most what the candidate budget leaves.
@@ -218,7 +218,7 @@ def shortfall(
     progress: Progress,
     rejections: Mapping[str, Mapping[str, int]] | None = None,
 ) -> list[Shortfall]:
-    """The cells that were not filled, with the likeliest reason.
+    """Return the cells that were not filled, with the likeliest reason.
 
     Args:
         rejections: question type -> rejection code -> count, of generate and filter.
@@ -379,6 +379,6 @@ def within_target(
 
 
 def _round(provenance: Provenance | None) -> int:
-    """The round that an item of generate belonged to: from the second round on, its key ends in ``#round``."""
+    """Return the round that an item of generate belonged to: from the second round on, its key ends in ``#round``."""
     _, sign, number = provenance.key.rpartition("#") if provenance else ("", "", "")
     return int(number) if sign and number.isdigit() else 0

@@ -47,7 +47,7 @@ class Pairs(BaseModel):
 
 
 def pairs_reply(types: Sequence[str], most: int, lines: int, *, quotes: bool) -> type[Pairs]:
-    """`Pairs` of some types. Limits of the schema that go beyond the form are not checked in a reply.
+    """Make the class `Pairs` of some types. Limits of the schema that go beyond the form are not checked in a reply.
 
     Args:
         types: ids of the types.
@@ -69,6 +69,6 @@ def pairs_reply(types: Sequence[str], most: int, lines: int, *, quotes: bool) ->
 
 
 def yes_no(wording: LanguageWording) -> tuple[str, str]:
-    """The language's words for Yes and No as a whole answer."""
+    """Return the language's words for Yes and No as a whole answer."""
     yes, no = next(iter(wording.affirmative), "yes"), next(iter(wording.negative), "no")
     return yes[:1].upper() + yes[1:], no[:1].upper() + no[1:]

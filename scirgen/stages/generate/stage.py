@@ -121,7 +121,7 @@ class GenerateStage(Stage):
             yield WorkItem(key, inputs, parameters, self._salt((kind,), ctx))
 
     def strategy(self, ctx: StageContext) -> GenerationStrategy:
-        """The strategy that the settings name, or the one for the model's pack.
+        """Return the strategy that the settings name, or the one for the model's pack.
 
         Raises:
             ConfigError: the plugin's strategy is not a class.
@@ -182,18 +182,18 @@ class GenerateStage(Stage):
 
 
 def _first(asked: Asked, ctx: StageContext) -> bool:
-    """Tells whether an item is the first about its dataset: it alone says which statements no call shows."""
+    """Return whether an item is the first about its dataset: it alone says which statements no call shows."""
     return not asked.round and asked.types[0] == wanted_types(ctx)[0].id
 
 
 def _chosen(kinds: Sequence[QuestionType], count: int, more: Mapping[str, object]) -> dict[str, object]:
-    """The parameters of one item that chooses among all types."""
+    """Return the parameters of one item that chooses among all types."""
     return {"types": [k.id for k in kinds], "count": min(count, len(kinds)), "adaptive": True, **more}
 
 
 def known_items(ctx: StageContext, papers: int) -> int:
-    """The pairs about a dataset and its papers that match their share beside the questions of people who asked; 0 if
-    nobody asks."""
+    """Return the pairs about a dataset and its papers that match their share beside the questions of people who asked;
+    0 if nobody asks."""
     mix = ctx.config.generate.mix
     if not mix.get("seeking") or ctx.pack != "standard":
         return 0
@@ -230,7 +230,7 @@ def _start(document: Document, paper: Paper | None) -> str:
 
 
 def _papers(item: WorkItem, asked: Asked) -> tuple[SourcePaper, ...]:
-    """The papers of an item's aspects, in the order of ids."""
+    """Return the papers of an item's aspects, in the order of ids."""
     dataset = item.one(Dataset)
     alone = ((dataset.id, dataset.title),)
     return tuple(
@@ -257,7 +257,7 @@ def wanted_types(ctx: StageContext) -> tuple[QuestionType, ...]:
 
 
 def _mix(kinds: Sequence[QuestionType], ctx: StageContext) -> dict[str, object]:
-    """The levels and polarities that a target wants, as parameters of items; empty if it wants all."""
+    """Return the levels and polarities that a target wants, as parameters of items; empty if it wants all."""
     quota = ctx.config.generate.quota
     if quota.total is None:
         return {}
@@ -303,7 +303,7 @@ def _candidate(draft: Draft | Discard, task: Task, strategy: str, number: int, c
 
 
 def _gold(spans: Sequence[Span], task: Task) -> tuple[About, tuple[str, ...]]:
-    """The subject of a pair by its evidence, and the datasets that answer it; for a paper, all that it uses."""
+    """Return the subject of a pair by its evidence, and the datasets that answer it; for a paper, all that it uses."""
     documents = {p.span.document_id: p.paper_id for p in task.passages if p.paper_id is not None}
     cited = {documents[s.document_id] for s in spans if s.document_id in documents and s.role == "answer"}
     if not cited:
@@ -313,7 +313,7 @@ def _gold(spans: Sequence[Span], task: Task) -> tuple[About, tuple[str, ...]]:
 
 
 def _failure(draft: Discard, task: Task, number: int, ctx: StageContext) -> Failure:
-    """The failure for a reply that could not be used. It says nothing about the pair, so the next run tries again."""
+    """Return the failure for a reply that could not be used. It says nothing of the pair; the next run tries again."""
     hint = "Run again to retry it; if it keeps failing, raise the prompt's max_tokens or take a stronger model."
     record_id = content_id("cand", task.dataset.id, ctx.key, number)
     return Failure(

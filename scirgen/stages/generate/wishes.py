@@ -53,13 +53,13 @@ class Asked(BaseModel):
     polarities: tuple[Polarity, ...] = _POLARITIES
 
     def narrowed(self, kind: QuestionType) -> QuestionType:
-        """The type with the levels that are wanted of it."""
+        """Return the type with the levels that are wanted of it."""
         levels = self.levels.get(kind.id)
         return kind.model_copy(update={"levels": levels}) if levels else kind
 
 
 def wishes(dataset: Dataset, asked: Asked, kinds: Sequence[QuestionType], ctx: StageContext) -> tuple[Wish, ...]:
-    """The wishes of an item: a quota's cells, so many pairs of each type, or (adaptive) so many of any type."""
+    """Return the wishes of an item: a quota's cells, so many pairs of each type, or (adaptive) so many of any type."""
     start = (ctx.config.seed, "wishes", dataset.id)
     if asked.cells is not None:
         return _of_cells(asked.cells, kinds[0], _Draw(asked.polarities, *start, kinds[0].id, asked.round))

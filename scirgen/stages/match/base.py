@@ -61,12 +61,12 @@ class Pair:
         return bool(STATED & set(self.found_by))
 
     def label_at(self, offset: int) -> SectionLabel | None:
-        """The heading run that contains an offset."""
+        """Return the heading run that contains an offset."""
         at = bisect_right(self._starts, offset) - 1
         return self.labels[at] if at >= 0 and offset < self.labels[at].end else None
 
     def section(self, offset: int) -> SectionClass:
-        """The class of the heading run that contains an offset."""
+        """Return the class of the heading run that contains an offset."""
         run = self.label_at(offset)
         return SectionClass.NONE if run is None else run.label
 
@@ -95,19 +95,19 @@ class Pair:
         return [start for start, _ in self.sentences]
 
     def reference_at(self, offset: int) -> Reference | None:
-        """The entry of the list of references that contains an offset."""
+        """Return the entry of the list of references that contains an offset."""
         at = bisect_right(self._reference_starts, offset) - 1
         return self.references[at] if at >= 0 and offset < self.references[at].end else None
 
     def sentence_at(self, start: int, end: int) -> tuple[int, int]:
-        """The sentence that contains a place, or the place itself outside of sentences."""
+        """Return the sentence that contains a place, or the place itself outside of sentences."""
         at = bisect_right(self._sentence_starts, start) - 1
         if at >= 0 and start < self.sentences[at][1]:
             return self.sentences[at]
         return start, end
 
     def words(self, start: int, end: int) -> str:
-        """A piece of the text on one line."""
+        """Return a piece of the text on one line."""
         return " ".join(self.document.text[start:end].split())
 
 
@@ -127,7 +127,7 @@ class MatchStrategy(Protocol):
     """Tells whether it asks the generator; () for a rule."""
 
     async def judge(self, pair: Pair, ctx: StageContext) -> Judgement:
-        """The judgement on one pair.
+        """Return the judgement on one pair.
 
         Raises:
             ModelError: the model gave no usable reply.

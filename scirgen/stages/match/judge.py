@@ -112,7 +112,7 @@ class AutoStrategy:
 
 
 def _is_certain(pair: Pair, place: Place) -> bool:
-    """Tells that a place shows use without a model: no bare name outside of the data's sections or in doubtful
+    """Return whether a place shows use without a model: no bare name outside of the data's sections or in doubtful
     words."""
     if not place.what.startswith("name "):
         return True
@@ -249,7 +249,7 @@ class Sentence:
 
 
 def nearest_sentences(pair: Pair, limit: int) -> list[Sentence]:
-    """The sentences most similar to the metadata, outside of related work, best first.
+    """Return the sentences most similar to the metadata, outside of related work, best first.
 
     Args:
         pair: the dataset and the paper.

@@ -52,7 +52,7 @@ class Findings:
     entries: tuple[Place, ...]
 
     def uses(self) -> list[Place]:
-        """The places at which naming or citing means use."""
+        """Return the places at which naming or citing means use."""
         return [p for p in (*self.named, *self.cited) if p.section is not SectionClass.RELATED_WORK]
 
 
@@ -105,7 +105,7 @@ _LISTED: Final = Criteria(methodology="unclear", terminology="yes", results="unc
 
 
 def judge_mentions(pair: Pair, findings: Findings) -> Judgement:
-    """The judgement of ``mention`` on what was found."""
+    """Return the judgement of ``mention`` on what was found."""
     uses = [p for p in findings.uses() if says_use(pair, p)]
     places = evidence(uses, findings.entries)
     if uses:
@@ -127,7 +127,7 @@ def judge_mentions(pair: Pair, findings: Findings) -> Judgement:
 
 
 def bears_title(pair: Pair) -> bool:
-    """Tells that the paper has the dataset's title, alone or before a colon or dash, as its own."""
+    """Return whether the paper has the dataset's title, alone or before a colon or dash, as its own."""
     own = pair.dataset.title.strip()
     if DatasetNames(pair.dataset).title is None and not DatasetNames(pair.dataset).short_title:
         return False
@@ -167,7 +167,7 @@ def _name_hits(pair: Pair, names: DatasetNames) -> Iterator[_Hit]:
 
 
 def _around(pair: Pair, hit: _Hit) -> str:
-    """The reference, or the words around a name."""
+    """Return the reference, or the words around a name."""
     stop_here()
     if entry := pair.reference_at(hit.offset):
         return entry.text
@@ -175,7 +175,7 @@ def _around(pair: Pair, hit: _Hit) -> str:
 
 
 def _confirms(around: str, name: Name, names: DatasetNames) -> bool:
-    """Tells whether the words around a name are from the dataset's title, so that the name does not mean something
+    """Return whether the words around a name are from the dataset's title, so that the name does not mean something
     else."""
     said = telling_words(around)
     if name.programme:
@@ -187,7 +187,7 @@ def _confirms(around: str, name: Name, names: DatasetNames) -> bool:
 
 
 def _same_title(entry: Reference, names: DatasetNames) -> bool:
-    """Tells whether a reference has all distinctive words, places, years and names of the title, in any order."""
+    """Return whether a reference has all distinctive words, places, years and names of the title, in any order."""
     if not names.title:
         return False
     wanted = telling_words(names.title)
@@ -195,7 +195,7 @@ def _same_title(entry: Reference, names: DatasetNames) -> bool:
 
 
 def letters(text: str) -> str:
-    """The letters and digits of a text, without case."""
+    """Return the letters and digits of a text, without case."""
     return "".join(c for c in text.casefold() if c.isalnum())
 
 
@@ -206,7 +206,7 @@ def _place(pair: Pair, offset: int, end: int, what: str) -> Place:
 
 
 def says_use(pair: Pair, place: Place) -> bool:
-    """Tells that a place shows use: in the introduction, only a sentence that says so."""
+    """Return whether a place shows use: in the introduction, only a sentence that says so."""
     if place.section is not SectionClass.INTRODUCTION:
         return True
     return USE_CUES.search(pair.document.text[place.start : place.end]) is not None

@@ -157,7 +157,7 @@ def _is_name(text: str) -> bool:
 
 
 def _is_mixed(word: str) -> bool:
-    """Tells whether a word is spelt as only names are: capitals inside it (HiWATER, CalCOFI), or letters and digits
+    """Return whether a word is spelt as only names are: capitals inside it (HiWATER, CalCOFI), or letters and digits
     (ERA5, GRFRV1.0)."""
     capitals = sum(c.isupper() for c in word)
     plain = "-" not in word and len(word) >= 4
@@ -167,7 +167,7 @@ def _is_mixed(word: str) -> bool:
 
 
 def _abbreviates_concept(acronym: str, before: str) -> bool:
-    """Tells whether the words right before an acronym begin with its letters, and none of them means data in
+    """Return whether the words right before an acronym begin with its letters, and none of them means data in
     general."""
     letters = [c.lower() for c in acronym if c.isupper()]
     words = _WORD.findall(before.replace("-", " "))[-len(letters) - 3 :]

@@ -59,7 +59,7 @@ def find_references(document: Document, labels: Sequence[SectionLabel]) -> list[
 
 
 def body_ranges(document: Document, references: Sequence[Reference]) -> list[tuple[int, int]]:
-    """The ranges of the text outside of the list of references."""
+    """Return the ranges of the text outside of the list of references."""
     ranges: list[tuple[int, int]] = []
     at = 0
     for entry in references:
@@ -99,7 +99,7 @@ def _numbers(text: str, printed: bool) -> list[re.Match[str]]:
 
 
 def _expanded(written: str) -> set[int]:
-    """``18–20,22`` is {18, 19, 20, 22}."""
+    """Expand ``18–20,22`` to {18, 19, 20, 22}."""
     numbers: set[int] = set()
     for part in re.split(r"\s*[,;]\s*", written):
         ends = [int(n) for n in re.split(r"\s*[–—-]\s*", part) if n]

@@ -60,7 +60,7 @@ def assemble(paper: Paper, parsed: ParsedPaper, provenance: Provenance | None = 
 
 
 def _with_captions(blocks: Sequence[Block]) -> list[Block]:
-    """The blocks, each table with the places of the caption directly before it and of the note directly after it."""
+    """Return the blocks, each table with the places of the caption right before it and the note right after it."""
     made = list(blocks)
     for n, block in enumerate(blocks):
         if block.table is not None:
@@ -73,7 +73,7 @@ def _with_captions(blocks: Sequence[Block]) -> list[Block]:
 
 
 def clean(text: str) -> str:
-    """The text without control and zero-width characters and lone surrogates, with every kind of space as a blank."""
+    """Return the text without control and zero-width characters and lone surrogates, with each space as a blank."""
     kept = (" " if unicodedata.category(c) == "Zs" else c for c in text if c == "\n" or _printable(c))
     return "".join(kept).strip()
 
@@ -105,7 +105,7 @@ def _placed(block: ParsedBlock, offset: int, level: int | None, path: tuple[str,
 
 
 def set_levels(blocks: Sequence[ParsedBlock]) -> None:
-    """Number the levels of headings from 1 on, without gaps."""
+    """Count the levels of headings from 1 on, without gaps."""
     used = sorted({b.level for b in blocks if b.level})
     for block in blocks:
         if block.level:
@@ -123,7 +123,7 @@ def mark_references(blocks: Sequence[ParsedBlock]) -> None:
 
 
 def abstract_of(blocks: Sequence[ParsedBlock]) -> str:
-    """The text below a heading of an abstract and its subheadings."""
+    """Return the text below a heading of an abstract and its subheadings."""
     taken: list[str] = []
     level = 0
     for block in blocks:

@@ -51,8 +51,7 @@ class ParsedPaper(BaseModel):
     """A parser's result: blocks in reading order, and the front matter it found.
 
     Formats that state authors, DOI, year and licence give them; `frontmatter` finds those that are printed, except
-    authors.
-    The worker adds ``kind`` (of the file) and ``orders`` (sentences that `presentable` removed).
+    authors. The worker adds ``kind`` (of the file) and ``orders`` (sentences that `presentable` removed).
     """
 
     model_config = ConfigDict(extra="forbid")

@@ -50,7 +50,7 @@ _KEYWORDS = re.compile(r"(?is)^\s*(?:key\s?words?|palavras-chave|palabras clave)
 
 
 def front_matter(parsed: ParsedPaper) -> FrontMatter:
-    """The front matter of a parsed paper."""
+    """Return the front matter of a parsed paper."""
     head = parsed.blocks[:_HEAD]
     printed = "\n".join(b.text for b in head if b.kind in _ASIDE)
     ends = (
@@ -81,7 +81,7 @@ def _is_prose(block: ParsedBlock) -> bool:
 
 
 def _licence(texts: Iterable[str]) -> str:
-    """The licence on which all sentences about the paper's own agree, else their texts; "unknown" if there is none."""
+    """Return the licence on which all sentences about the paper agree, else their texts; "unknown" without any."""
     found: list[str] = []
     for text in texts:
         sentences = [text[start:end] for start, end in sentence_spans(text)] if _LICENSED.search(text) else []
@@ -94,19 +94,19 @@ def _licence(texts: Iterable[str]) -> str:
 
 
 def _printed_doi(text: str) -> str | None:
-    """The first DOI in a text, whose parts on two lines are joined."""
+    """Return the first DOI in a text, whose parts on two lines are joined."""
     return find_doi(_BROKEN_DOI.sub(r"\1", text))
 
 
 def _first_heading(head: tuple[ParsedBlock, ...]) -> str:
-    """The first heading above the text that is not the name or the number of a section."""
+    """Return the first heading above the text that is not the name or the number of a section."""
     above = takewhile(lambda b: b.kind is not BlockKind.PARAGRAPH or len(b.text) <= _SHORT, head)
     texts = (b.text for b in above if b.kind in (BlockKind.TITLE, BlockKind.HEADING))
     return next((text for text in texts if not kind_of_heading(text) and not _NUMBERED.match(text)), "")
 
 
 def _first_paragraphs(blocks: tuple[ParsedBlock, ...], most: int = 1500) -> str:
-    """The beginning of a paper without an abstract."""
+    """Return the beginning of a paper without an abstract."""
     found = ""
     for block in blocks:
         if block.kind is BlockKind.PARAGRAPH and len(block.text) > _SHORT:
@@ -125,7 +125,7 @@ def _keywords(head: tuple[ParsedBlock, ...]) -> tuple[str, ...]:
 
 
 def _year(printed: list[str]) -> int | None:
-    """The year of publication: the latest one in a statement of it, else in brackets, else in a short line."""
+    """Return the year of publication: the latest one in a statement of it, else in brackets, else in a short line."""
     short = [text for text in printed if len(text) <= _DATE_LINE and "et al" not in text]
     dated = _DATED.findall("\n".join(printed))
     if years := dated or [year for text in printed for year in _cited(text)]:
@@ -137,7 +137,8 @@ def _year(printed: list[str]) -> int | None:
 
 
 def _cited(text: str, at_start: bool = False) -> list[str]:
-    """The years of a paper's own entry in a text; with ``at_start`` only of an entry that the text begins with."""
+    """Return the years of a paper's own entry in a text; with ``at_start`` only of an entry that the text begins
+    with."""
     entries = [_CITE.match(text)] if at_start else list(_CITE.finditer(text))
     volumes = [_VOLUME.match(text)] if at_start else list(_VOLUME.finditer(text))
     lines = [text[e.end() : e.end() + _ENTRY].partition("\n")[0] for e in entries if e]

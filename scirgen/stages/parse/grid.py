@@ -47,7 +47,7 @@ class _Placed:
 
 
 def table_block(rows: Sequence[Sequence[GivenCell]], header_rows: int | None = None, refused: str = "") -> ParsedBlock:
-    """The block of a table: Markdown with cells, or plain rows with the code of its refusal.
+    """Return the block of a table: Markdown with cells, or plain rows with the code of its refusal.
 
     Args:
         rows: the cells that each row states, an empty text for an empty cell; cells that a row above covers are absent.
@@ -72,7 +72,7 @@ def table_block(rows: Sequence[Sequence[GivenCell]], header_rows: int | None = N
 
 
 def _place(rows: Sequence[Sequence[GivenCell]]) -> list[_Placed]:
-    """The cells with their rows and columns, as HTML places them; nothing if they overlap or are too many."""
+    """Return the cells with their rows and columns, as HTML places them; nothing if they overlap or are too many."""
     taken: set[tuple[int, int]] = set()
     placed: list[_Placed] = []
     for number, row in enumerate(rows):
@@ -144,7 +144,7 @@ def _is_number(text: str) -> bool:
 
 
 def _written(placed: Sequence[_Placed], top: int) -> ParsedBlock:
-    """The table as Markdown, each text once in the first row and column that it covers."""
+    """Return the table as Markdown, each text once in the first row and column that it covers."""
     width = max(p.column + p.given.columns for p in placed)
     height = max(p.row for p in placed) + 1
     side = _header_columns(placed, top, width)
@@ -176,7 +176,7 @@ def _written(placed: Sequence[_Placed], top: int) -> ParsedBlock:
 
 
 def _read(cell: Cell, table: Table, text: str) -> Cell:
-    """The cell with its number and unit."""
+    """Return the cell with its number and unit."""
     if not table.is_value(cell):
         return cell
     found = cell_quantity(text[cell.start : cell.end], [text[h.start : h.end] for h in table.headers(cell)])
@@ -184,7 +184,7 @@ def _read(cell: Cell, table: Table, text: str) -> Cell:
 
 
 def _grouped(placed: Sequence[_Placed], top: int, width: int) -> list[_Placed]:
-    """The cells, with one that is alone in its row below the header over the whole row, as the head of a group."""
+    """Return the cells, with one that is alone in its row below the header over the whole row, as a group's head."""
     filled: dict[int, list[_Placed]] = {}
     for p in placed:
         for row in range(p.row, p.row + p.given.rows):
@@ -202,7 +202,7 @@ def _grouped(placed: Sequence[_Placed], top: int, width: int) -> list[_Placed]:
 
 
 def _spread(placed: Sequence[_Placed], top: int, side: int) -> list[_Placed]:
-    """The cells, with the first of several header columns over the rows below in which it is empty."""
+    """Return the cells, with the first of several header columns over the rows below in which it is empty."""
     if side < 2:
         return list(placed)
     result = list(placed)

@@ -56,7 +56,7 @@ def parse_jats(root: Element) -> ParsedPaper:
 
 
 def _stated(article: Element) -> dict[str, Any]:
-    """Authors, DOI, year and licence, as the file states them."""
+    """Return the authors, DOI, year and licence, as the file states them."""
     meta = article.find(".//article-meta")
     if meta is None:
         return {}
@@ -150,7 +150,7 @@ def _float(element: Element, level: int) -> Iterator[ParsedBlock]:
 
 
 def _rows(table: Element) -> tuple[list[list[GivenCell]], int]:
-    """The rows of a table, and how many of them are in its head."""
+    """Return the rows of a table, and how many of them are in its head."""
     rows = [
         [
             GivenCell(text_of(c, frozenset({"tex-math"})), span_of(c, "rowspan"), span_of(c, "colspan"), c.tag == "th")

@@ -31,7 +31,7 @@ _BINARY = (
 
 
 def sniff(path: Path) -> FileKind:
-    """The kind of a file.
+    """Return the kind of a file.
 
     A PDF header may be anywhere in the first kilobyte (ISO 32000-1, Annex H, implementation note 13).
 
@@ -78,7 +78,7 @@ def sniff(path: Path) -> FileKind:
 
 
 def _is_full_text(path: Path) -> bool:
-    """Tells whether an HTML page may be a paper's full text: long, with paragraphs and headings. The parser looks
+    """Return whether an HTML page may be a paper's full text: long, with paragraphs and headings. The parser looks
     closer."""
     with path.open("rb") as file:
         data = file.read(_MAX_PAGE)
@@ -86,7 +86,7 @@ def _is_full_text(path: Path) -> bool:
 
 
 def _root(head: bytes) -> bytes:
-    """The name of the first element, after declarations, comments and the document type; empty if there is none."""
+    """Return the name of the first element, after declarations, comments and document type, or ""."""
     at = 3 if head.startswith(b"\xef\xbb\xbf") else 0
     while True:
         while head[at : at + 1].isspace():

@@ -135,9 +135,8 @@ class ParseStage(Stage):
 
 
 async def read_paper(path: Path, config: ParseConfig, registry: Registry, workers: ParserPool) -> ParsedPaper:
-    """The result of the parser that suits the file. With ``auto`` and a GROBID address, both parsers read a PDF, and
-    the
-    better result is kept.
+    """Return the result of the parser that suits the file. With ``auto`` and a GROBID address, both parsers read a PDF,
+    and the better result is kept.
 
     Raises:
         PaperError: the file cannot be read.
@@ -179,7 +178,7 @@ def _both(config: ParseConfig) -> bool:
 
 
 def choose_parser(registry: Registry, wanted: str, kind: FileKind) -> Provided | None:
-    """The parser plugin for a file; it is imported in the worker process only. None if no installed parser reads it.
+    """Return the parser plugin for a file; imported in the worker process only. None if no parser reads it.
 
     With the ``text`` parser or one for PDF set, files of other forms are read as with ``auto``; so are those that a
     plugin's parser does not declare (``reads``).

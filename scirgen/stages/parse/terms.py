@@ -1,6 +1,5 @@
 """Names that papers in several languages give their own parts ("abstract", "references"). All parsers recognise parts
-by
-them; stage section labels sections by rules of its own."""
+by them; stage section labels sections by rules of its own."""
 
 from __future__ import annotations
 
@@ -129,7 +128,8 @@ _LENGTH: Final = re.compile(r"\s*\(\d{1,4}(?: words?)?\)\s*:?$", re.I)  # "Abstr
 
 
 def kind_of_heading(text: str) -> str:
-    """``abstract``, ``other_abstract``, ``keywords``, ``references``, ``main``, ``back`` or "" for a heading's text."""
+    """Return ``abstract``, ``other_abstract``, ``keywords``, ``references``, ``main``, ``back`` or "" for a heading's
+    text."""
     return "" if len(text) > _LONGEST_NAME else _kind(text)
 
 

@@ -54,7 +54,7 @@ class TextParser:
 
 
 def paper_bytes(path: Path) -> bytes:
-    """The bytes of a paper that is a text file.
+    """Return the bytes of a paper that is a text file.
 
     Raises:
         PaperError: ``too_large``.
@@ -89,7 +89,7 @@ def parse_markdown(text: str) -> ParsedPaper:
 
 
 def decoded(data: bytes) -> str:
-    """The text of bytes in the first encoding that fits, without passwords of addresses."""
+    """Return the text of bytes in the first encoding that fits, without passwords of addresses."""
     for encoding in ("utf-8-sig", "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8", "gb18030"):
         try:
             return _tidy(data.decode(encoding).replace("\t", " "))
@@ -168,7 +168,7 @@ def _paragraph(lines: list[str]) -> ParsedBlock:
 
 
 def _table(lines: Sequence[str]) -> ParsedBlock:
-    """The block of a pipe table; tables of other forms are refused."""
+    """Return the block of a pipe table; tables of other forms are refused."""
     piped = len(lines) > 2 and "|" in lines[1] and _RULE.match(lines[1]) is not None
     texts = [_BAR.split(_EDGES.sub("", line)) for line in lines]
     rows = [[GivenCell(_inline(text).replace("\\|", "|")) for text in row] for row in texts]
@@ -184,7 +184,7 @@ def _inline(text: str) -> str:
 
 
 def _promote_title(blocks: list[ParsedBlock]) -> str:
-    """A single outermost heading at the top is the title; then levels count from the next one."""
+    """Take a single outermost heading at the top as the title; then levels count from the next one."""
     if not blocks or blocks[0].kind is not BlockKind.HEADING or kind_of_heading(blocks[0].text):
         return ""
     level = blocks[0].level or 1

@@ -19,7 +19,7 @@ _MAX_BYTES = 60_000_000
 
 
 def read_xml(data: bytes) -> Element:
-    """The root element.
+    """Return the root element.
 
     Named characters of HTML (``&ndash;``), which publishers use with the DTD that declares them, are replaced.
     A document type declaration without an internal subset is dropped (nearly all JATS files have one); one that defines
@@ -62,7 +62,7 @@ def text_of(element: Element | None, skip: frozenset[str] = frozenset()) -> str:
 
 
 def span_of(element: Element, name: str) -> int:
-    """The rows or columns that a cell states to cover; 1 if it states no number."""
+    """Return the rows or columns that a cell states to cover; 1 if it states no number."""
     stated = element.get(name, "")
     return int(stated) if stated.isdecimal() and len(stated) < 5 else 1
 

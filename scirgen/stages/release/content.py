@@ -129,7 +129,7 @@ def _found(run: RunView, datasets: Mapping[str, Dataset]) -> dict[str, str]:
 
 
 def _second_grades(run: RunView) -> list[str]:
-    """A line for the card: how far a second grader agrees on passages that were read to answer questions."""
+    """Return a line for the card: how far a second grader agrees on passages that were read to answer questions."""
     calls = list(run.records("answer", Regraded))
     pairs = [pair for call in calls for pair in call.grades]
     if not pairs:
@@ -146,7 +146,7 @@ def _second_grades(run: RunView) -> list[str]:
 
 
 def _guessed(run: RunView) -> list[str]:
-    """A line for the card: how many questions a model answers without documents."""
+    """Return a line for the card: how many questions a model answers without documents."""
     told = [p.guessable for p in run.pairs() if p.guessable is not None]
     left = sum(r.code == "guessable" for r in run.rejections("filter"))
     if not told and not left:
@@ -159,7 +159,7 @@ def _guessed(run: RunView) -> list[str]:
 
 
 def _used(run: RunView, papers: Collection[str]) -> Iterator[Document]:
-    """The parsed papers that use a dataset, each once."""
+    """Yield the parsed papers that use a dataset, each once."""
     seen: set[str] = set()
     for document in run.records("parse", Document):
         if document.paper_id in papers and document.id not in seen:
@@ -186,8 +186,8 @@ def _unfaithful(run: RunView) -> list[UnfaithfulRow]:
 
 
 def _with_gold(pair: QAPair, users: Mapping[str, set[str]], datasets: Container[str]) -> QAPair:
-    """A pair about papers has all datasets that use each of them as gold: in merged runs, those of the other parts too.
-    One that somebody asked has those of any document that answers it.
+    """Give a pair about papers all datasets that use each of them as gold: in merged runs, those of the other parts
+    too. One that somebody asked has those of any document that answers it.
 
     Args:
         pair: the pair of the run.
@@ -213,7 +213,7 @@ _STAGES: tuple[tuple[str, type[Record]], ...] = (
 
 
 def _made(run: RunView) -> tuple[dict[str, tuple[str | None, str | None]], tuple[MadeRow, ...]]:
-    """The model and prompt of each pair, and those of every stage, from the records' provenance."""
+    """Return the model and prompt of each pair, and those of every stage, from the records' provenance."""
     writers: dict[str, tuple[str | None, str | None]] = {}
     made: dict[tuple[str, str, str], None] = {}
     same: dict[tuple[str | None, str | None], tuple[str | None, str | None]] = {}

@@ -50,7 +50,7 @@ def _table(batch: Sequence[Mapping[str, Any]], schema: Any) -> Any:
 
 
 def arrow_schema(columns: Sequence[Mapping[str, Any]]) -> Any:
-    """The Arrow schema of a table's columns."""
+    """Return the Arrow schema of a table's columns."""
     return pa.schema([pa.field(c["name"], _arrow_type(c)) for c in columns])
 
 

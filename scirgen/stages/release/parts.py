@@ -99,7 +99,7 @@ class ReleasePart(ABC):
 
     @abstractmethod
     def material(self, run: RunView, ctx: StageContext) -> PartContent:
-        """The part's content, from the whole run."""
+        """Return the part's content, from the whole run."""
 
 
 class RowFields(ABC):
@@ -123,7 +123,7 @@ class RowFields(ABC):
 
 
 def row_fields(config: Config, registry: Registry) -> list[RowFields]:
-    """The added fields that the settings ask for, by name.
+    """Return the added fields that the settings ask for, by name.
 
     Raises:
         PluginError: what a plugin registered is not a `RowFields` class, or its fields cannot be added.
@@ -140,7 +140,7 @@ def row_fields(config: Config, registry: Registry) -> list[RowFields]:
 
 
 def columns(chosen: Sequence[RowFields]) -> tuple[RowField, ...]:
-    """The added fields as ``release.json`` has them.
+    """Return the added fields as ``release.json`` has them.
 
     Raises:
         PluginError: a field has no default, or a type that has no column.
@@ -182,7 +182,7 @@ def added_values(chosen: Sequence[RowFields], run: RunView, ctx: StageContext) -
 
 
 def release_parts(config: Config, registry: Registry) -> list[ReleasePart]:
-    """The parts that the settings ask for, by name.
+    """Return the parts that the settings ask for, by name.
 
     Raises:
         PluginError: a plugin's part is not a `ReleasePart` class.
@@ -191,7 +191,7 @@ def release_parts(config: Config, registry: Registry) -> list[ReleasePart]:
 
 
 def part_contents(parts: Iterable[ReleasePart], run: RunView, ctx: StageContext) -> list[PartContent]:
-    """The content of each part.
+    """Return the content of each part.
 
     Raises:
         PluginError: a plugin returned something else.

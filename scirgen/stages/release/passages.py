@@ -50,20 +50,20 @@ class Source:
 
     @classmethod
     def of_record(cls, dataset: Dataset) -> Source:
-        """The source of a record's passages."""
+        """Return the source of a record's passages."""
         return cls(
             dataset.id, "dataset", [dataset.id], dataset.licence, dataset.title, dataset.authors, dataset.year
         )  # fmt: skip
 
     @classmethod
     def of_paper(cls, document_id: str, paper: Paper | None, dataset_ids: Sequence[str]) -> Source:
-        """The source of a paper's passages."""
+        """Return the source of a paper's passages."""
         if paper is None:
             return cls(document_id, "paper", dataset_ids, "unknown")
         return cls(document_id, "paper", dataset_ids, paper.licence, paper.title, paper.authors, paper.year)
 
     def passage(self, id: str, pieces: Sequence[Piece], heading: str = "", *, whole: bool = True) -> Held:
-        """A passage of the source that holds these pieces."""
+        """Return a passage of the source that holds these pieces."""
         row = Passage.model_validate(
             {
                 "id": id,
@@ -109,7 +109,7 @@ def merge(spans: Iterable[Span]) -> list[Piece]:
 
 
 def record_passages(dataset: Dataset, *, cut: bool) -> list[Held]:
-    """A record as one passage of the cut; else in windows."""
+    """Return a record as one passage of the cut; else in windows."""
     source = Source.of_record(dataset)
     if not cut:
         return quoted_passages(source, [Piece(0, dataset.text)])
@@ -118,7 +118,7 @@ def record_passages(dataset: Dataset, *, cut: bool) -> list[Held]:
 
 
 def paper_passages(source: Source, document: Document, quoted: Iterable[Span]) -> list[Held]:
-    """The passages of a paper's cut, and windows of quotations that lie outside it (a title), in order."""
+    """Return the passages of a paper's cut, and windows of quotations that lie outside it (a title), in order."""
     pieces = merge(quoted)
     whole = terms_of(source.licence) in _WHOLE
     found: list[Held] = []
@@ -145,7 +145,7 @@ def quoted_passages(source: Source, pieces: Iterable[Piece]) -> list[Held]:
 
 
 def _clipped(pieces: Iterable[Piece], start: int, end: int) -> Iterator[Piece]:
-    """The parts of the pieces inside [start, end) that have text."""
+    """Yield the parts of the pieces inside [start, end) that have text."""
     for piece in pieces:
         a, b = max(start, piece.start), min(end, piece.end)
         if a < b and (text := piece.text[a - piece.start : b - piece.start]).strip():
@@ -153,7 +153,7 @@ def _clipped(pieces: Iterable[Piece], start: int, end: int) -> Iterator[Piece]:
 
 
 def _without(piece: Piece, bounds: Iterable[tuple[int, int]]) -> Iterator[Piece]:
-    """The parts of a piece outside of all bounds, which are in order and disjoint."""
+    """Yield the parts of a piece outside of all bounds, which are in order and disjoint."""
     at = piece.start
     for start, end in bounds:
         if end > at and start < piece.end:

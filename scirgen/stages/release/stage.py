@@ -38,7 +38,7 @@ class ReleaseStage(Stage):
     version: ClassVar[int] = 9
 
     def uses(self, config: Config) -> Uses:
-        """The release's settings, and scirgen's version, which the card names."""
+        """Return the release's settings, and scirgen's version, which the card names."""
         registry = load_registry()
         parts, fields = release_parts(config, registry), row_fields(config, registry)
         return Uses(
@@ -139,7 +139,7 @@ class ReleaseStage(Stage):
 
 
 def _embedder_identity(uri: str, registry: Registry) -> str:
-    """The identity of an embedding model for a fingerprint; "" for none."""
+    """Return the identity of an embedding model for a fingerprint; "" for none."""
     if not uri:
         return ""
     kind, name = embedder_of(uri, registry)
@@ -147,7 +147,7 @@ def _embedder_identity(uri: str, registry: Registry) -> str:
 
 
 def _resolver(settings: ReleaseConfig, registry: Registry) -> Resolve:
-    """Finds near-duplicates and decides about them: by words, and by embeddings if a model is configured."""
+    """Find near-duplicates and decides about them: by words, and by embeddings if a model is configured."""
     if not settings.duplicates_model:
         return resolve
     kind, name = embedder_of(settings.duplicates_model, registry)

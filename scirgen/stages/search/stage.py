@@ -41,7 +41,7 @@ class SearchStage(Stage):
         self._users: dict[str, tuple[str, ...]] = {}
 
     def uses(self, config: Config) -> Uses:
-        """The depth, the language and the encoder; the corpus is a parameter of each item."""
+        """Return the depth, the language and the encoder; the corpus is a parameter of each item."""
         if not config.generate.asks:
             return Uses()
         return Uses(config=("search", "language"), extra=(_encoder(config, load_registry()),))
@@ -51,7 +51,7 @@ class SearchStage(Stage):
         _encoder(ctx.config, ctx.registry)
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
-        """The questions of this round: those that were asked, and those that an answerer narrowed."""
+        """Yield the questions of this round: those that were asked, and those that an answerer narrowed."""
         asked = (*scope.outputs("ask", Question), *scope.outputs("answer", Question))
         questions = sorted((q for q in asked if q.round == scope.round), key=lambda q: q.id)
         for question in questions:
@@ -106,7 +106,7 @@ class SearchStage(Stage):
 
 
 def _encoder(config: Config, registry: Registry) -> str:
-    """The identity of the encoder; "" for none."""
+    """Return the identity of the encoder; "" for none."""
     if not config.search.encoder:
         return ""
     kind, name = embedder_of(config.search.encoder, registry)
@@ -114,13 +114,13 @@ def _encoder(config: Config, registry: Registry) -> str:
 
 
 def _records(run: RunView) -> Iterator[Dataset]:
-    """The records of datasets; not those that were made from papers."""
+    """Yield the records of datasets; not those that were made from papers."""
     made = {link.dataset_id for link in run.records("collect", Link) if OWN in link.found_by.split(", ")}
     return (d for d in run.datasets() if d.id not in made)
 
 
 def _passages(run: RunView) -> Iterator[Passage]:
-    """The passages of all papers that were read, and the records."""
+    """Yield the passages of all papers that were read, and the records."""
     for document in run.records("parse", Document):
         yield from passages_of(document)
     yield from (record_passage(d) for d in _records(run))

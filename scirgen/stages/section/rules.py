@@ -41,7 +41,7 @@ class HeadingRules:
                 self._languages.setdefault(language, []).append((definition.id, re.compile(joined, re.I)))
 
     def label(self, heading: str, language: str) -> SectionClass | None:
-        """The class that a heading names by itself; None if it names none."""
+        """Return the class that a heading names by itself; None if it names none."""
         name = normalise(heading)
         if not name:
             return None
@@ -53,7 +53,7 @@ class HeadingRules:
         return None
 
     def label_path(self, path: Sequence[str], language: str) -> SectionClass | None:
-        """The class of a heading, which is the last in ``path``.
+        """Return the class of a heading, which is the last in ``path``.
 
         The outermost heading that names a class decides, so that "Data" below "Results" stays results; a heading below
         one that names none decides by itself.

@@ -97,18 +97,18 @@ class Classes(BaseModel):
     """One field a section, ``s1``, ``s2``..., so that a reply that leaves one out is invalid."""
 
     def of(self, number: int) -> SectionClass:
-        """The class of section ``number``, counted from 1."""
+        """Return the class of section ``number``, counted from 1."""
         return SectionClass(getattr(self, f"s{number}"))
 
 
 def classes_reply(count: int, ids: tuple[str, ...]) -> type[Classes]:
-    """`Classes` for ``count`` sections."""
+    """Make the class `Classes` for ``count`` sections."""
     fields: dict[str, Any] = {f"s{n}": (Literal[ids], ...) for n in range(1, count + 1)}
     return create_model("Classes", __base__=Classes, **fields)
 
 
 def batched(places: Sequence[int]) -> list[Sequence[int]]:
-    """The open sections of a paper, grouped by calls; in most papers, one call takes all."""
+    """Return the open sections of a paper, grouped by calls; in most papers, one call takes all."""
     return [places[i : i + _MAX_AT_ONCE] for i in range(0, len(places), _MAX_AT_ONCE)]
 
 
@@ -117,7 +117,7 @@ def _outline(runs: Sequence[Run]) -> str:
 
 
 def label_by_rules(document: Document, runs: Sequence[Run], rules: HeadingRules) -> list[SectionClass | None]:
-    """The class of each run; None if the rules leave it open.
+    """Return the class of each run; None if the rules leave it open.
 
     The run before the first heading is front matter: title and abstract. A run of references has the class none,
     whatever its heading.

@@ -11,11 +11,11 @@ class Levels(BaseModel):
     """One field a question, ``q1``, ``q2``..., so that a reply that leaves one out is invalid."""
 
     def of(self, number: int) -> str:
-        """The level of question ``number``, counted from 1."""
+        """Return the level of question ``number``, counted from 1."""
         return str(getattr(self, f"q{number}"))
 
 
 def levels_reply(count: int, ids: tuple[str, ...]) -> type[Levels]:
-    """`Levels` for ``count`` questions."""
+    """Make the class `Levels` for ``count`` questions."""
     fields: dict[str, Any] = {f"q{n}": (Literal[ids], ...) for n in range(1, count + 1)}
     return create_model("Levels", __base__=Levels, **fields)

@@ -26,7 +26,7 @@ class TagStage(Stage):
     version = 8
 
     def uses(self, config: Config) -> Uses:
-        """The prompt, the levels and the model."""
+        """Return the prompt, the levels and the model."""
         return Uses(
             config=("tag", "seed"), prompts=("tag/bloom",), taxonomies=("bloom", "graesser"), roles=("generator",)
         )
@@ -40,7 +40,7 @@ class TagStage(Stage):
             yield WorkItem(f"{scope.dataset.id}|{digest([p.id for p in batch])[:12]}", batch)
 
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
-        """The same pairs with ``bloom`` set.
+        """Return the same pairs with ``bloom`` set.
 
         Raises:
             ModelError: the model gave no usable level; the batch is tried again on the next run.
@@ -48,7 +48,7 @@ class TagStage(Stage):
         return StageResult(tuple(await self.levels(item.of(QAPair), ctx)))
 
     async def levels(self, pairs: Sequence[QAPair], ctx: StageContext) -> list[QAPair]:
-        """The pairs with the levels that the model assigns: the judge's, the others in one call."""
+        """Return the pairs with the levels that the model assigns: the judge's, the others in one call."""
         judged = {p.id: level for p in pairs if (level := next((s.level for s in p.scores if s.level), None))}
         left = [p for p in pairs if p.id not in judged or ctx.prompt("bloom").origin != "scirgen"]
         found = {p.id: p.model_copy(update={"bloom": judged.get(p.id)}) for p in pairs}
@@ -61,7 +61,7 @@ class TagStage(Stage):
 
 
 def render(pairs: Sequence[QAPair], ctx: StageContext, only: Sequence[str] = ()) -> RenderedPrompt:
-    """The prompt about some pairs, with the levels to choose from; all if ``only`` is empty."""
+    """Return the prompt about some pairs, with the levels to choose from; all if ``only`` is empty."""
     bloom = ctx.taxonomies.bloom
     levels = [level for level in bloom.levels if level.id in only or not only]
     questions = [{"question": p.question, "shown": _shown(n, p, ctx)} for n, p in enumerate(pairs, 1)]
@@ -69,7 +69,7 @@ def render(pairs: Sequence[QAPair], ctx: StageContext, only: Sequence[str] = ())
 
 
 def _shown(number: int, pair: QAPair, ctx: StageContext) -> str:
-    """A pair as the standard prompt shows it, with all lines that it cites: the question does not show whether the
+    """Format a pair for the standard prompt with every cited line, because the question alone does not tell whether the
     answer is stated or inferred."""
     evidence = " ".join(dict.fromkeys(" ".join(s.text.split()) for s in pair.evidence))
     kind = ctx.taxonomies.question_type(pair.question_type).name
@@ -77,5 +77,5 @@ def _shown(number: int, pair: QAPair, ctx: StageContext) -> str:
 
 
 def tagged(pair: QAPair, level: str, prompt: RenderedPrompt, reply: str, ctx: StageContext) -> QAPair:
-    """A pair with its level and where that comes from."""
+    """Return a pair with its level and where that comes from."""
     return pair.model_copy(update={"bloom": level, "provenance": ctx.provenance(prompt, (reply,))})

@@ -99,7 +99,7 @@ def _place(aspect: Aspect) -> tuple[str, int, int, tuple[Span, ...]]:
 
 
 def _said_before(aspect: Aspect, kept: Sequence[Aspect]) -> Aspect | None:
-    """A kept sentence with nearly the same words, of any aspect; papers often repeat their abstract."""
+    """Return a kept sentence with nearly the same words, of any aspect; papers often repeat their abstract."""
     others = (k for k in kept if _place(k) != _place(aspect))
     return next((k for k in others if fuzz.token_sort_ratio(k.text, aspect.text) >= _SAME), None)
 

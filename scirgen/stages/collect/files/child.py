@@ -23,7 +23,7 @@ class ChildError(Exception):
 
 
 def printed_lines(job: str, files: list[Path], quiet_s: float) -> Iterator[bytes]:
-    """The lines that ``probe JOB FILE...`` prints, as they come.
+    """Yield the lines that ``probe JOB FILE...`` prints, as they come.
 
     Args:
         job: ``text`` or ``parquet``.

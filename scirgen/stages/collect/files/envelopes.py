@@ -16,7 +16,7 @@ _DEEPEST = 4
 
 
 def records_in(document: object, path: str = "") -> object:
-    """The list of records of a parsed JSON file, or the document itself if it is one record.
+    """Return the list of records of a parsed JSON file, or the document itself if it is one record.
 
     The rule, in this order: the list at ``path``, if it is given; a list of a linked-data graph (``@graph``,
     ``dataset``); the document itself, if it has a title or an id and no list named ``datasets``, ``records``,
@@ -54,7 +54,7 @@ def records_in(document: object, path: str = "") -> object:
 
 
 def unwrapped(document: Mapping[str, object]) -> Mapping[str, object]:
-    """The record in an answer about a single one, as ``{"data": {...}}``; any other object as it is."""
+    """Return the record in an answer about a single one, as ``{"data": {...}}``; any other object as it is."""
     inner = _inner(document)
     return inner if inner is not None and _titled(inner) and not _titled(document) else document
 
@@ -64,7 +64,7 @@ def _inner(document: Mapping[str, object]) -> Mapping[str, object] | None:
 
 
 def at_path(value: object, path: str) -> object:
-    """The value at dotted keys. A number is an index into a list; any other key is looked up in each of a list's
+    """Return the value at dotted keys. A number is an index into a list; any other key is looked up in each of a list's
     objects.
 
     ``{"titles": [{"title": "Ice"}]}`` has "Ice" at ``titles.0.title`` and ["Ice"] at ``titles.title``; None if there is
@@ -84,19 +84,19 @@ def at_path(value: object, path: str) -> object:
 
 
 def _titled(value: object) -> bool:
-    """Tells whether an object looks like a record: it has a title, or a key under which services put a record."""
+    """Return whether an object looks like a record: it has a title, or a key under which services put a record."""
     if not isinstance(value, Mapping):
         return False
     return any(k.rpartition(":")[2].replace("_", "").lower() in _TITLES and v for k, v in value.items())
 
 
 def _identified(document: Mapping[str, object]) -> bool:
-    """Tells whether an object has an id of its own; records have one, envelopes do not."""
+    """Return whether an object has an id of its own; records have one, envelopes do not."""
     return any(isinstance(document.get(key), (str, int)) for key in ("id", "_id", "identifier", "doi"))
 
 
 def _lists(value: object, name: str = "", depth: int = 0) -> Iterator[tuple[str, list[object]]]:
-    """Lists of objects with their dotted names, outer ones first; lists inside a list's objects do not count."""
+    """List of objects with their dotted names, outer ones first; lists inside a list's objects do not count."""
     if not isinstance(value, Mapping) or depth == _DEEPEST:
         return
     for key, inner in value.items():
@@ -108,7 +108,7 @@ def _lists(value: object, name: str = "", depth: int = 0) -> Iterator[tuple[str,
 
 
 def _nodes(document: Mapping[str, object]) -> list[object] | None:
-    """The datasets of a catalogue in JSON-LD (DCAT, schema.org, data.json); None for any other object."""
+    """Return the datasets of a catalogue in JSON-LD (DCAT, schema.org, data.json); None for any other object."""
     for key in _GRAPHS:
         found = document.get(key)
         if isinstance(found, list) and all(isinstance(n, dict) for n in found):
@@ -118,17 +118,17 @@ def _nodes(document: Mapping[str, object]) -> list[object] | None:
 
 
 def as_dict(value: object) -> Mapping[str, object]:
-    """The value if it is an object, otherwise an empty one."""
+    """Return the value if it is an object, otherwise an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def as_list(value: object) -> list[object]:
-    """The value if it is a list, otherwise an empty one."""
+    """Return the value if it is a list, otherwise an empty one."""
     return value if isinstance(value, list) else []
 
 
 def as_text(value: object) -> str:
-    """The value as text, white space trimmed; empty for null, objects and lists."""
+    """Return the value as text, white space trimmed; empty for null, objects and lists."""
     if value is None or isinstance(value, (dict, list, bool)):
         return ""
     return str(value).strip()

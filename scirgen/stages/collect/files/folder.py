@@ -108,7 +108,7 @@ class FolderSource:
     # -- what a subclass may override ------------------------------------------------------------------------------
 
     def dataset(self, record: Mapping[str, object], where: str) -> Dataset | Rejection:
-        """The dataset a record describes, or the reason why it cannot be used. ``where`` is ``file:line``, for
+        """Return the dataset a record describes, or the reason why it cannot be used. ``where`` is ``file:line``, for
         messages."""
         if not self._mapping.applies(record):
             for form in self._forms:
@@ -124,8 +124,8 @@ class FolderSource:
     # -- the contract ----------------------------------------------------------------------------------------------
 
     def revision(self, cursor: str | None) -> str | None:
-        """A hash of the files of records (names and content) and of the listing of papers (names, sizes, times of
-        change)."""
+        """Return a hash of the files of records (names and content) and of the listing of papers (names, sizes, times
+        of change)."""
         return self._revision
 
     def datasets(self, cursor: str | None = None) -> Iterator[Dataset | Cursor | Rejection]:
@@ -154,7 +154,7 @@ class FolderSource:
         return [Candidate(file.paper(), by) for file, by in kept] + self._papers.missing(dataset, named)
 
     def fetch(self, paper: Paper) -> Fetched:
-        """The file at its place; it is not copied."""
+        """Return the file at its place; it is not copied."""
         return self._papers.fetch(paper) if self._papers else Fetched(code="not_found", reason="there are no papers")
 
     def unread(self) -> dict[str, list[str]]:
@@ -175,8 +175,8 @@ class FolderSource:
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _read(self, entry: RawRecord) -> Dataset | Rejection:
-        """The result of `dataset` for a record. A record that it cannot read (a key is missing, text is not Unicode) is
-        rejected."""
+        """Return the result of `dataset` for a record. A record that it cannot read (a key is missing, text is not
+        Unicode) is rejected."""
         try:
             return self.dataset(entry.value, entry.where)
         except ScirgenError:
@@ -190,7 +190,7 @@ class FolderSource:
             return malformed(entry.where, entry.where, problem, json.dumps(entry.value, default=str))
 
     def _entries(self, after: tuple[str, int] = ("", 0)) -> Iterator[_Entry]:
-        """The entries of all files behind a place (label, number of entries)."""
+        """Yield the entries of all files behind a place (label, number of entries)."""
         for file, label in self._files:
             if label < after[0]:
                 continue
@@ -276,7 +276,7 @@ class FolderSource:
 
     @classmethod
     def first_record(cls, path: Path) -> Mapping[str, object] | None:
-        """The first readable record of a folder or file, for ``claims``; None if its first files have none."""
+        """Return the first readable record of a folder or file, for ``claims``; None if its first files have none."""
         files = [path] if path.is_file() else sorted(p for p in path.glob("*") if kind_of(p) and p.is_file())
         for file in files[:5]:
             for entry in read_records(file, file.name):
@@ -312,7 +312,7 @@ class _Survey:
         pickle.dump(entry, self._files[not matched])
 
     def entries(self, phase: int, after: tuple[str, int]) -> Iterator[_Entry]:
-        """The entries with a paper (phase 0) or the others, behind a place (label, number of entries)."""
+        """Yield the entries with a paper (phase 0) or the others, behind a place (label, number of entries)."""
         file, position = self._files[phase], 0
         end = file.seek(0, os.SEEK_END)
         while position < end:
@@ -324,8 +324,8 @@ class _Survey:
 
 
 def record_files(root: Path) -> list[tuple[Path, str]]:
-    """(path, path below the folder) of all files of records in a folder, sorted by the latter. A table that describes
-    papers beside it (``papers.csv``) is not one of them.
+    """Return (path, path below the folder) of all files of records in a folder, sorted by the latter. A table that
+    describes papers beside it (``papers.csv``) is not one of them.
 
     Raises:
         InputError: a name is not UTF-8.
@@ -344,7 +344,7 @@ def record_files(root: Path) -> list[tuple[Path, str]]:
 
 
 def only_papers(given: Path) -> bool:
-    """Tells a paper, or a folder with papers and without records.
+    """Return whether the path is a paper, or a folder that holds papers but no records.
 
     Raises:
         InputError: the folder has neither.
@@ -359,7 +359,7 @@ def only_papers(given: Path) -> bool:
 
 
 def _nothing_in(given: Path) -> InputError:
-    """The error of an input without records and papers. It names the forms of the files that are there."""
+    """Return the error of an input without records and papers. It names the forms of the files that are there."""
     names = [given.name] if given.is_file() else [p.name for p in files_below(given) if not p.name.startswith(".")]
     forms = Counter(Path(name).suffix.lower() or "no suffix" for name in names)
     counted = shown((f"{form} {number}" for form, number in forms.most_common()), 4)

@@ -19,13 +19,13 @@ RecordForm = Callable[[Mapping[str, object]], Dataset | Rejection | None]
 
 
 def record_forms(registry: Registry) -> tuple[RecordForm, ...]:
-    """The forms of records that plugins know."""
+    """Return the forms of records that plugins know."""
     return tuple(cast(RecordForm, registry.get("record_form", name)) for name in registry.summaries("record_form"))
 
 
 def plain(record: Mapping[str, object]) -> Mapping[str, object]:
-    """The record with plain keys (title, description, ...), if it has the form of Zenodo, Dataverse or STAC; otherwise
-    unchanged."""
+    """Return the record with plain keys (title, description, ...), if it has the form of Zenodo, Dataverse or STAC;
+    otherwise unchanged."""
     metadata = as_dict(record.get("metadata"))
     if metadata.get("title") and ("doi" in record or "links" in record or "pids" in record or "creators" in metadata):
         return _zenodo(record, metadata)
@@ -73,7 +73,7 @@ def _zenodo(record: Mapping[str, object], metadata: Mapping[str, object]) -> dic
 def _dataverse(
     record: Mapping[str, object], version: Mapping[str, object], citation: Mapping[str, object]
 ) -> dict[str, object]:
-    """A dataset as Dataverse exports it: fields with a ``typeName`` and a value, compound ones with inner fields."""
+    """Return a dataset as Dataverse exports it: fields with ``typeName`` and value, compound ones with inner fields."""
     fields = {as_text(f.get("typeName")): f.get("value") for f in map(as_dict, as_list(citation.get("fields")))}
     doi = as_text(version.get("datasetPersistentId")) or "/".join(
         filter(None, (as_text(record.get("authority")), as_text(record.get("identifier"))))
@@ -108,7 +108,7 @@ def _inner(fields: Mapping[str, object], group: str, name: str) -> Iterator[str]
 
 
 def _dataverse_found(record: Mapping[str, object]) -> dict[str, object]:
-    """A dataset as Dataverse's search returns it."""
+    """Return a dataset as Dataverse's search returns it."""
     return _kept({
         "id": record.get("global_id"),
         "title": record.get("name"),
@@ -128,7 +128,7 @@ def _dataverse_found(record: Mapping[str, object]) -> dict[str, object]:
 
 
 def _stac(record: Mapping[str, object]) -> dict[str, object]:
-    """A STAC collection, or an item (a GeoJSON feature), whose description is in its properties."""
+    """Return a STAC collection, or an item (a GeoJSON feature), whose description is in its properties."""
     said = {**as_dict(record.get("properties")), **{k: v for k, v in record.items() if k != "properties"}}
     links = [as_dict(link) for link in as_list(record.get("links"))]
     interval = as_list(at_path(record, "extent.temporal.interval.0"))

@@ -53,20 +53,20 @@ _MOST_ENTRIES = 100
 
 
 def squeezed(key: str) -> str:
-    """A key without case, spaces, ``_``, ``-`` and the prefix or namespace of linked data (``dct:``,
+    """Return a key without case, spaces, ``_``, ``-`` and the prefix or namespace of linked data (``dct:``,
     ``http://...#``)."""
     local = key if key.startswith("@") else re.split(r"[:/#]", key)[-1] or key
     return re.sub(r"[\s_-]+", "", local).lower()
 
 
 def in_english(value: object) -> object:
-    """The English part of a value in several languages; without English, the first part with a language."""
+    """Return the English part of a value in several languages; without English, the first part with a language."""
     parts = by_language(value)
     return parts.get("en") or next((part for code, part in parts.items() if code), value)
 
 
 def texts(value: object) -> list[str]:
-    """The texts in a value: a string (split at ``;`` or ``|``), a list, or objects with a name or title."""
+    """Return the texts in a value: a string (split at ``;`` or ``|``), a list, or objects with a name or title."""
     if value is None or isinstance(value, bool):
         return []
     if isinstance(value, str):
@@ -91,7 +91,7 @@ def _cited(value: object) -> list[str]:
 
 
 def _listed(record: Mapping[str, object]) -> str:
-    """The record's keys, for a message."""
+    """Return the record's keys, for a message."""
     keys = [str(k)[:40] for k in record]
     return f"its fields: {', '.join(keys[:12])}{', ...' if len(keys) > 12 else ''}" if keys else "it is empty"
 
@@ -134,7 +134,7 @@ class RecordMapping:
         self._known = {k for keys in self._keys.values() for k in keys} | {squeezed(k) for k in _UNSEEN}
 
     def dataset(self, record: Mapping[str, object], where: str) -> Dataset | Rejection:
-        """The dataset a mapping describes, or the reason why it cannot be used.
+        """Return the dataset a mapping describes, or the reason why it cannot be used.
 
         Other keys become ``fields`` if their value is a text, a number or a list of these.
         """
@@ -169,11 +169,11 @@ class RecordMapping:
         )
 
     def applies(self, record: Mapping[str, object]) -> bool:
-        """Tells a record that has one of the user's columns."""
+        """Return whether a record has one of the user's columns."""
         return not self._own.isdisjoint(self._by_key(record))
 
     def lacking(self, record: Mapping[str, object], fields: Iterable[str]) -> list[str]:
-        """The fields for which the record has none of the user's columns."""
+        """Return the fields for which the record has none of the user's columns."""
         by_key = self._by_key(record)
         return [f for f in fields if by_key.keys().isdisjoint(map(squeezed, self.own[f]))]
 
@@ -182,7 +182,7 @@ class RecordMapping:
         return tuple(texts(self._value(self._by_key(record), "papers")))
 
     def _by_key(self, record: Mapping[str, object]) -> dict[str, object]:
-        """The record by squeezed keys, with the values of the user's dotted columns."""
+        """Return the record by squeezed keys, with the values of the user's dotted columns."""
         found = {squeezed(k): v for k, v in record.items()}
         return found | {key: v for key, path in self._paths.items() if (v := at_path(record, path)) is not None}
 
@@ -196,7 +196,7 @@ class RecordMapping:
     def _translations(
         self, by_key: Mapping[str, object], taken: Iterable[tuple[str, str]]
     ) -> Iterator[tuple[str, str, str]]:
-        """(language, field, text) of titles and descriptions in other languages than the one that was taken."""
+        """Yield (language, field, text) of titles and descriptions in other languages than the one that was taken."""
         for name, own in taken:
             if (said := self._text({k: by_key.get(k) for k in _ENGLISH}, name)) not in ("", own):
                 yield "en", name, said
@@ -219,7 +219,7 @@ class RecordMapping:
 
 
 def unread(record: Mapping[str, object], dataset: Dataset) -> list[str]:
-    """The dotted keys of a record whose values are nowhere in the dataset that was made from it.
+    """Return the dotted keys of a record whose values are nowhere in the dataset that was made from it.
 
     Values are compared by their letters and digits. Flags and values of one or two signs do not count.
     """
@@ -242,7 +242,7 @@ def unread(record: Mapping[str, object], dataset: Dataset) -> list[str]:
 
 
 def _leaves(value: object, path: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
-    """(dotted key, text) of all texts and numbers. Objects with a ``key`` and a ``value`` (CKAN) are named by the
+    """Yield (dotted key, text) of all texts and numbers. Objects with a ``key`` and a ``value`` (CKAN) are named by the
     key."""
     if isinstance(value, Mapping):
         own = str(value["key"]) if {"key", "value"} <= value.keys() else ""

@@ -56,7 +56,7 @@ class PaperFile:
     dataset_ids: tuple[str, ...] = ()
 
     def paper(self) -> Paper:
-        """The paper. Its id is its DOI or, until the file is read, its name."""
+        """Return the paper. Its id is its DOI or, until the file is read, its name."""
         return Paper(
             id=self.doi or f"file:{self.name}",
             title=self.title,
@@ -97,7 +97,7 @@ class _Index:
         self._stems = "\0".join(stems)
 
     def named_after(self, keys: _Keys) -> Iterator[int]:
-        """The files whose name holds a dataset's DOI or id; a longer DOI or id does not count."""
+        """Yield the files whose name holds a dataset's DOI or id; a longer DOI or id does not count."""
         doi = keys.doi
         yield from self.dois_in_names.get(doi, ())
         wanted = {doi.replace("/", "_"), doi.replace("/", "-"), keys.id if len(keys.id) >= 3 else ""}
@@ -129,7 +129,7 @@ class _Texts:
         return found
 
     def naming(self, keys: _Keys) -> Iterator[tuple[int, str]]:
-        """(Place, how it was found) of the papers whose text names a dataset, the surest way first."""
+        """Yield (Place, how it was found) of the papers whose text names a dataset, the surest way first."""
         for doi, tails, by in (
             (keys.doi, self._tails, "doi_in_text"),
             *((doi, self._head_tails, "related_doi") for doi in keys.related),
@@ -173,7 +173,7 @@ class _Keys:
 
 
 def _last(name: str) -> str:
-    """A file's name without folders ("papers/A.pdf", with either slash), in lower case."""
+    """Return a file's name without folders ("papers/A.pdf", with either slash), in lower case."""
     return name.replace("\\", "/").rpartition("/")[2].lower()
 
 
@@ -244,7 +244,7 @@ class PaperFolder:
         return [Candidate(self.files[n].paper(), by) for n, by in self.places(dataset, named)]
 
     def places(self, dataset: Dataset, named: Sequence[str] = ()) -> list[tuple[int, str]]:
-        """The `candidates` as (place in ``files``, how it was found)."""
+        """Return the `candidates` as (place in ``files``, how it was found)."""
         found: dict[int, str] = {}
         for n, by in self._found(_Keys.of(dataset, named)):
             found.setdefault(n, by)
@@ -267,7 +267,7 @@ class PaperFolder:
         ] + [Candidate(Paper(id=f"{_OUTSIDE}{name}"), "folder") for name in sorted(self.outside)]
 
     def fetch(self, paper: Paper) -> Fetched:
-        """The paper's file at its place."""
+        """Return the paper's file at its place."""
         if paper.id.startswith(_OUTSIDE) and not paper.file:
             name = paper.id.removeprefix(_OUTSIDE)
             return Fetched(code="outside", reason=f"{name!r} is a link that leads out of the folder of papers")
@@ -283,7 +283,7 @@ class PaperFolder:
         return Fetched(file=path, media_type=paper.media_type)
 
     def _found(self, keys: _Keys) -> Iterator[tuple[int, str]]:
-        """(Place, how it was found) of a dataset's papers, the surest way of each first."""
+        """Yield (Place, how it was found) of a dataset's papers, the surest way of each first."""
         index = self._index
         yield from ((n, "column") for key in keys.own for n in index.datasets.get(key, ()))
         yield from ((n, "column") for key in keys.named for n in (*index.names.get(key, ()), *index.dois.get(key, ())))
@@ -360,7 +360,7 @@ _HEAD = 4000
 
 
 def paper_texts(files: Sequence[Path]) -> dict[Path, tuple[str, str]]:
-    """(beginning, whole text) of each file that has one.
+    """Return (beginning, whole text) of each file that has one.
 
     Raises:
         RunStoppingError: the run ends.

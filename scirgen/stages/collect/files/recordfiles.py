@@ -50,7 +50,7 @@ class RawRecord:
 
 
 def readable_name(path: Path) -> Path:
-    """The path itself.
+    """Return the path itself.
 
     Raises:
         InputError: its name is not UTF-8, so no record could hold it.
@@ -82,7 +82,7 @@ def _marks_output(path: Path) -> bool:
 
 
 def kind_of(path: Path) -> Kind | None:
-    """The format of a file of records, by its name (an XML file: by its beginning); None for anything else."""
+    """Return the format of a file of records, by its name (an XML file: by its beginning); None for anything else."""
     suffixes = [s.lower() for s in path.suffixes]
     if suffixes and suffixes[-1] == ".xml":
         return "oai" if _is_oai(path) else None
@@ -93,7 +93,7 @@ def kind_of(path: Path) -> Kind | None:
 
 
 def _is_oai(path: Path) -> bool:
-    """Tells whether an XML file is an answer of an OAI-PMH repository; papers come as XML too."""
+    """Return whether an XML file is an answer of an OAI-PMH repository; papers come as XML too."""
     try:
         with path.open("rb") as file:
             return b"OAI-PMH" in file.read(_HEAD)
@@ -102,8 +102,8 @@ def _is_oai(path: Path) -> bool:
 
 
 def read_records(path: Path, name: str, skip: int = 0, records: str = "") -> Iterator[RawRecord | Rejection]:
-    """The records of a file, in order. A record that cannot be read becomes a rejection (`malformed_record`) that names
-    file and line.
+    """Yield the records of a file, in order. A record that cannot be read becomes a rejection (`malformed_record`) that
+    names file and line.
 
     Args:
         path: the file.
@@ -137,7 +137,7 @@ def read_records(path: Path, name: str, skip: int = 0, records: str = "") -> Ite
 
 
 def malformed(where: str, name: str, problem: str, raw: str = "") -> Rejection:
-    """The rejection of something that could not be read as a record."""
+    """Return the rejection of something that could not be read as a record."""
     return Rejection.of("collect", "malformed_record", f"{where}: {problem}", ("Dataset", where), record=raw[:2000])
 
 
@@ -173,7 +173,7 @@ def _json(path: Path, name: str, records: str = "") -> Iterator[RawRecord | Reje
 
 
 def _may_be_dataset(node: Mapping[str, object]) -> bool:
-    """Tells whether a node is a dataset, or has no type. Graphs also hold people, files and organisations."""
+    """Return whether a node is a dataset, or has no type. Graphs also hold people, files and organisations."""
     kinds = node.get("@type")
     said = [k for k in (kinds if isinstance(kinds, list) else [kinds]) if isinstance(k, str)]
     return not said or any(k.rstrip("/").endswith("Dataset") for k in said)
@@ -213,7 +213,7 @@ def _csv(path: Path, name: str) -> Iterator[RawRecord | Rejection]:
 
 
 def oai_records(path: Path, name: str) -> Iterator[RawRecord | Rejection]:
-    """The records of an OAI-PMH answer (ListRecords, GetRecord) in Dublin Core or DataCite's schema, by local names."""
+    """Yield the records of an OAI-PMH answer (ListRecords, GetRecord) in Dublin Core or DataCite's schema."""
     from defusedxml import DefusedXmlException, ElementTree
 
     try:
@@ -239,7 +239,7 @@ def dublin_core(record: Element) -> dict[str, list[str]] | None:
 
 
 def plain_record(found: Mapping[str, list[str]]) -> dict[str, object]:
-    """The fields that `dublin_core` read, by the keys that `mapping` knows."""
+    """Return the fields that `dublin_core` read, by the keys that `mapping` knows."""
     identifiers = found.get("identifier", [])
     doi = next((d for i in identifiers[1:] if (d := find_doi(i))), "")
     kept: dict[str, object] = {

@@ -69,7 +69,7 @@ class Coefficients(BaseModel):
         return digest("coefficients", self.model_dump(mode="json"))
 
     def fits(self, identity: ModelIdentity) -> bool:
-        """Tell whether it was fitted for this scorer."""
+        """Return whether it was fitted for this scorer."""
         return self.scorer == f"{identity.backend}:{identity.name}" and self.revision in ("", identity.revision)
 
     def weigh(self, values: Mapping[str, float]) -> dict[str, float]:
@@ -138,7 +138,7 @@ def features(shift: Score, said: Support) -> dict[str, float]:
 
 
 def _least_new(shift: Score, unknown: Sequence[str]) -> float:
-    """The log-probability of the least likely token of these words, at least `_LEAST`; 0 without one."""
+    """Return the log-probability of the least likely token of these words, at least `_LEAST`; 0 without one."""
     text = "".join(shift.tokens).lower()
     places = [m.span() for w in unknown for m in re.finditer(rf"(?<!\w){re.escape(w)}(?!\w)", text)]
     ends = accumulate(map(len, shift.tokens))

@@ -24,7 +24,7 @@ from scirgen.stages.filter.faithfulness.windows import evidence_window
 
 
 def entailment_model(ctx: StageContext) -> EntailmentModel:
-    """The model that ``filter.entailment`` names, with the run's sessions."""
+    """Return the model that ``filter.entailment`` names, with the run's sessions."""
     config = ctx.config
     return open_entailment(
         config.filter.entailment, ctx.registry, config.models.options, ctx.score_session, ctx.prompt("entail")

@@ -21,12 +21,13 @@ Form = Callable[[Sequence[float], Sequence[float]], float]
 
 
 def mean_shift(given: Sequence[float], alone: Sequence[float]) -> float:
-    """``mean log p(a | q, c) - mean log p(a | q)``, in nats a token: ScIRGen, section 2.3, equations 1-2."""
+    """Return ``mean log p(a | q, c) - mean log p(a | q)``, in nats a token: ScIRGen, section 2.3, equations 1-2."""
     return sum(given) / len(given) - sum(alone) / len(alone)
 
 
 def relative_shift(given: Sequence[float], alone: Sequence[float]) -> float:
-    """The share of the answer's surprisal that the context takes away: ``1 - S(a | q, c) / S(a | q)``, S = -sum log p.
+    """Return the share of the answer's surprisal that the context removes: ``1 - S(a | q, c) / S(a | q)``, S = -sum log
+    p.
 
     1: the context says all of it; 0: the context changes nothing; below 0: the context makes it less likely. Unlike the
     mean shift it does not grow with how surprising an answer is in itself.
@@ -56,7 +57,7 @@ class Framing:
 
 
 def measured(reply: ScoreReply | Exception) -> ScoreReply | Exception:
-    """The reply, or an error if it holds no finite log-probabilities."""
+    """Return the reply, or an error if it holds no finite log-probabilities."""
     if isinstance(reply, Exception):
         return reply
     if not reply.logprobs or not all(map(math.isfinite, reply.logprobs)):
@@ -77,7 +78,8 @@ class ShiftScorer(Faithfulness):
     version: ClassVar[int] = 3
 
     def edges(self, config: Config) -> tuple[float, float]:
-        """The relative shift rejects at its natural zero and is sure of nothing; the paper's form cuts at 0.
+        """Return the edges: the relative shift rejects at its natural zero, sure of nothing; the paper's form cuts at
+        0.
 
         At 0.1, 66 of 100 true answers in other words are rejected; above no value are 98 % of the answers true
         (docs/benchmarks/faithfulness.md).

@@ -23,13 +23,13 @@ three best passages hold 264 of 267 quotes in 219 words; those of at least 60 wo
 
 @lru_cache(maxsize=256)
 def passages(text: str, words: int = PASSAGE_WORDS) -> tuple[str, ...]:
-    """The text in order, cut between sentences and lines into passages of at most ``words`` words, on one line each."""
+    """Return the text in order as passages of at most ``words`` words, cut between sentences and lines, on one line."""
     found = windows(text, words, pieces=lambda t: _pieces(t, words))
     return tuple(" ".join(text[start:end].split("\n")) for start, end in found)
 
 
 def _pieces(text: str, words: int) -> list[str]:
-    """The lines; a line of more than ``words`` words is cut into sentences. Blank lines belong to the piece before."""
+    """Return the lines; one of more than ``words`` words cut into sentences. Blank lines belong to the piece before."""
     pieces: list[str] = []
     for line in text.splitlines(keepends=True):
         starts = [start for start, _ in sentence_spans(line)][1:] if count_words(line) > words else []
@@ -42,14 +42,14 @@ def _pieces(text: str, words: int) -> list[str]:
 
 
 def chosen_window(kind: WindowKind, pair: QAPair, material: Material) -> str:
-    """The text against which a pair is scored: its evidence if the window is `evidence` and it has spans, otherwise the
-    whole context."""
+    """Return the text against which a pair is scored: its evidence if the window is `evidence` and it has spans,
+    otherwise the whole context."""
     return evidence_window(pair, material) if kind == "evidence" and pair.evidence else material.context
 
 
 def evidence_window(pair: QAPair, material: Material, budget: int = 3) -> str:
-    """The sentences that the pair's spans touch; without usable spans, the ``budget`` passages most similar to the
-    pair."""
+    """Return the sentences that the pair's spans touch; without usable spans, the ``budget`` passages most similar to
+    the pair."""
     if found := "\n".join(dict.fromkeys(text for text in span_texts(pair, material) if text)):
         return found
     every = passages(material.context)
@@ -69,13 +69,13 @@ def span_texts(pair: QAPair, material: Material) -> list[str]:
 
 
 def rank(query: str, texts: Sequence[str]) -> list[int]:
-    """Indices of the texts, by falling overlap with the query: BM25 (k1 = 1.2, b = 0.75) over lower-cased words."""
+    """Return the indices of the texts, by falling BM25 (k1 = 1.2, b = 0.75) with the query over lower-cased words."""
     wanted = sorted(set(words_and_numbers(query)))
     return [i for i, _ in BM25([words_and_numbers(t) for t in texts], k1=1.2).ranked(wanted)]
 
 
 def _sentences(text: str, start: int, end: int, *, in_line: bool) -> str:
-    """The sentences of a source that the span touches; ``in_line``: a line of the source, as a record's, ends each."""
+    """Return the sentences of a source that the span touches; ``in_line``: each ends with its line."""
     if not text or end > len(text):
         return ""
     # Looking at a few thousand characters is enough, and a whole paper's text is not split for each span.

@@ -41,7 +41,7 @@ class NotVerbatimGate(PairGate):
 
 
 def verbatim_problem(evidence: Sequence[Span], sources: dict[str, str]) -> str | None:
-    """A message about the first span that is not verbatim; None if all are."""
+    """Return a message about the first span that is not verbatim; None if all are."""
     for span in evidence:
         source = sources.get(span.document_id)
         if source is None:

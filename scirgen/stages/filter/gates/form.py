@@ -26,7 +26,7 @@ _MAYBE_DEBRIS = re.compile(r"[<\[`{}\\�\x00-\x08\x0b\x0c\x0e-\x1f:：]")
 
 
 def type_of(pair: QAPair, ctx: StageContext) -> QuestionType | None:
-    """The pair's question type in the pair's language; None if no type has that id."""
+    """Return the pair's question type in the pair's language; None if no type has that id."""
     try:
         return ctx.taxonomies.question_type(pair.question_type, pair.language)
     except ResourceError:
@@ -96,7 +96,7 @@ _LETTER = re.compile(r"[^\W\d_]")
 
 
 def foreign_language(text: str, wanted: str, wording: Wording, margin: float) -> str | None:
-    """The language that script or function words indicate, if it is not ``wanted``.
+    """Return the language that script or function words indicate, if it is not ``wanted``.
 
     A script counts if it has a third of the letters. A language in the same script counts if the text has at least
     ``margin`` more of its function words than of the wanted language's.
@@ -128,15 +128,15 @@ def foreign_material(text: str, language: str, taxonomies: Taxonomies) -> bool:
 
 
 def foreign_text(text: str, language: str, wording: Wording) -> bool:
-    """Tells whether material is written in another language than the pairs about it, so that their words cannot be
+    """Return whether material is written in another language than the pairs about it, so that their words cannot be
     compared."""
     return foreign_language(text[:_SAMPLE], language.split("-")[0], wording, _SURE) is not None
 
 
 @lru_cache(maxsize=256)
 def foreign_letters(text: str, language: str) -> int:
-    """The number of letters of a text that are of a script that the language does not use; 0 for languages that mix
-    scripts, such as Chinese."""
+    """Return the number of letters of a text that are of a script that the language does not use; 0 for languages that
+    mix scripts, such as Chinese."""
     if text.isascii() or language.split("-")[0] in _SCRIPTS:
         return 0
     return sum(len(pattern.findall(text)) for pattern in _SCRIPTS.values())

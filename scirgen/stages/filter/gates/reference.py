@@ -157,7 +157,7 @@ def shown_examples(taxonomies: Taxonomies, prompts: PromptLibrary) -> tuple[tupl
 
 
 def _texts(value: object, wanted: str) -> Iterator[str]:
-    """The strings under a key named ``wanted``, at any depth."""
+    """Yield the strings under a key named ``wanted``, at any depth."""
     if isinstance(value, dict):
         for key, inner in value.items():
             if key == wanted and isinstance(inner, str):

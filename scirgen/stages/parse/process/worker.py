@@ -33,7 +33,7 @@ _MOST_HEADINGS = 1_000
 
 
 def presentable(parsed: ParsedPaper) -> ParsedPaper:
-    """The paper without sentences that address a machine; these are its ``orders``.
+    """Return the paper without sentences that address a machine; these are its ``orders``.
 
     They are removed here and not in later stages, so that no prompt, evidence or release ever holds them.
     """
@@ -56,8 +56,8 @@ def presentable(parsed: ParsedPaper) -> ParsedPaper:
 
 
 def _plain_after(blocks: tuple[ParsedBlock, ...], most: int) -> tuple[ParsedBlock, ...]:
-    """The blocks with at most so many headings; further ones become paragraphs. No paper has as many, and their cost
-    grows with their square."""
+    """Return the blocks with at most so many headings; further ones become paragraphs. No paper has as many, and their
+    cost grows with their square."""
     if sum(b.kind is BlockKind.HEADING for b in blocks) <= most:
         return blocks
     seen, kept = 0, []

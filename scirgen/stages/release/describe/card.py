@@ -108,7 +108,7 @@ def render(template: str, **values: object) -> str:
 
 
 def header(info: ReleaseInfo) -> dict[str, Any]:
-    """The YAML header: configurations with their files and columns."""
+    """Return the YAML header: configurations with their files and columns."""
     filled = [s for s in SPLITS if s in info.splits and info.splits[s].rows]
     questions = {
         "config_name": "questions",

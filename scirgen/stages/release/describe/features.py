@@ -22,7 +22,7 @@ TABLES: dict[str, tuple[type[BaseModel], str]] = {
 
 
 def features(model: type[BaseModel]) -> list[dict[str, Any]]:
-    """A model's columns in the card's ``dataset_info.features`` notation.
+    """Return a model's columns in the card's ``dataset_info.features`` notation.
 
     Raises:
         TypeError: a field's type has no counterpart.
@@ -36,7 +36,7 @@ def scalar_columns(model: type[BaseModel]) -> dict[str, str]:
 
 
 def feature(annotation: object) -> dict[str, Any]:
-    """A type in the same notation.
+    """Return a type in the same notation.
 
     Raises:
         TypeError: it has no counterpart.

@@ -157,7 +157,7 @@ def group(content: ReleaseContent, repeated: Sequence[set[str]], ratios: Sequenc
 def _held(
     content: ReleaseContent, repeated: Sequence[set[str]], rows: Mapping[str, int]
 ) -> dict[str, Sequence[Iterable[str]]]:
-    """The sets of units that hold one thing, by kind."""
+    """Return the sets of units that hold one thing, by kind."""
     titles = {k: letters(p.title) for k, p in content.papers.items()}
     keyed = ((k, p.doi, titles[k] if len(titles[k]) >= _SENTENCE else "") for k, p in content.papers.items())
     of_paper = users_of(content.uses)
@@ -194,7 +194,7 @@ def _held(
 
 
 def _joining(held: Mapping[str, Sequence[Iterable[str]]], by: str, asked: Container[str]) -> Iterator[Iterable[str]]:
-    """The sets whose units are joined; by near-copies alone, no text joins a question that somebody asked."""
+    """Yield the sets whose units are joined; by near-copies alone, no text joins a question that somebody asked."""
     for what, sets in held.items():
         if what == "evidence sentences" and by == _COPIES:
             yield from ([unit for unit in units if unit not in asked] for units in sets)
@@ -226,7 +226,7 @@ def _same_records(content: ReleaseContent) -> Iterator[set[str]]:
 
 
 def _alike(keyed: Iterable[Sequence[str | None]]) -> list[set[str]]:
-    """The sets of ids with an equal key; the first key of each is its id, whose case and Unicode form do not count."""
+    """Return the sets of ids with an equal key; the first key is the id; case and Unicode form do not count."""
     found: dict[tuple[int, str], set[str]] = {}
     for identity, *keys in keyed:
         assert identity is not None
