@@ -34,9 +34,9 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent.parent))
 
 from benchmarks import questions  # noqa: E402
+from scirgen import QAPair  # noqa: E402
 from scirgen.pipeline.store import result_hash  # noqa: E402
 from scirgen.pipeline.views.view import open_view  # noqa: E402
-from scirgen.plugin import QAPair  # noqa: E402
 from scirgen_bench.intervals import wilson  # noqa: E402
 
 LANGUAGES = ("en", "es", "pt")
