@@ -423,7 +423,7 @@ def test_a_part_without_pairs_is_merged_but_not_if_all_are(parts: Path, tmp_path
     file = tmp_path / "bare.jsonl"
     file.write_text(json.dumps({"id": "bare", "title": "Q"}))
     with pytest.raises(ConfigError, match="produced no output"):
-        small(file, tmp_path / "bare")
+        small(file, tmp_path / "bare", faults=Faults({"wrong_schema": 1.0}))
     run = scirgen_scale.merge(tmp_path / "m", [parts / "p0", tmp_path / "bare", parts / "p1"])
     assert run.outcome is not None and run.outcome.status == "success"
     assert Release(tmp_path / "m").info.counts["datasets"] == 10
