@@ -171,7 +171,7 @@ def read(candidates: dict[str, tuple[str, str]], out: Path) -> dict[str, Any]:
 
 
 def _kind(pair: QAPair) -> str:
-    return "known items" if pair.asked == "known_item" else "asked first"
+    return pair.asked.replace("known_item", "known items")
 
 
 def _share(values: list[bool]) -> list[Any]:
@@ -185,8 +185,8 @@ def card(figures: dict[str, Any]) -> str:
     runs = figures["runs"]
     table = ["| | " + " | ".join(runs) + " |", "|---" * (len(runs) + 1) + "|"]
     picks: dict[str, Callable[[dict[str, Any]], str]] = {
-        "pairs asked for at most, candidates, released": lambda r: (
-            f"{r['asked_for']:,}, {r['candidates']}, {r['accepted']}"
+        "known items asked for at most, written; rows released": lambda r: (
+            f"{r['asked_for']:,}, {r['candidates']}; {r['accepted']}"
         ),
         "rejected by the filter": lambda r: (
             ", ".join(f"{code} {n}" for code, n in r["rejected_by_the_filter"].items()) or "none"
@@ -198,7 +198,7 @@ def card(figures: dict[str, Any]) -> str:
     for label, pick in picks.items():
         table.append(f"| {label} | " + " | ".join(pick(r) for r in runs.values()) + " |")
     shares = figures["reading"]["shares"]
-    names = [n for n in ("asked first", "known items", "rejected", "planted") if n in shares]
+    names = [n for n in ("seeking", "narrowed", "known items", "rejected", "planted") if n in shares]
     reading = ["| true to the majority | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
     labels = dict.fromkeys(ASKED) | {"guess": "answered without documents", "two facts or more": None}
     for asked, label in labels.items():

@@ -13,7 +13,7 @@ from scirgen import InputError, Release
 from scirgen.plugin import Registry
 from scirgen.release_files.release import FEWEST_OTHERS, Passage
 from scirgen_bench.metrics import POOL_NDCG, RELEVANT, too_few
-from scirgen_bench.questions import is_answerable, questions_of_split
+from scirgen_bench.questions import ALL, is_answerable, questions_of_split
 from scirgen_bench.retrieval import DEPTH, Measuring, Questions, RetrievalReport, nothing_to_tune_on
 from scirgen_bench.retriever import complete_specs, make_retriever
 
@@ -55,7 +55,7 @@ def evaluate_passages(
         release: an opened release.
         retrievers: as in `scirgen_bench.retrieval.evaluate`.
         registry: where the names are looked up.
-        split: ``train``, ``dev`` or ``test``.
+        split: ``train``, ``dev``, ``test`` or ``all``.
         distractors: releases whose passages are searched as well; no question of these is asked.
         runs: a folder for TREC run files, one for each retriever.
         limit: at most this many questions, evenly spaced over the split.
@@ -80,7 +80,7 @@ def evaluate_passages(
 
 
 def _load(release: Release, split: str, limit: int | None = None) -> Questions:
-    qrels = release.passage_qrels(split)
+    qrels = release.passage_qrels(None if split == ALL else split)
 
     def graded(row: object) -> bool:
         return max(qrels.get(getattr(row, "id", ""), {}).values(), default=0) >= RELEVANT

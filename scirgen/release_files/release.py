@@ -460,11 +460,11 @@ class Release:
         """query id -> document id -> relevance."""
         return read_qrels(self.folder / "qrels" / f"{split}.tsv")
 
-    def passage_qrels(self, split: str) -> dict[str, dict[str, int]]:
+    def passage_qrels(self, split: str | None) -> dict[str, dict[str, int]]:
         """query id -> passage id -> grade: 2 carries the answer or its main part, 1 adds to it, 0 was read and does not
-        help; a passage that is not there was not judged. Empty for releases without such grades."""
-        file = self.folder / PASSAGE_QRELS / f"{split}.tsv"
-        return read_qrels(file) if file.is_file() else {}
+        help; a passage that is not there was not judged. None: of all splits. Empty without such grades."""
+        files = [self.folder / PASSAGE_QRELS / f"{name}.tsv" for name in ([split] if split else SPLITS)]
+        return {id: grades for file in files if file.is_file() for id, grades in read_qrels(file).items()}
 
     def _read(self, name: str, kind: type[R]) -> Iterator[R]:
         return read_records(self.folder / name, kind)

@@ -154,7 +154,7 @@ def _guessed(run: RunView) -> list[str]:
     share, kept = (sum(told) + left) / (len(told) + left), f", {sum(told):,} kept" if any(told) else ""
     return [
         f"A model without documents gives the main part of the answer to {share:.0%} of the {len(told) + left:,} asked "
-        f"and answered questions that papers answer: {left:,} left out (`guessable`){kept}."
+        f"and answered questions that papers answer: {left:,} left out{kept}."
     ]
 
 

@@ -71,6 +71,11 @@ def test_a_retriever_is_measured_by_the_passages_that_answer(release, tmp_path):
     assert any("that answer none; below 10" in note for note in report["notes"])
 
 
+def test_all_splits_are_measured_together(release):
+    measured = evaluate_passages(release, ["bm25"], registry=load_registry(), split="all")
+    assert measured.queries == len(release.passage_qrels(None)) == 7
+
+
 def test_passages_of_other_releases_are_searched_unless_they_repeat_one(release, tmp_path):
     run = small_run(datasets=4)
     run.all_datasets = [Dataset(id=f"far-{n}", title=f"Far {name(n)}", description="Rain.") for n in range(30)]
