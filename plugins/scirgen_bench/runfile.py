@@ -10,7 +10,10 @@ import numpy as np
 from scirgen import InputError
 from scirgen.plugin import PluginError, read_json
 from scirgen_bench.retriever import Ranking, Retriever
-from scirgen_bench.rowfiles import trec_id
+from scirgen_bench.rowfiles import open_text, trec_id
+
+_FORMS = "run:FILE, a TREC run (query Q0 document rank score name) or a ranking of CSFCube in JSON"
+_MOST = 2**30
 
 
 class RunFile:
@@ -81,10 +84,8 @@ class RunFile:
 
 def _read(path: Path, known: frozenset[str]) -> Iterator[tuple[str, str, str, float]]:
     """Yield (place, query, document, score) of each hit of a file."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"the run file {path} cannot be read: {error}") from error
+    with open_text(path, hint=_FORMS, most=_MOST) as file:
+        text = file.read()
     if text[:1] == "{":
         yield from _ranked(path, known)
         return
@@ -112,8 +113,5 @@ def _ranked(path: Path, known: frozenset[str]) -> Iterator[tuple[str, str, str, 
 def run_file(argument: str, make: Callable[[str], Retriever]) -> RunFile:
     """Make ``run:FILE``."""
     if not argument:
-        raise PluginError(
-            "run needs a file",
-            hint="run:FILE, a TREC run (query Q0 document rank score name) or a ranking of CSFCube in JSON",
-        )
+        raise PluginError("run needs a file", hint=_FORMS)
     return RunFile(Path(argument))

@@ -14,6 +14,8 @@ from pathlib import Path
 
 from pydantic_core import PydanticSerializationError, to_json
 
+from scirgen.core.files.named import ordinary
+
 
 def digest(*parts: object) -> str:
     """SHA-256 (the first 32 hex characters) of the parts, with unambiguous boundaries.
@@ -50,7 +52,7 @@ def encoded(value: object) -> bytes:
 
 def file_sha256(path: Path) -> str:
     """SHA-256 of a file's bytes, read in chunks."""
-    with path.open("rb") as file:
+    with ordinary(path, None).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from scirgen.core.config import GenerateConfig
 from scirgen.core.errors import InputError
+from scirgen.core.files.named import ordinary
 from scirgen.core.fingerprint import digest
 from scirgen.core.records import Dataset
 from scirgen.stages.collect.pages import absent, no_record
@@ -26,7 +27,7 @@ def requested(config: GenerateConfig) -> tuple[str, ...] | int:
             raise InputError(f"generate.about: {path} does not exist", hint="Give a file with one id a line.")
         return (config.about,)
     try:
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
+        lines = ordinary(path).read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeError) as error:
         raise InputError(f"generate.about: {path}: {error}", hint="Give a text file with one id a line.") from error
     found = tuple(dict.fromkeys(line.strip() for line in lines if line.strip()))

@@ -23,6 +23,7 @@ from pydantic import Field, JsonValue, ValidationError, create_model
 
 from scirgen.core.errors import InputError
 from scirgen.core.files.jsonl import read_json, read_records
+from scirgen.core.files.named import ordinary
 from scirgen.core.records import Id, Ids, Medium, Origin, Record, SpanRole
 
 R = TypeVar("R", bound=Record)
@@ -477,9 +478,9 @@ def read_qrels(file: Path) -> dict[str, dict[str, int]]:
     """
     table: dict[str, dict[str, int]] = {}
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise InputError(f"{file} cannot be read: {error}", hint="Write the release again.") from error
+        lines = ordinary(file).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{file} cannot be read: {error}", hint="Give a qrels file in BEIR's form.") from error
     for number, line in enumerate(lines, 1):
         cells = line.split("\t")
         if number == 1 and not cells[-1].strip().lstrip("-").isdigit():

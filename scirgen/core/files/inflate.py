@@ -9,6 +9,8 @@ import zlib
 from pathlib import Path
 from typing import IO, TextIO, cast
 
+from scirgen.core.files.named import ordinary
+
 _ALWAYS = 16 * 2**20
 _RATIO = 50
 _MOST = 256 * 2**20
@@ -52,7 +54,12 @@ def open_gzip(path: Path) -> IO[bytes]:
 
 
 def open_maybe_gzipped(path: Path, *, encoding: str = "utf-8", newline: str | None = None) -> TextIO:
-    """Open a text file for reading, through `open_gzip` where its name ends in ``.gz``."""
+    """Open a text file for reading, through `open_gzip` where its name ends in ``.gz``.
+
+    Raises:
+        OSError: see `ordinary`.
+    """
+    ordinary(path, None)
     if path.suffix.lower() == ".gz":
         return io.TextIOWrapper(open_gzip(path), encoding=encoding, newline=newline)
     return cast(TextIO, path.open(encoding=encoding, newline=newline))

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from scirgen.core.errors import InputError
 from scirgen.core.files.inflate import open_maybe_gzipped
+from scirgen.core.files.named import MOST_NAMED_BYTES, ordinary
 
 R = TypeVar("R", bound=BaseModel)
 
@@ -93,7 +94,7 @@ def read_objects(path: Path, *, hint: str) -> Iterator[tuple[int, Mapping[str, o
     if not path.name.endswith((".json", ".json.gz")):
         yield from _lines(path, hint=hint)
         return
-    with open_text(path, hint=hint) as file:
+    with open_text(path, hint=hint, most=MOST_NAMED_BYTES) as file:
         try:
             value = json_value(file.read())
         except ValueError as error:
@@ -200,13 +201,14 @@ def first_problem(error: ValueError) -> str:
 
 
 @contextmanager
-def open_text(path: Path, *, hint: str) -> Iterator[TextIO]:
-    """Open a UTF-8 file for reading, gzipped or not.
+def open_text(path: Path, *, hint: str, most: int | None = None) -> Iterator[TextIO]:
+    """Open a UTF-8 file for reading, gzipped or not; ``most``: its bytes, for readers that take it whole.
 
     Raises:
         InputError: it cannot be read, also while it is being read.
     """
     try:
+        ordinary(path, most)
         with open_maybe_gzipped(path) as file:
             yield file
     except (OSError, UnicodeDecodeError, EOFError) as error:

@@ -12,6 +12,7 @@ import yaml
 from pydantic import AfterValidator, BaseModel, ValidationError, ValidationInfo
 
 from scirgen.core.errors import ResourceError
+from scirgen.core.files.named import ordinary
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -48,11 +49,7 @@ def load_yaml(path: Path) -> tuple[object, dict[tuple[str | int, ...], int]]:
         ResourceError: not readable, not YAML, or a key given twice.
     """
     try:
-        if path.stat().st_size > _MOST_CHARACTERS:
-            raise ResourceError(
-                f"{path}: larger than {_MOST_CHARACTERS / 1e6:g} MB", hint="Split it, or check the path."
-            )
-        text = path.read_text(encoding="utf-8")
+        text = ordinary(path, _MOST_CHARACTERS).read_text(encoding="utf-8")
     except OSError as error:
         raise ResourceError(f"{path}: cannot be read: {error.strerror or error}", hint="Check the path.") from error
     except UnicodeDecodeError as error:

@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from scirgen.core.errors import InputError
+from scirgen.core.files.named import MOST_NAMED_BYTES, ordinary
 
-MOST_NAMED_BYTES: Final = 4 * 2**30
-"""Largest size of a file or folder that a setting names."""
 _MOST_NAMED_FILES: Final = 10_000
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
@@ -48,11 +47,9 @@ def named_files(name: str, setting: str) -> tuple[Path, list[Path]]:
     path, found, size = Path(name).expanduser(), [], 0
     try:
         for one in path.rglob("*") if path.is_dir() else [path]:
-            status = one.stat()
+            status = ordinary(one, None).stat()
             if stat.S_ISDIR(status.st_mode):
                 continue
-            if not stat.S_ISREG(status.st_mode):
-                raise InputError(f"{setting}: {one} is not an ordinary file", hint="Give a file or a folder of files.")
             found.append(one)
             size += status.st_size
             if size > MOST_NAMED_BYTES or len(found) > _MOST_NAMED_FILES:

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from scirgen.core.config import ModelsConfig
 from scirgen.core.errors import ConfigError, ModelAccessError
+from scirgen.core.files.named import ordinary
 from scirgen.core.secrets import as_secret, may_have_keys, origin, secret_from_environment
 from scirgen.llm.services import service_at, services
 from scirgen.llm.uri import ModelURI
@@ -161,7 +162,7 @@ def _from_environment(uri: ModelURI, variable: str) -> str:
 
 def _from_file(uri: ModelURI, file: str) -> str:
     try:
-        with Path(file).expanduser().open(encoding="utf-8") as opened:
+        with ordinary(Path(file).expanduser()).open(encoding="utf-8") as opened:
             key = as_secret(opened.read(_LONGEST_FILE))
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"

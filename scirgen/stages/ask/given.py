@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from scirgen.core.errors import InputError
 from scirgen.core.files.jsonl import first_problem, open_text, parse_lines
+from scirgen.core.files.named import MOST_NAMED_BYTES
 from scirgen.core.fingerprint import content_id
 from scirgen.core.questions import Question, Wants
 from scirgen.core.records import Frozen, Id
@@ -36,7 +37,7 @@ def read_questions(path: Path) -> Iterator[Given]:
     """
     lines: dict[str, int] = {}
     ids: dict[str, int] = {}
-    with open_text(path, hint=_HINT) as file:
+    with open_text(path, hint=_HINT, most=MOST_NAMED_BYTES) as file:
         text = file.read().removeprefix("\ufeff")
     as_json = text.lstrip().startswith("{")
     for number, line in enumerate(text.split("\n"), 1):

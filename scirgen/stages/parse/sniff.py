@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from scirgen.core.errors import PaperError
+from scirgen.core.files.named import ordinary
 from scirgen.stages.parse.base import FileKind
 
 _HEAD = 8192
@@ -40,7 +41,7 @@ def sniff(path: Path) -> FileKind:
             bytes that are not text).
     """
     try:
-        with path.open("rb") as file:
+        with ordinary(path, None).open("rb") as file:
             head = file.read(_HEAD)
     except OSError as error:
         raise PaperError(f"{path}: cannot be read: {error.strerror}", code="not_found") from error

@@ -360,13 +360,13 @@ def only_papers(given: Path) -> bool:
 
 def _nothing_in(given: Path) -> InputError:
     """Return the error of an input without records and papers. It names the forms of the files that are there."""
-    names = [given.name] if given.is_file() else [p.name for p in files_below(given) if not p.name.startswith(".")]
+    names = [given.name] if not given.is_dir() else [p.name for p in files_below(given) if not p.name.startswith(".")]
     forms = Counter(Path(name).suffix.lower() or "no suffix" for name in names)
     counted = shown((f"{form} {number}" for form, number in forms.most_common()), 4)
     hint = f"Known: records ({FolderSource.suffix_hint}), papers (PDF, JATS, TEI, Markdown)."
     if _SHEETS & forms.keys():
         hint = f"Save the sheets of {', '.join(sorted(_SHEETS & forms.keys()))} files as CSV. {hint}"
-    if given.is_file():
+    if not given.is_dir():
         return InputError(f"{given} is not a file of records", hint=hint, code="no_records")
     why = f"holds neither records nor papers, only {counted}" if forms else "is empty: neither records nor papers"
     return InputError(f"{given} {why}", hint=hint, code="no_records")

@@ -21,6 +21,7 @@ from xml.etree.ElementTree import Element
 from scirgen.core.errors import InputError, require
 from scirgen.core.files.inflate import TooLargeError, open_maybe_gzipped
 from scirgen.core.files.jsonl import json_value, parse_lines
+from scirgen.core.files.named import ordinary
 from scirgen.core.records import Rejection
 from scirgen.core.text.doi import find_doi
 from scirgen.core.text.tame import tame_value, tame_values
@@ -76,7 +77,7 @@ def files_below(root: Path) -> list[Path]:
 
 def _marks_output(path: Path) -> bool:
     if path.name == "release.json":
-        with suppress(OSError), path.open("rb") as file:
+        with suppress(OSError), ordinary(path, None).open("rb") as file:
             return b'"scirgen"' in file.read(_HEAD)
     return path.name == "run.db"
 
@@ -95,7 +96,7 @@ def kind_of(path: Path) -> Kind | None:
 def _is_oai(path: Path) -> bool:
     """Return whether an XML file is an answer of an OAI-PMH repository; papers come as XML too."""
     try:
-        with path.open("rb") as file:
+        with ordinary(path, None).open("rb") as file:
             return b"OAI-PMH" in file.read(_HEAD)
     except OSError:
         return False
