@@ -23,6 +23,8 @@ from scirgen.pipeline.observer import Observer
 from scirgen.pipeline.store import Store
 from scirgen.pipeline.views.view import open_view
 from scirgen.release_files.release import Release
+from scirgen.stages.filter.base import Verdict
+from scirgen.stages.filter.gates.form import SchemaGate
 from scirgen.testing.faults import Faults
 from scirgen.testing.server import FakeServer
 from scirgen_scale.merging.merge import UNJUDGED
@@ -419,11 +421,14 @@ def test_a_finished_part_that_went_on_and_was_stopped_is_unfinished(copied: Path
     assert error.error_code == "unfinished" and "1 of 5 datasets are not complete" in error.message
 
 
-def test_a_part_without_pairs_is_merged_but_not_if_all_are(parts: Path, tmp_path: Path) -> None:
+def test_a_part_without_pairs_is_merged_but_not_if_all_are(
+    parts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "bare.jsonl"
     file.write_text(json.dumps({"id": "bare", "title": "Q"}))
-    with pytest.raises(ConfigError, match="produced no output"):
-        small(file, tmp_path / "bare", faults=Faults({"wrong_schema": 1.0}))
+    with monkeypatch.context() as patched, pytest.raises(ConfigError, match="produced no output"):
+        patched.setattr(SchemaGate, "judge", lambda *_: Verdict(False, "no row of this part is wanted"))
+        small(file, tmp_path / "bare")
     run = scirgen_scale.merge(tmp_path / "m", [parts / "p0", tmp_path / "bare", parts / "p1"])
     assert run.outcome is not None and run.outcome.status == "success"
     assert Release(tmp_path / "m").info.counts["datasets"] == 10
