@@ -61,7 +61,7 @@ class ReleaseContent:
     splits: Mapping[str, str] | None = None
     keep_all: bool = False
     writers: Mapping[str, tuple[str | None, str | None]] = field(default_factory=dict)
-    unfaithful: Callable[[], Sequence[UnfaithfulRow]] = tuple
+    unfaithful: Callable[[], Sequence[UnfaithfulRow]] = field(default_factory=lambda: tuple)
     reviewed: Reviewed = field(default_factory=Reviewed)
     parts: Sequence[PartContent] = ()
     added: Mapping[str, Mapping[str, object]] = field(default_factory=dict)

@@ -115,7 +115,8 @@ async def test_a_trial_takes_the_time_of_the_first_dataset_apart(tmp_path: Path)
         trial = await tried(loaded.config, registry, domain, source, sample, of, notes)
         assert trial.first_s > 0 and (trial.each_s > 0) == (of > 1)
         counts.append((trial.datasets, len(trial.calls)))
-    assert counts == [(3, 3 * counts[2][1]), (2, 2 * counts[2][1]), (1, counts[2][1])]
+    assert [datasets for datasets, _ in counts] == [3, 2, 1]
+    assert counts[0][1] > counts[1][1] > counts[2][1] > 0
 
 
 async def test_a_run_in_the_folder_of_the_same_model_is_the_history(tmp_path: Path) -> None:
