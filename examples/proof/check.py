@@ -3,12 +3,15 @@
 `scores.json` has nDCG@10 of sixteen retrieval systems over the 7,564 descriptions of DataFinder, query by query: for
 people's queries, for the questions of `datafinder.jsonl` (asked first), and for 80 known items of an earlier run.
 Printed are the means, Kendall's tau and Spearman's rho with people's ranking, and the tau of two halves of people's
-queries. What readers say of the public sample's rows is printed from examples/release/figures.json.
+queries; what readers say of the public sample's rows (examples/release/figures.json); and the shares of its questions
+that have a number or name a study ("et al.", or a year in brackets).
 """
 
 from __future__ import annotations
 
 import json
+import re
+from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +19,8 @@ import numpy as np
 from scirgen_bench.rank_agreement import rank_statistics
 
 HERE = Path(__file__).parent
+_NUMBER = re.compile(r"(?<![A-Za-z])\d")
+_STUDY = re.compile(r"et al|\(\d{4}\)")
 
 
 def main() -> None:
@@ -36,6 +41,16 @@ def main() -> None:
     reading = json.loads((HERE.parent / "release" / "figures.json").read_text(encoding="utf-8"))["reading"]
     for kind, shares in reading["shares"].items():
         print(kind, *(f"{name} {'/'.join(map(str, share))}" for name, share in shares.items()), sep="\t")
+    questions: dict[str, list[str]] = defaultdict(list)
+    files = [
+        f for split in ("train", "dev", "test") for f in (HERE.parent / "release/release").glob(f"*/{split}.jsonl")
+    ]
+    for file in files:
+        for row in map(json.loads, file.read_text(encoding="utf-8").splitlines()):
+            questions[row["asked"]].append(row["question"])
+    for asked, texts in sorted(questions.items()):
+        shares = (sum(bool(pattern.search(text)) for text in texts) / len(texts) for pattern in (_NUMBER, _STUDY))
+        print(f"{asked}, {len(texts)} questions: {{:.0%}} have a number, {{:.0%}} name a study".format(*shares))
 
 
 def _interval(value: float | None, bounds: tuple[float, float] | None) -> str:

@@ -83,7 +83,8 @@
       written.set(item, record);
     }
     await complete;
-    if (copies) await Promise.all([...written].map(([item, record]) => copies.put(place(item), new Response(JSON.stringify(record))).catch(() => {})));
+    const copy = ([item, record]) => copies.put(place(item), new Response(JSON.stringify(record))).catch(() => {});
+    if (copies) await Promise.all([...written].map(copy));
     // A later change of the same item is still on its way: what the page shows already holds it.
     written.forEach((record, item) => { if (!queue.some(([other]) => other === item)) records.set(item, record); });
   };

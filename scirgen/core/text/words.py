@@ -64,7 +64,7 @@ def pairs_of(tokens: Iterable[str]) -> list[str]:
 
 
 def tokens_of(text: str) -> list[str]:
-    """Run of letters and digits; pairs of characters in scripts without spaces."""
+    """Return the runs of letters and digits; pairs of characters in scripts without spaces."""
     return pairs_of(_TOKEN.findall(text))
 
 

@@ -144,25 +144,24 @@ class AnswerStage(Stage):
         prompt = _prompt(questions, shown, ctx)
         reply = await ctx.chat.ask(prompt, _reply(len(questions), len(found)), seed=ctx.seed())
         every = {e.passage.id: e.model_copy(update={"found_by": ()}) for pool in pools for e in pool.entries}
-        outputs: list[Record] = []
-        rejections: list[Rejection] = []
+        settled: list[Record] = []
         failures: list[Failure] = []
         helpful: set[str] = set()
         for number, (question, pool) in enumerate(zip(questions, pools, strict=True), 1):
             one: Answered = getattr(reply.value, f"q{number}")
             helpful |= {id for id, grade in shown.grades(one).items() if grade}
             pooled = every | {e.passage.id: e for e in pool.entries}
-            made = self._settled(question, shown, one, pooled, (prompt, reply.reply_key), ctx)
-            (rejections if isinstance(made, Rejection) else outputs).append(made)  # type: ignore[arg-type]
+            settled.append(self._settled(question, shown, one, pooled, (prompt, reply.reply_key), ctx))
         told = [p for p in shown.passages if p.id in helpful]
         if _may_link(questions[0], told, ctx):
             try:
-                for made in await self._linked(questions, told, every, ctx):
-                    (rejections if isinstance(made, Rejection) else outputs).append(made)  # type: ignore[arg-type]
+                settled += await self._linked(questions, told, every, ctx)
             except ModelError as error:
                 if error.fatal:
                     raise
                 failures.append(Failure.of(self.name, error, questions[0].id))
+        rejections = [one for one in settled if isinstance(one, Rejection)]
+        outputs = [one for one in settled if not isinstance(one, Rejection)]
         if questions[0].wants == "answer":
             outputs = await _from_memory(outputs, ctx)
         if derived_seed(ctx.config.seed, "second grader", item.key) % _PARTS < ctx.config.filter.second_reader * _PARTS:
@@ -195,8 +194,8 @@ class AnswerStage(Stage):
     async def _linked(
         self, questions: Sequence[Question], told: Sequence[Passage], pooled: Mapping[str, Pooled], ctx: StageContext
     ) -> list[QAPair | Rejection]:
-        """Questions that two documents answer together, written from the passages that help; the filter asks each
-        without each of them.
+        """Write questions that two documents answer together from the passages that help; the filter asks each without
+        each of the documents.
 
         Raises:
             ModelError: the reply cannot be used.

@@ -316,7 +316,7 @@ def tokens(text: str) -> int:
 
 
 def cut(sentences: Sequence[Sentence], most_tokens: int) -> list[list[Sentence]]:
-    """Run of sentences of at most ``most_tokens`` each; together they are all sentences, in order, each once.
+    """Return runs of sentences of at most ``most_tokens`` each; together they are all sentences, in order, each once.
 
     A longer sentence is a run by itself.
     """

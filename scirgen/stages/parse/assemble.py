@@ -105,7 +105,7 @@ def _placed(block: ParsedBlock, offset: int, level: int | None, path: tuple[str,
 
 
 def set_levels(blocks: Sequence[ParsedBlock]) -> None:
-    """Count the levels of headings from 1 on, without gaps."""
+    """Close gaps in the levels of headings, which begin at 1."""
     used = sorted({b.level for b in blocks if b.level})
     for block in blocks:
         if block.level:

@@ -147,7 +147,7 @@ def _embedder_identity(uri: str, registry: Registry) -> str:
 
 
 def _resolver(settings: ReleaseConfig, registry: Registry) -> Resolve:
-    """Find near-duplicates and decides about them: by words, and by embeddings if a model is configured."""
+    """Find near-duplicates and decide about them: by words, and by embeddings if a model is configured."""
     if not settings.duplicates_model:
         return resolve
     kind, name = embedder_of(settings.duplicates_model, registry)

@@ -96,7 +96,7 @@ def _identified(document: Mapping[str, object]) -> bool:
 
 
 def _lists(value: object, name: str = "", depth: int = 0) -> Iterator[tuple[str, list[object]]]:
-    """List of objects with their dotted names, outer ones first; lists inside a list's objects do not count."""
+    """Yield lists of objects with their dotted names, outer ones first; lists inside a list's objects do not count."""
     if not isinstance(value, Mapping) or depth == _DEEPEST:
         return
     for key, inner in value.items():

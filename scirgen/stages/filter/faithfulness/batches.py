@@ -81,7 +81,7 @@ def evidence_batches(pairs: Iterable[QAPair], material: Material, size: int) -> 
 
 
 def numbered(texts: Iterable[str]) -> list[str]:
-    """Return the number texts from 1, each on one line."""
+    """Return the texts, numbered from 1, each on one line."""
     return [f"[{n}] {' '.join(text.split())}" for n, text in enumerate(texts, 1)]
 
 
