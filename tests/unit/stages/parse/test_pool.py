@@ -27,7 +27,7 @@ from scirgen.stages.parse.process.pool import ParserPool
 
 PARSERS = textwrap.dedent(
     """
-    import os, sys, time
+    import os, signal, sys, time
     from scirgen.core.errors import ServerUnavailableError
     from scirgen.core.records import BlockKind
     from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
@@ -58,7 +58,10 @@ text="x"),))
             with path.open("a") as by:
                 by.write(f"{os.getpid()} ")
             if first or path.name.startswith("always"):
-                os.kill(os.getpid(), int(path.suffix[1:]))
+                number = int(path.suffix[1:])
+                if number == signal.SIGQUIT:  # a shell's background jobs ignore it
+                    signal.signal(number, signal.SIG_DFL)
+                os.kill(os.getpid(), number)
                 time.sleep(30)
             with (path.parent / "log").open("a") as log:
                 print("again", path.name, file=log, flush=True)
