@@ -26,7 +26,7 @@ class EvidenceStrategy:
     writes_together: ClassVar[bool] = False
 
     async def generate(self, task: Task, ctx: StageContext) -> Sequence[Draft | Discard]:
-        """One draft or discard for each wish; the calls of a task run concurrently."""
+        """Return one draft or discard for each wish; the calls of a task run concurrently."""
         wishes, unmet = await _typed(task, ctx)
         work = []
         used: list[Span] = []

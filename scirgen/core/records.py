@@ -23,7 +23,8 @@ _BREAKS_LINES = re.compile('[\x00-\x1f\x7f-\x9f"\u2028\u2029]')
 
 
 def plain_id(value: str) -> str:
-    """Return an id without what breaks lines and cells of text: control characters, line separators, quotation marks.
+    """Return an id without characters that break lines or table cells: control characters, line separators, quotation
+    marks.
 
     They are percent-encoded, as in an address; any other id stays as it is.
     """
@@ -514,7 +515,7 @@ class QAPair(Record):
 
     @staticmethod
     def make_id(dataset_id: str, question_type: str, question: str, answer: str) -> str:
-        """Content hash, the same on every machine."""
+        """Return the content hash, the same on every machine."""
         return content_id("qa", dataset_id, question_type, question, answer)
 
 
@@ -535,7 +536,7 @@ class Rejection(Record):
 
     @classmethod
     def of(cls, stage: str, code: str, reason: str, about: Record | tuple[str, str], **fields: Any) -> Rejection:
-        """Return the rejection of a record with an id, or of what never became a record: (name of its class, id).
+        """Return the rejection of a record with an id, or of something that never became one: (name of its class, id).
 
         ``fields`` are further fields of the rejection; those that the record itself provides can be omitted.
         """
@@ -586,13 +587,13 @@ class ReleaseFile(Record):
 
 
 def aspects_by_category(aspects: Iterable[Aspect]) -> dict[AspectCategory, list[Aspect]]:
-    """Aspects grouped in the order of the six categories, each group in document order."""
+    """Return the aspects grouped in the order of the six categories, each group in document order."""
     ordered = sorted(aspects, key=lambda a: (a.paper_id, a.span.start, a.span.end))
     return {c: [a for a in ordered if a.category == c] for c in AspectCategory if any(a.category == c for a in ordered)}
 
 
 def cells_text(cells: Iterable[Span]) -> str:
-    """Cells of a table on one line, each after its headers."""
+    """Return the cells of a table on one line, each after its headers."""
     return " | ".join(" ".join(c.shown.split()) for c in cells if c.role == "answer")
 
 

@@ -100,7 +100,8 @@ class AskStage(Stage):
         self._languages: tuple[str, ...] = ()
 
     def uses(self, config: Config) -> Uses:
-        """Return the prompt, the seekers, the question types and the writer; no model if nobody asks."""
+        """Return the prompt, the seekers, the question types and the writer; no model if no questions are asked
+        first."""
         if not config.generate.mix.get("seeking"):
             return Uses()
         return Uses(

@@ -41,7 +41,7 @@ _VAGUE_COST = 0.4
 def passages(
     dataset: Dataset, aspects: Iterable[Aspect], titles: Mapping[str, str] | None = None
 ) -> tuple[Passage, ...]:
-    """All passages of a dataset: kept aspects in document order, then the sentences of the metadata.
+    """Return all passages of a dataset: kept aspects in document order, then the sentences of the metadata.
 
     ``titles`` are those of the papers, by id: a paper's statements are about its own subject, not about the dataset's.
     """
@@ -88,7 +88,7 @@ def by_worth(statements: Sequence[Passage], seed: str) -> list[int]:
 
 
 def _metadata(dataset: Dataset) -> list[tuple[int, int]]:
-    """Sentences of the metadata, without the title line and bare lists of keywords."""
+    """Return the sentences of the metadata, without the title line and bare lists of keywords."""
     text = dataset.text
     spans: list[tuple[int, int]] = []
     position = 0
@@ -152,7 +152,7 @@ def choose_evidence(
 def further_evidence(
     candidates: Sequence[Passage], kind: QuestionType, seed: int, used: Iterable[Span]
 ) -> list[Passage]:
-    """All other passages that suit the type, in an order that the seed decides."""
+    """Return all other passages that suit the type, in an order that the seed decides."""
     spent = {(s.document_id, s.start, s.end) for s in used}
     fit = [p for p in candidates if fitness(p, kind) > 0]
     left = [p for p in fit if (p.span.document_id, p.span.start, p.span.end) not in spent]
