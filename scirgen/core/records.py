@@ -472,6 +472,7 @@ class QAPair(Record):
     from_memory: str | None = Field(
         default=None, description="what a model answers without documents; empty: it does not know; None: not asked"
     )
+    asks_back: str = Field(default="", description="what that model would have to ask to understand the question")
     provenance: Provenance | None = None
 
     @property

@@ -104,7 +104,7 @@ class AnswerStage(Stage):
     """One item is up to four questions about one subject with their pools."""
 
     name: ClassVar[str] = "answer"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
 
     def uses(self, config: Config) -> Uses:
         """Return the prompts, the model and the judge's; nothing if nobody asks."""
@@ -306,16 +306,20 @@ def _shown(found: Iterable[Passage], question: Question, seed: int) -> _Shown:
 
 
 async def _from_memory(made: Sequence[Record], ctx: StageContext) -> list[Record]:
-    """Return the outputs, the candidates among them with what the judge's model answers without documents."""
+    """Return the outputs, the candidates among them with what the judge's model answers without documents, and what it
+    would ask back."""
     pairs = [one for one in made if isinstance(one, QAPair)]
     if not pairs:
         return [*made]
     asked = [{"number": n, "text": pair.question} for n, pair in enumerate(pairs, 1)]
     prompt = ctx.prompt("memory").render(questions=asked, language=language_name(ctx.config.language))
-    fields: dict[str, Any] = {f"a{n}": (str, ...) for n, _ in enumerate(pairs, 1)}
+    fields: dict[str, Any] = {f"{letter}{n}": (str, ...) for n, _ in enumerate(pairs, 1) for letter in "ba"}
     reply = await ctx.judge.ask(prompt, create_model("FromMemory", **fields), seed=ctx.seed("memory"))
-    said = (" ".join(getattr(reply.value, name).split()) for name in fields)
-    return [r.model_copy(update={"from_memory": next(said)}) if isinstance(r, QAPair) else r for r in made]
+    said = iter([" ".join(getattr(reply.value, name).split()) for name in fields])
+    return [
+        one.model_copy(update={"asks_back": next(said), "from_memory": next(said)}) if isinstance(one, QAPair) else one
+        for one in made
+    ]
 
 
 async def _graded_again(

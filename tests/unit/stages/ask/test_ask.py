@@ -116,6 +116,17 @@ async def test_the_users_questions_show_the_manner(tmp_path: Path) -> None:
     assert "got any soil maps??" in chat.prompts[0].messages[-1][1]
 
 
+async def test_the_users_question_keeps_its_words_and_is_searched_in_others_too() -> None:
+    words = {"other_words": ["gauge  losses"], "translations": ["lluvia de montaña"]}
+    ctx, chat = make_context(lambda prompt, n: words, stage="ask", key="user|q1", **MIX)
+    own = Question(id="q1", dataset_id="ds-1", document_id="", wants="answer", text="does rain get lost?", asked="user")
+    result = await AskStage().process(WorkItem("user|q1", (own,), {"languages": ("es",)}), ctx)
+    [made] = result.outputs
+    searched = {"rewordings": ("gauge losses",), "translations": (("es", "lluvia de montaña"),)}
+    assert made == own.model_copy(update=searched)
+    assert [p.id for p in chat.prompts] == ["ask/reword"]
+
+
 def long_paper(words: int) -> Document:
     """Parts under headings that name subjects, of ten words a block."""
     heads = ("Snow under forest canopies", "Results", "Melt of dusty glacier ice", "Runoff of arid valley rivers")
