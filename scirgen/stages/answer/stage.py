@@ -137,7 +137,7 @@ class AnswerStage(Stage):
             ModelError: the reply cannot be used; the next run asks again.
         """
         questions, pools = item.of(Question), item.of(Pool)
-        found = _best(questions, pools, ctx)
+        found = best_passages(questions, pools, ctx)
         if not found:
             return StageResult(tuple(_unanswered(q, (), "nothing was found") for q in questions))
         shown = _shown(found, questions[0], ctx.seed("order"))
@@ -279,7 +279,7 @@ def _subject(question: Question) -> tuple[str, str, str]:
     return question.wants, question.document_id or question.id, question.asked
 
 
-def _best(questions: Sequence[Question], pools: Sequence[Pool], ctx: StageContext) -> tuple[Passage, ...]:
+def best_passages(questions: Sequence[Question], pools: Sequence[Pool], ctx: StageContext) -> tuple[Passage, ...]:
     """Return the best of all pools that fit the window: what they were asked about, then their first entries, their
     second ones, and so on, at least eight of each."""
     window = ctx.chat.capabilities.context_tokens or _DEFAULT_CONTEXT

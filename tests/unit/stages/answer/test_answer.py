@@ -12,7 +12,7 @@ from scirgen.core.corpus import Passage, Sentence
 from scirgen.core.errors import ModelError
 from scirgen.core.questions import Pool, Pooled, Question, Regraded, Unanswered
 from scirgen.core.records import QAPair, Record
-from scirgen.stages.answer.stage import AnswerStage, _best
+from scirgen.stages.answer.stage import AnswerStage, best_passages
 from scirgen.stages.base import StageResult, WorkItem
 from tests.support.questioning import FakeScope, make_context
 
@@ -179,7 +179,7 @@ def test_a_call_shows_the_first_of_every_pool_before_the_second_of_any() -> None
         Pool(id="a", dataset_id="ds-1", entries=tuple(Pooled(passage=p) for p in long[:10])),
         Pool(id="b", dataset_id="ds-1", entries=tuple(Pooled(passage=p) for p in long[10:])),
     )
-    shown = [p.id for p in _best(several, pools, make_context(stage="answer", **MIX)[0])]
+    shown = [p.id for p in best_passages(several, pools, make_context(stage="answer", **MIX)[0])]
     assert shown[:2] == [long[0].id, long[10].id]
     assert len(shown) == 16 and {p.id for p in (*long[:8], *long[10:18])} == set(shown)
 

@@ -19,7 +19,7 @@ from scirgen.llm.session import Answer
 from scirgen.llm.uri import ModelURI
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Material
-from scirgen.stages.filter.deciding import _decided, outcome, score_all, sentence
+from scirgen.stages.filter.deciding import decide, outcome, score_all, sentence
 from scirgen.stages.filter.faithfulness.judged import EntailmentScorer, JudgeReply, JudgeScorer
 from scirgen.stages.filter.faithfulness.shift import FORMS, ShiftScorer
 from scirgen.stages.filter.faithfulness.windows import evidence_window, passages, rank
@@ -306,11 +306,11 @@ def test_one_failing_score_rejects_and_a_later_one_decides_the_unsure() -> None:
 
 def test_a_score_is_unsure_of_types_that_its_scorer_cannot_tell(make_ctx: MakeCtx) -> None:
     config = make_ctx(thresholds={"shift": {"*": 0.1, "disjunctive": 0.2}}).config
-    unsure = _decided(scored("shift", -0.4, 0.0), ShiftScorer(), "verification", config, blind=("verification",))
+    unsure = decide(scored("shift", -0.4, 0.0), ShiftScorer(), "verification", config, blind=("verification",))
     assert unsure.unsure and unsure.passed is None
-    own = _decided(scored("shift", -0.4, 0.0), ShiftScorer(), "disjunctive", config, blind=("disjunctive",))
+    own = decide(scored("shift", -0.4, 0.0), ShiftScorer(), "disjunctive", config, blind=("disjunctive",))
     assert own.passed is False, "the user set its edges"
-    assert _decided(scored("shift", -0.4, 0.0), ShiftScorer(), "other", config).passed is False
+    assert decide(scored("shift", -0.4, 0.0), ShiftScorer(), "other", config).passed is False
 
 
 async def test_edges_are_by_type_then_for_all_then_the_scorers_own(make_ctx: MakeCtx) -> None:

@@ -20,7 +20,7 @@ from scirgen.core.files.jsonl import read_json, read_objects
 from scirgen.core.files.named import ordinary
 from scirgen.core.fingerprint import file_sha256
 from scirgen.core.safety.files import named_files
-from scirgen.llm.server.keys import _from_file
+from scirgen.llm.server.keys import key_from_file
 from scirgen.llm.uri import ModelURI
 from scirgen.plugin import open_qa
 from scirgen.release_files.release import read_qrels
@@ -28,7 +28,7 @@ from scirgen.stages.ask.given import read_questions
 from scirgen.stages.collect.files.recordfiles import files_below, kind_of, read_records
 from scirgen.stages.parse.sniff import sniff
 from scirgen_bench.runfile import RunFile
-from scirgen_label.merge import _numbered
+from scirgen_label.merge import numbered_lines
 
 ENDS_S = 20
 MORE_BYTES = 2**30
@@ -37,12 +37,12 @@ READERS: dict[str, Callable[[Path], object]] = {
     "generate.questions": lambda p: list(read_questions(p)),
     "named by a setting": lambda p: named_files(str(p), "release.labels"),
     "hashed": file_sha256,
-    "api_key_file": lambda p: _from_file(ModelURI.parse("openai:x"), str(p)),
+    "api_key_file": lambda p: key_from_file(ModelURI.parse("openai:x"), str(p)),
     "--config": lambda p: load_config(file=p),
     "--qrels": read_qrels,
     "run:FILE": lambda p: RunFile(p).identify(["q"], frozenset("q"), ["d"]),
     "audit FILE": open_qa,
-    "label merge": lambda p: list(_numbered(p)),
+    "label merge": lambda p: list(numbered_lines(p)),
     "JSON": lambda p: read_json(p, hint=""),
     "objects": lambda p: list(read_objects(p, hint="")),
     "records": lambda p: list(read_records(p, p.name)),
