@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from scirgen import BlockKind, Config, Dataset, Rejection, RunView, StageContext
-from scirgen.core.licences import Terms, terms_of
-from scirgen.core.printed import papers_of
+from scirgen.core.corpus.printed import papers_of
+from scirgen.core.records.licences import Terms, terms_of
 from scirgen.core.safety.files import named_files
 from scirgen.core.text.textmatch import words
 from scirgen.core.text.untrusted import talks_to_machine

@@ -28,10 +28,10 @@ from typing import TypeVar
 from scirgen.core.config import CollectConfig, Config
 from scirgen.core.errors import ConfigError, PaperError, ScirgenError, SourceError
 from scirgen.core.fingerprint import digest, file_sha256
-from scirgen.core.known_models import known_model, languages_of
-from scirgen.core.licences import UNKNOWN, licence_allowed, not_wanted
 from scirgen.core.records import Dataset, Failure, Link, Paper, Rejection
-from scirgen.core.text.language import in_other_languages, language_name
+from scirgen.core.records.licences import UNKNOWN, licence_allowed, not_wanted
+from scirgen.core.registry.known_models import known_model
+from scirgen.core.text.language import in_other_languages, language_name, languages_of
 from scirgen.stages.collect.source import MOST_BAD, Candidate, Cursor, Fetched, Source
 
 T = TypeVar("T")

@@ -19,9 +19,9 @@ from pydantic import Field
 from scirgen.core.errors import ConfigError, InputError, ScirgenError
 from scirgen.core.files.yamlfile import validate
 from scirgen.core.fingerprint import digest, file_sha256
-from scirgen.core.plugincode import provided_code
 from scirgen.core.records import Dataset, Frozen, Paper, Rejection
 from scirgen.core.registry import load_registry
+from scirgen.core.registry.plugincode import provided_code
 from scirgen.core.safety.files import is_below
 from scirgen.core.text.shown import shown
 from scirgen.stages.collect.files.known_records import RecordForm, plain, record_forms

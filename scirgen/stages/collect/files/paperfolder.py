@@ -14,8 +14,8 @@ from functools import cached_property
 from pathlib import Path
 
 from scirgen.core.fingerprint import digest
-from scirgen.core.licences import normalise_licence
 from scirgen.core.records import Dataset, Paper
+from scirgen.core.records.licences import normalise_licence
 from scirgen.core.safety.files import is_below
 from scirgen.core.text.doi import doi_in_file_name, doi_tails, find_doi, mentions_doi
 from scirgen.core.text.language import detect_language, in_other_languages
