@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 from scirgen.core.config import load_config
-from scirgen.core.questions import Pool, Question
+from scirgen.core.corpus.questions import Pool, Question
 from scirgen.core.records import QAPair
 from scirgen.pipeline.views.view import open_view
 from scirgen.release_files.release import Release

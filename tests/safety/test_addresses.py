@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scirgen.core.addresses import without_passwords
 from scirgen.core.secrets import masked_bytes
+from scirgen.core.secrets.addresses import without_passwords
 
 SPELLED = [
     "https: #47; #47;bob:PW12345678 #x40;host.org",

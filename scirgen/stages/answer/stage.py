@@ -14,10 +14,10 @@ from pydantic import BaseModel, Field, create_model
 
 from scirgen.core.config import Config
 from scirgen.core.corpus import Passage, Sentence
+from scirgen.core.corpus.questions import Pool, Pooled, Question, Regraded, Unanswered
 from scirgen.core.errors import ModelError, ScirgenError
 from scirgen.core.fingerprint import content_id, derived_seed, digest
 from scirgen.core.prompts import RenderedPrompt
-from scirgen.core.questions import Pool, Pooled, Question, Regraded, Unanswered
 from scirgen.core.records import LINKED, Failure, Grade, QAPair, Record, Rejection, Span
 from scirgen.core.text.analysis import terms
 from scirgen.core.text.language import language_name

@@ -16,10 +16,10 @@ from pydantic import BaseModel, Field, create_model
 
 from scirgen.claims.borrowed import borrowed, coined
 from scirgen.core.config import Config
+from scirgen.core.corpus.questions import Question, Wants
 from scirgen.core.errors import ConfigError
 from scirgen.core.fingerprint import content_id, derived_seed, digest, file_sha256
 from scirgen.core.prompts import RenderedPrompt
-from scirgen.core.questions import Question, Wants
 from scirgen.core.records import Dataset, Document, Frozen, Rejection
 from scirgen.core.text.analysis import terms
 from scirgen.core.text.language import language_name

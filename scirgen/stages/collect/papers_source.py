@@ -12,13 +12,13 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Protocol, cast
 
+from scirgen.core.corpus.printed import as_printed
 from scirgen.core.errors import InputError, PaperError, ParserKilledError, PluginError, SourceError
 from scirgen.core.files.yamlfile import validate
 from scirgen.core.fingerprint import digest, file_sha256
-from scirgen.core.plugincode import provided_code
-from scirgen.core.printed import as_printed
 from scirgen.core.records import OWN, Dataset, Frozen, Paper, Rejection
 from scirgen.core.registry import load_registry
+from scirgen.core.registry.plugincode import provided_code
 from scirgen.core.text.doi import find_dois
 from scirgen.core.text.language import detect_language
 from scirgen.core.text.sentences import sentence_spans

@@ -9,8 +9,8 @@ import pytest
 
 from scirgen.claims.needed import needed_evidence
 from scirgen.core.corpus import Passage, Sentence
+from scirgen.core.corpus.questions import Pool, Pooled, Question, Regraded, Unanswered
 from scirgen.core.errors import ModelError
-from scirgen.core.questions import Pool, Pooled, Question, Regraded, Unanswered
 from scirgen.core.records import QAPair, Record
 from scirgen.stages.answer.stage import AnswerStage, best_passages
 from scirgen.stages.base import StageResult, WorkItem

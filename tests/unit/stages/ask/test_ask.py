@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from scirgen.core.questions import Question
+from scirgen.core.corpus.questions import Question
 from scirgen.core.records import Block, Dataset, Document, Link
 from scirgen.stages.ask.stage import AskStage
 from scirgen.stages.ask.subjects import Subject, material_of, other_languages, subjects_of
