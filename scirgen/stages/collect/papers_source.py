@@ -24,6 +24,7 @@ from scirgen.core.text.language import detect_language
 from scirgen.core.text.sentences import sentence_spans
 from scirgen.stages.base import FrontMatter, PaperReader
 from scirgen.stages.collect.files.paperfolder import PaperFile, PaperFolder
+from scirgen.stages.collect.files.recordfiles import unopened
 from scirgen.stages.collect.source import NO_INPUT, Candidate, Cursor, Fetched, SourceSetup
 
 _PAGE = 25
@@ -120,7 +121,7 @@ class PapersSource:
 
     def warnings(self) -> list[str]:
         """Lines about documents of the folder that are not read."""
-        return self._folder.warnings(self._setup.language)
+        return [*self._folder.warnings(self._setup.language), *unopened(self._folder.root)]
 
     async def datasets(self, cursor: str | None = None) -> AsyncIterator[Dataset | Cursor | Rejection]:
         """Yield a record for each paper, and for each dataset that a paper cites, if they are asked for."""

@@ -34,6 +34,7 @@ from scirgen.stages.collect.files.recordfiles import (
     malformed,
     read_records,
     readable_name,
+    unopened,
 )
 from scirgen.stages.collect.source import NO_INPUT, Candidate, Cursor, Fetched, SourceSetup, quick
 from scirgen.stages.collect.validated_source import place, said
@@ -172,7 +173,9 @@ class FolderSource:
     def warnings(self) -> list[str]:
         """Lines about columns of the user's that no record has, papers in other languages, and files that nothing
         reads."""
-        return [*self._missing.values(), *(self._papers.warnings(self._setup.language) if self._papers else ())]
+        papers = self._papers.warnings(self._setup.language) if self._papers else ()
+        odd = unopened(self._setup.input, self._papers.root if self._papers else None)
+        return [*self._missing.values(), *papers, *odd]
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
