@@ -242,7 +242,8 @@ class AnswerStage(Stage):
                 question_type=question.question_type or None, record=f"{question.text}\n{text}",
             )  # fmt: skip
         spans = [_span(line, "answer") for line in carrying]
-        spans += [_span(line, "context") for line in about if line not in carrying]
+        heading = [h for line in (*carrying, *about) for h in _heads(line)]
+        spans += [_span(line, "context") for line in dict.fromkeys((*about, *heading)) if line not in carrying]
         able = sorted({id for p in gold for id in pooled[p.id].dataset_ids}) or [question.dataset_id]
         return QAPair(
             id=QAPair.make_id(question.dataset_id, question.question_type, question.text, text),
@@ -414,6 +415,11 @@ def _unanswered(question: Question, nearest: Sequence[Passage], lacking: str) ->
     return Unanswered(
         id=question.id, dataset_id=question.dataset_id, question=question, lacking=lacking, nearest=tuple(nearest)
     )
+
+
+def _heads(line: _Line) -> list[_Line]:
+    """Return the lines that say what a row of a table is."""
+    return [_Line(line.passage, s) for s in line.passage.sentences if s.start in line.sentence.heads]
 
 
 def _span(line: _Line, role: Literal["answer", "context"]) -> Span:

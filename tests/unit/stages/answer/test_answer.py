@@ -84,6 +84,20 @@ async def test_an_answer_has_the_places_of_its_sentences_their_roles_and_all_gra
     assert pair.asks_back == "What snow?"
 
 
+async def test_a_cited_row_brings_along_what_says_what_it_is(monkeypatch) -> None:
+    snow = PASSAGES[1].model_copy(update={"medium": "table"})
+    [cited] = snow.sentences
+    rows = (Sentence(start=90, end=98, text="| Lake |"), cited.model_copy(update={"heads": (90,)}))
+    shown = (PASSAGES[0], snow.model_copy(update={"sentences": rows}), PASSAGES[2])
+    monkeypatch.setattr(f"{__name__}.PASSAGES", shown)
+    result, _ = await run({"lines": ["Snow insulates ice."]}, GRADES)
+    pair = only(result)
+    assert isinstance(pair, QAPair)
+    assert [(s.start, s.text, s.role) for s in pair.evidence] == [
+        (100, "Snow insulates ice.", "answer"), (90, "| Lake |", "context"),
+    ]  # fmt: skip
+
+
 async def test_a_sentence_of_a_useless_passage_makes_it_useful() -> None:
     result, _ = await run({"lines": ["Snow insulates ice.", "Rain fell."]}, GRADES)
     pair = only(result)
