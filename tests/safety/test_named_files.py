@@ -19,6 +19,7 @@ from scirgen.core.errors import ScirgenError
 from scirgen.core.files.jsonl import read_json, read_objects
 from scirgen.core.files.named import ordinary
 from scirgen.core.fingerprint import file_sha256
+from scirgen.core.resources import Resources
 from scirgen.core.safety.files import named_files
 from scirgen.llm.server.keys import key_from_file
 from scirgen.llm.uri import ModelURI
@@ -124,3 +125,21 @@ def test_a_reader_that_never_ends_is_told(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(f"{__name__}.ENDS_S", 0.5)
     os.mkfifo(tmp_path / "pipe")
     assert told(Path.read_bytes, tmp_path / "pipe") == "never ends"
+
+
+@pytest.mark.parametrize("name", ["prompts/tag/bloom.yaml", "taxonomies/untrusted.yaml"])
+def test_a_pipe_among_the_overrides_is_refused(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).parent.mkdir(parents=True)
+    os.mkfifo(tmp_path / name)
+    assert f"{name}: not an ordinary file" in told(lambda folder: Resources(overrides=folder), tmp_path)
+
+
+@pytest.mark.parametrize("name", ["records.jsonl", "papers/b.md", "b.pdf"])
+def test_a_dry_run_names_a_pipe_of_the_folder(name: str, tmp_path: Path) -> None:
+    (tmp_path / "papers").mkdir()
+    (tmp_path / "papers" / "a.md").write_text("# Ice\n\n## Abstract\n\nIce became thinner in the north.")
+    (tmp_path / "r.json").write_text('[{"id": "a", "title": "Ice"}]')
+    os.mkfifo(tmp_path / name)
+    for folder in {tmp_path, (tmp_path / name).parent}:
+        run = told(lambda path: CliRunner().invoke(cli, ["generate", "--dry-run", str(path)]).output, folder)
+        assert f"not read: {Path(name).name}: not an ordinary file" in run

@@ -98,8 +98,8 @@ def refused(kind: str, target: type) -> str:
 @pytest.mark.parametrize(
     ("kind", "target", "member", "says"),
     [
-        ("gate", TrueGate, "TrueGate.judge()", "gave True of type bool, not a scirgen.Verdict"),
-        ("faithfulness", FloatScorer, "FloatScorer.score()", "gave 0.5 of type float, not a scirgen.Score"),
+        ("gate", TrueGate, "TrueGate.judge()", "returned True of type bool, not a scirgen.Verdict"),
+        ("faithfulness", FloatScorer, "FloatScorer.score()", "returned 0.5 of type float, not a scirgen.Score"),
         ("faithfulness", NanScorer, "NanScorer.score()", "returned nan of type float, not a finite value"),
     ],
 )
