@@ -127,7 +127,7 @@ class Options(TypedDict, total=False):
 
 
 def takes_options(function: F) -> F:
-    """Give a function with ``**given: Unpack[Options]`` the signature that it stands for, as notebooks complete it."""
+    """Give a function with ``**given: Unpack[Options]`` its full signature, which notebooks use for completion."""
     own = signature(function)
     added = [
         Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind)
@@ -268,7 +268,7 @@ async def run_pipeline(
     notes: Sequence[str] = (),
 ) -> Run:
     """Run the pipeline with resolved settings, then write the report, however the run ended. The asynchronous part of
-    `generate`; ``notes`` are for the user, once the input is there.
+    `generate`; ``notes`` are shown to the user once the input is open.
 
     Raises:
         ScirgenError: wrong input or settings (before any work), or a fatal error (all finished work is kept).

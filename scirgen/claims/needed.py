@@ -36,7 +36,7 @@ def needed_evidence(pair: QAPair) -> tuple[Span, ...]:
 
 
 def documents_needed(pair: QAPair) -> int:
-    """Return the number of documents that an answer needs: those without which a judge could not answer, or where none
+    """Return the number of documents that an answer needs: those without which a judge could not answer or, if no judge
     was asked, those of the needed evidence; 0 without evidence."""
     needed = needed_evidence(pair)
     return min(1, len(needed)) if pair.needs == () else len(pair.needs or {span.document_id for span in needed})

@@ -107,7 +107,7 @@ class Quantity:
 
     @property
     def count(self) -> bool:
-        """Tells whether it may be a count of things that the text lists: a whole number up to 20 without sign or
+        """True if it may be a count of things that the text lists: a whole number up to 20 without sign or
         unit."""
         return (
             not self.unit

@@ -113,7 +113,7 @@ async def preview(config: Config, registry: Registry, domain: Domain | None, fol
         config: the run's settings.
         registry: the plugins.
         domain: the domain.
-        folder: the run's folder, for what sources keep.
+        folder: the run's folder, where sources keep files.
         whole: look up and read the papers of all datasets.
 
     Raises:

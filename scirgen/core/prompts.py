@@ -112,7 +112,7 @@ class Prompt:
         return f"{self.id}@{self.file.version}#{self.hash[:12]}"
 
     def render(self, **variables: object) -> RenderedPrompt:
-        """Fill the template. Strings are text from outside (`Untrusted`) unless the file names them under ``trusted``.
+        """Fill the template. Strings are untrusted text (`Untrusted`) unless the file names them under ``trusted``.
 
         Raises:
             ResourceError: a variable is missing or undeclared, or the template fails.

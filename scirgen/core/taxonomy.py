@@ -219,7 +219,7 @@ class LanguageWording(Frozen):
 
     @cached_property
     def base_forms(self) -> dict[str, str]:
-        """`irregular` the other way: form -> base form."""
+        """`irregular` inverted: form -> base form."""
         return {form: base for base, forms in self.irregular.items() for form in forms}
 
     @cached_property

@@ -39,7 +39,7 @@ def open_input(config: Config, registry: Registry, domain: Domain | None, folder
 
 
 def input_identity(config: Config) -> str:
-    """Hash of what a run is to read, however much of it: two commands with the same one make the same run."""
+    """Hash of a run's input, whatever its limit: two commands with the same hash make the same run."""
     folders = [f and str(Path(f).expanduser().resolve()) for f in (config.input, config.papers)]
     return digest(folders, config.domain, config.collect.source, config.collect.options)
 

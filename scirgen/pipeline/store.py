@@ -208,7 +208,7 @@ class Store:
             self.db.execute("DELETE FROM members WHERE dataset_id=? AND stage=? AND key=?", (dataset_id, stage, key))
 
     def supersede(self, dataset_id: str | None, keep: Sequence[str]) -> None:
-        """Set a dataset's items to do, except those of the stages ``keep``; None: the items of all datasets.
+        """Mark a dataset's items as to do, except those of the stages ``keep``; None: the items of all datasets.
 
         Views then show no result that the current settings and inputs would not give. Results that still hold are
         found by their fingerprints and used again.
@@ -279,7 +279,7 @@ class Store:
             self.db.execute("DELETE FROM results WHERE id=?", (result_id,))
 
     def forget_crashes(self) -> None:
-        """Set to do what was rejected because a parser's process died: the paper may be sound."""
+        """Mark as to do what was rejected because a parser's process died: the paper may be sound."""
         ids = self.rows("SELECT DISTINCT result_id FROM rows WHERE kind='Rejection' AND code IN ('damaged', 'killed')")
         for (result_id,) in ids:
             result = StoredResult(*self.row(f"SELECT {COLUMNS} FROM results r WHERE r.id=?", result_id))

@@ -12,7 +12,7 @@ _JUDGE = "llm_judge"
 
 
 def known_writer(models: Iterable[str]) -> str:
-    """Say what rows are that a model wrote which a plugin describes (the embedded one); "" if none did.
+    """Describe the rows of a model that a plugin describes (the embedded one); "" without such a model.
 
     Args:
         models: those that wrote rows.

@@ -104,7 +104,7 @@ class Nearest:
         self._sides: dict[str, tuple[list[NearRow], list[NearRow]]] = defaultdict(lambda: ([], []))
 
     def add(self, score: str, row: NearRow, *, kept: bool) -> None:
-        """Look at a row; it is held only as long as it is among the closest."""
+        """Consider a row; it is kept only while it is among the closest."""
         rows = self._sides[score][kept]
         insort(rows, row, key=lambda r: (abs(r.value - r.threshold), r.id))
         del rows[_EACH:]

@@ -233,7 +233,7 @@ class PaperReader(Protocol):
 
     @property
     def versions(self) -> tuple[int | str, ...]:
-        """Change when a paper may be read differently."""
+        """Return the parsers' versions, which change when a paper may be read differently."""
         ...
 
     async def read(self, path: Path) -> FrontMatter:

@@ -41,7 +41,7 @@ def sample_pairs() -> tuple[list[QAPair], Material]:
 
 
 def check_gate(gate: type[Gate], pairs: Sequence[QAPair] = (), material: Material | None = None) -> list[Verdict]:
-    """Check a gate against its contract: its members, one verdict a pair in order, the same verdicts each time.
+    """Check a gate against its contract: its members, one verdict per pair in order, the same verdicts each time.
 
     Args:
         gate: the class.
@@ -60,7 +60,7 @@ def check_gate(gate: type[Gate], pairs: Sequence[QAPair] = (), material: Materia
 def check_scorer(
     scorer: type[Faithfulness], pairs: Sequence[QAPair] = (), material: Material | None = None
 ) -> list[Score]:
-    """Check a faithfulness scorer against its contract: its members, one finite score a pair under its own name, the
+    """Check a faithfulness scorer against its contract: its members, one finite score per pair under its own name, the
     same each time.
 
     Args:

@@ -32,7 +32,7 @@ class Given(BaseModel):
 
 
 def read_answers(path: Path) -> dict[str, Given]:
-    """Question id -> what the system gave.
+    """Return the system's answer by question id.
 
     Raises:
         InputError: a line has another form, or an id occurs twice (the line is named).

@@ -285,7 +285,7 @@ def instances(sentence: str) -> list[str]:
 
 
 def is_place(sentence: str, fact: Fact) -> bool:
-    """Return whether a name is a place, as far as its words and the preposition before it show."""
+    """Return whether a name is a place, judged by its words and the preposition before it."""
     _, before = _place(sentence, fact)
     return before in _PLACED and not fact.text.isupper() and not any(c.isdigit() for c in fact.text)
 

@@ -30,7 +30,7 @@ class TemplateSource:
 
     @classmethod
     def claims(cls, path: Path) -> bool:
-        """Tells whether this adapter reads the path; asked when the domain's source is chosen by itself."""
+        """Return whether this adapter reads the path; called if ``collect.source`` is ``auto``."""
         return (path / "catalogue.json").is_file()
 
     def revision(self, cursor: str | None) -> str | None:

@@ -50,7 +50,7 @@ def papers_of(run: StoredRecords, dataset_id: str | None = None) -> dict[str, Pa
 
 
 def as_printed(paper: Paper, document: Printed | None) -> Paper:
-    """Return the paper, with what it prints where the catalogue states nothing.
+    """Return the paper, completed with what it prints if the catalogue states nothing.
 
     Its licence is the one that both name; if they differ, it is the text of both, which no filter takes for open.
     """

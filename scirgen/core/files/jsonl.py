@@ -202,7 +202,7 @@ def first_problem(error: ValueError) -> str:
 
 @contextmanager
 def open_text(path: Path, *, hint: str, most: int | None = None) -> Iterator[TextIO]:
-    """Open a UTF-8 file for reading, gzipped or not; ``most``: its bytes, for readers that take it whole.
+    """Open a UTF-8 file for reading, gzipped or not; ``most`` limits its bytes, for readers that load it whole.
 
     Raises:
         InputError: it cannot be read, also while it is being read.

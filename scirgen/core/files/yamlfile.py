@@ -141,7 +141,7 @@ def validate(
     under: str = "",
     code: str = ResourceError.code,
 ) -> M:
-    """Validate ``value``; errors name ``origin``, where known the line, and keys below ``under``.
+    """Validate ``value``; errors name ``origin``, the line if known, and keys below ``under``.
 
     ``shipped``: the file is part of scirgen, whose tests check its regular expressions, so they are not checked on each
     read. ``code``: the error's; settings have their own.

@@ -307,7 +307,7 @@ class _errors_of_the_file:
             raise PromptError(f"a filter got a value that it cannot use: {error}") from error
         if isinstance(error, (RecursionError, MemoryError, OverflowError)):
             what = {RecursionError: "is nested too deeply", MemoryError: "needs too much memory"}
-            raise PromptError(f"it {what.get(type(error), 'computes a number that is too large')}") from error
+            raise PromptError(f"the template {what.get(type(error), 'computes a number that is too large')}") from error
 
 
 _plain = jinja2.Environment(trim_blocks=True, lstrip_blocks=True)  # noqa: S701 - only parses; as it stands in the file

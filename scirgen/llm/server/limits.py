@@ -85,7 +85,7 @@ class AdaptiveLimit:
         self._leave()
 
     def fall(self) -> None:
-        """Go on with a quarter of the calls that are in flight."""
+        """Continue with a quarter of the calls that are in flight."""
         self.limit = max(1.0, min(self.limit, self.in_flight) / 4)
 
     @property

@@ -56,7 +56,7 @@ class ReplyTooLargeError(ModelError):
 def status_error(
     status: int, received: bytes, retry_after: str | None, where: str, *, request_id: str | None = None
 ) -> ModelError:
-    """Return our error for an answer with a status of 300 or more; ``where`` is the model's URI.
+    """Return scirgen's error for an answer with a status of 300 or more; ``where`` is the model's URI.
 
     A redirect, 401, 403 and an unknown model are fatal (`ModelAccessError`); 429 is `RateLimitedError`, with the
     server's Retry-After; 5xx but 501, 408, 409 are `ServerUnavailableError`; a prompt that does not fit is

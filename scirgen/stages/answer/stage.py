@@ -131,7 +131,7 @@ class AnswerStage(Stage):
                 yield WorkItem(key, (*part, *(pools[q.id] for q in part)))
 
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
-        """One candidate, one narrowed question, or one `Unanswered` for each question.
+        """Return one candidate, one narrowed question, or one `Unanswered` for each question.
 
         Raises:
             ModelError: the reply cannot be used; the next run asks again.

@@ -99,7 +99,7 @@ class Topic(BaseModel):
 
 
 def material_of(document: Document, part: int) -> tuple[str, list[str]]:
-    """Return the text from which the subject is told, and the headings: the abstract, or how a later part begins."""
+    """Return the text that shows what the subject is, and the headings: the abstract, or how a later part begins."""
     start, end = parts(document)[part]
     text = document.text[start:end] if part else document.abstract or document.text
     names = (

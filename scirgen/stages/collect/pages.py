@@ -228,7 +228,7 @@ NO_ID = "scirgen generate --dry-run without --ids shows the ids of the first rec
 
 
 def absent(ids: Sequence[str], entry: Dataset | Rejection) -> tuple[str, ...]:
-    """Return the ids that are neither the record's, used or set aside, nor its DOI."""
+    """Return the ids that match neither the id of a record, used or set aside, nor its DOI."""
     if isinstance(entry, Dataset):
         own, text = {entry.id.lower(), (entry.doi or entry.id).lower()}, ""
     else:
@@ -356,8 +356,8 @@ async def iterate(method: Callable[[A], Iterable[T] | AsyncIterator[T]], argumen
     iterator: Iterator[T] = iter(entries)
 
     def advance() -> tuple[list[T], bool, Exception | None]:
-        """Read for a moment, at most to a cursor, since the page ends there: a change of threads costs more than to
-        read a record. Return what was read, whether there is more, and the error that ended it."""
+        """Read for a moment, at most to a cursor, where the page ends; changing threads costs more than reading a
+        record. Return what was read, whether there is more, and the error that ended it."""
         read: list[T] = []
         until = time.monotonic() + _MOMENT_S
         try:

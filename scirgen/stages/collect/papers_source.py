@@ -55,7 +55,7 @@ class DatasetLookup(Protocol):
         ...
 
     def by_title(self, title: str) -> Dataset | Rejection | None:
-        """Return the same of a dataset with this title or one with few more words."""
+        """Return the same for a dataset with this title, or with one of few more words."""
         ...
 
 

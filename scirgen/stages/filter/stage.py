@@ -47,7 +47,7 @@ class FilterStage(Stage):
     """Gates beside those that are on by default; a variant for a prompt pack names them."""
 
     def uses(self, config: Config) -> Uses:
-        """Return the registry provides gates, scorers and their prompts, so they enter through each item's salt."""
+        """Return what results depend on; each item's salt accounts for gates, scorers and their prompts."""
         needs = _needed(config, load_registry())
         if "entailment" in needs and config.filter.entailment.startswith("score:"):
             needs.add("scorer")
@@ -157,7 +157,7 @@ def _needed(config: Config, registry: Registry) -> set[Need]:
 
 
 def gates_of(ctx: StageContext) -> list[Gate]:
-    """Return a run's gates (`select_gates`); where a judge reads every pair, those that find more than it does."""
+    """Return a run's gates (`select_gates`); if a judge reads every pair, only those that find more than it does."""
     return select_gates(ctx.config, ctx.registry, ctx.pack, judged=reads_all(ctx))
 
 

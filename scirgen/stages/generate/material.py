@@ -82,7 +82,7 @@ class Material:
 
     def evidence(self, question: str, cited: Sequence[int], about: Sequence[int] = ()) -> tuple[Span, ...]:
         """Return the spans of the cited lines, and as context those of the lines ``about`` and of at most two places
-        with names and years of the question that they all lack.
+        with names and years of the question that no cited line has.
 
         Names have a capital or a digit inside the word; a study by author and year does not count. The places are those
         that say what a cited line is about, and the other lines of the cited records and papers; the one with most of

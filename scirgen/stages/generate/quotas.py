@@ -101,7 +101,7 @@ def budget(config: QuotaConfig) -> int:
 
 
 def rest_of(config: GenerateConfig, reached: Progress, *, hoped: bool = False) -> QuotaConfig:
-    """Return the target of the known items: what the rows of people who asked, up to their share, leave of the total.
+    """Return the target of the known items: the total less the rows asked first, up to their share.
 
     With ``hoped``, these still come, and leave what their whole share leaves. If the mix has both, the known items have
     rounds of their own after those of people's questions.
@@ -114,15 +114,15 @@ def rest_of(config: GenerateConfig, reached: Progress, *, hoped: bool = False) -
 
 
 def wanted_of_people(config: GenerateConfig, accepted: Iterable[Accepted]) -> int:
-    """Count the target's rows that are to come from people who asked: their share, or all of the user's own."""
+    """Count the target's rows that should be asked first: their share, or all of the user's own."""
     total, own = config.quota.total or 0, sum(a.asked == "user" for a in accepted)
     share = config.mix.get("seeking", 0.0) / (sum(config.mix.values()) or 1.0)
     return max(math.ceil(total * share), min(total, own))
 
 
 def sought(config: GenerateConfig, accepted: Sequence[Accepted]) -> list[str]:
-    """Return the ids of the rows of people who asked that the target keeps: the user's own, then those that stand as
-    they were asked, then narrowed ones; by id."""
+    """Return the ids of the rows asked first that the target keeps: the user's own, then those that were not narrowed,
+    then narrowed ones; by id."""
     found = sorted((_FIRST.index(a.asked), a.id) for a in accepted if a.sought)
     return [id for _, id in found[: wanted_of_people(config, accepted)]]
 

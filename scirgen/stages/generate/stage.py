@@ -48,8 +48,8 @@ class GenerateStage(Stage):
     refuse_empty = True
 
     def uses(self, config: Config) -> Uses:
-        """Types and the strategy are not listed, since each item's salt has those that it uses. So an edited type
-        redoes only the items that request it."""
+        """Return what results depend on. Each item's salt has the types and the strategy that it uses, so an edited
+        type redoes only the items that request it."""
         return Uses(
             config=("generate", "language", "domain", "seed"),
             prompts=tuple(f"generate/{name}" for name in _PROMPTS),
@@ -192,8 +192,8 @@ def _chosen(kinds: Sequence[QuestionType], count: int, more: Mapping[str, object
 
 
 def known_items(ctx: StageContext, papers: int) -> int:
-    """Return the pairs about a dataset and its papers that match their share beside the questions of people who asked;
-    0 if no questions are asked first."""
+    """Return the pairs about a dataset and its papers that match their share beside the questions asked first; 0 if no
+    questions are asked first."""
     mix = ctx.config.generate.mix
     if not mix.get("seeking") or ctx.pack != "standard":
         return 0

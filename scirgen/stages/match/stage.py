@@ -25,7 +25,7 @@ class MatchStage(Stage):
     version = 5
 
     def uses(self, config: Config) -> Uses:
-        """Count the model too, if the strategy asks it."""
+        """Include the model if the strategy calls it."""
         needs: tuple[Role, ...] = strategy(config.match.strategy, load_registry()).needs
         code = provided_code(load_registry(), "match_strategy", config.match.strategy)
         return Uses(config=("match",), prompts=("match/judge",) if needs else (), roles=needs, extra=code)

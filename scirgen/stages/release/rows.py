@@ -133,8 +133,8 @@ def _added(held: list[Held], index: PassageIndex) -> list[Passage]:
 
 
 def passage_grades(pair: QAPair, row: ReleaseRow, index: PassageIndex) -> dict[str, int]:
-    """Return the grades of a row's passages, by id: those of what was read to answer it; where it was written from
-    passages, 2 for those that it needs and 1 for the others that carry the answer.
+    """Return the grades of a row's passages, by id: if it was asked first, those given when it was answered; if it was
+    written from passages, 2 for those that it needs and 1 for the others that carry the answer.
 
     A passage that a licence keeps out of the release has none.
     """

@@ -151,7 +151,8 @@ def _least_new(shift: Score, unknown: Sequence[str]) -> float:
 
 
 def measured_words(pair: QAPair, material: Material, ctx: StageContext) -> Support | None:
-    """Compare an answer's words with its evidence; None for answers by yes or no, whose words say nothing."""
+    """Compare an answer's words with its evidence; None for answers by yes or no, where word overlap is
+    uninformative."""
     wording = ctx.taxonomies.wording.of(pair.language)
     if polarity(pair.answer, wording) is not None and len(pair.answer.split()) == 1:
         return None

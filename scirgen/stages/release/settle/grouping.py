@@ -100,7 +100,8 @@ class Grouping:
 
 
 def unit_of(pair: QAPair) -> str:
-    """Return the unit of a row: the id of its dataset, or its own if somebody asked it and something read answers."""
+    """Return the unit of a row: the id of its dataset, or its own if it was asked first and something that was read
+    answers it."""
     return pair.id if any(grade.grade == 2 for grade in pair.grades) else pair.dataset_id
 
 
@@ -237,7 +238,7 @@ def _alike(keyed: Iterable[Sequence[str | None]]) -> list[set[str]]:
 
 
 def leakage(content: ReleaseContent, grouping: Grouping) -> list[LeakageRow]:
-    """For each pair of splits, count what both have: papers, records, evidence and questions by their texts, and
+    """Count what each pair of splits has in common: papers, records, evidence and questions by their texts, and
     components."""
     counted = {d: s for d, s in grouping.split_of.items() if grouping.rows_of[d] or content.splits is not None}
     components: dict[str, set[str]] = {}
