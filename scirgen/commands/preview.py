@@ -166,7 +166,7 @@ async def preview(config: Config, registry: Registry, domain: Domain | None, fol
 
 
 def _lacking(config: Config) -> Iterator[str]:
-    """Lines about what a run needs and does not have."""
+    """Yield lines about what a run needs and does not have."""
     if said := cannot_write(config.models.generator, config.language):
         yield f"{said}: a run needs --model"
     if config.parse.ocr and not shutil.which("tesseract"):

@@ -286,8 +286,7 @@ def _refuse_unpriced(config: Config, model: Backend | None) -> None:
         raise ConfigError(
             f"a cap on the cost needs a price for {name}",
             hint=f"In a --config file: models: {{prices: {{{name}: [0.25, 2.00]}}}} (per million prompt and reply "
-            "tokens; "
-            "[0, 0] for your own model).",
+            "tokens; [0, 0] for your own model).",
         )
 
 

@@ -138,7 +138,7 @@ _SILENT = frozenset({
 _NOTICE = re.compile(
     r"(?:copyright ?)?(?:©|\(c\)|copyright)? ?(?:\d{4})?,? ?(?:by )?(?:the )?(?:authors?|author\(s\))?\.?"
 )
-"""A notice of copyright, which is no licence."""
+"""A notice of copyright, which is not a licence."""
 
 _OPEN = frozenset({
     "cc0", "cc-by", "public-domain", "cc-pddc", "pddl", "odc-by", "dl-de-by", "dl-de-zero", "ogl", "ogl-canada",
@@ -241,7 +241,7 @@ def normalise_licence(stated: str | Iterable[str] | None) -> str:
 
     Returns:
         The name if the whole text is recognised, also an SPDX expression in lower case ("mit or apache-2.0"); else the
-        text in lower case, at most 200 characters of it. A name gives itself.
+        text in lower case, at most 200 characters of it. A short name is returned unchanged.
     """
     texts = [stated or ""] if isinstance(stated, str) or stated is None else list(stated)
     said = list(dict.fromkeys(name for text in texts if (name := _named(_tidy(text))) != UNKNOWN))

@@ -1,6 +1,6 @@
 """Reads a paper's front matter from its parsed blocks: DOI, year, licence, keywords. Parsers find the authors.
 
-Nothing is guessed: a DOI has a DOI's form and stands in the paper's own head, and what is not found stays empty.
+Nothing is guessed: a DOI has a DOI's form and is in the paper's own head; what is not found stays empty.
 """
 
 from __future__ import annotations

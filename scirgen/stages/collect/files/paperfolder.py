@@ -219,8 +219,8 @@ class PaperFolder:
         return tuple(self._file(p, table.get(_relative(p, self.root)) or table.get(p.name) or {}) for p in found)
 
     def warnings(self, language: str) -> list[str]:
-        """Lines about papers in another language than the questions, by their texts, and about documents that are not
-        read."""
+        """Return lines about papers in another language than the questions, by their texts, and about documents
+        that are not read."""
         others = in_other_languages(self._texts.languages, language, "papers")
         plain = (p.name for p in files_below(self.root) if not p.name.startswith((".", "~")))
         unread = [name for name in plain if Path(name).suffix.lower() in _DOCUMENTS]
@@ -242,7 +242,7 @@ class PaperFolder:
         return digest(listed, tables)
 
     def candidates(self, dataset: Dataset, named: Sequence[str] = ()) -> list[Candidate]:
-        """Papers for a dataset, sorted by how they were found (the surest way first), then by file name.
+        """Return the papers for a dataset, sorted by how they were found (the surest way first), then by file name.
 
         Args:
             dataset: the record.
@@ -253,12 +253,12 @@ class PaperFolder:
     def places(self, dataset: Dataset, named: Sequence[str] = ()) -> list[tuple[int, str]]:
         """Return the `candidates` as (place in ``files``, how it was found)."""
         found: dict[int, str] = {}
-        for n, by in self._found(_Keys.of(dataset, named)):
+        for n, by in self._ranked_places(_Keys.of(dataset, named)):
             found.setdefault(n, by)
         return sorted(found.items(), key=lambda f: (_ORDER.index(f[1]), self.files[f[0]].name))
 
     def missing(self, dataset: Dataset, named: Sequence[str]) -> list[Candidate]:
-        """Files that the record or the folder's table names for a dataset, but that are not in the folder.
+        """Return the files that the record or the folder's table names for a dataset, but that are not in the folder.
 
         They have no path, so that no name leads out of the folder.
         """
@@ -289,7 +289,7 @@ class PaperFolder:
             return Fetched(code="damaged", reason=f"{path.name}: the file is empty")
         return Fetched(file=path, media_type=paper.media_type)
 
-    def _found(self, keys: _Keys) -> Iterator[tuple[int, str]]:
+    def _ranked_places(self, keys: _Keys) -> Iterator[tuple[int, str]]:
         """Yield (Place, how it was found) of a dataset's papers, the surest way of each first."""
         index = self._index
         yield from ((n, "column") for key in keys.own for n in index.datasets.get(key, ()))
