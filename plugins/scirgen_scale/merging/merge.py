@@ -358,7 +358,8 @@ def _summed(usages: Sequence[object]) -> dict[str, object]:
         if any(isinstance(v, Mapping) for v in values):
             found[key] = _summed(values)
         else:
-            found[key] = None if any(v is None for v in values) else sum(values)
+            numbers = [v for v in values if isinstance(v, int | float)]
+            found[key] = sum(numbers) if len(numbers) == len(values) else None
     return found
 
 
