@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -40,6 +41,8 @@ _OUTSIDE = "outside:"
 TABLE = "papers"
 """Stem of a table in the folder (``papers.csv``, ``papers.jsonl``...) that describes its files."""
 
+_CLAUSE = re.compile(r'[.?!;“”"]|\(?\b(?:19|20)\d\d[a-z]?\b\)?[:,]?')
+"""Splits a formatted reference; its longest clause is the title, or no text that a paper holds."""
 _SHORTEST_TITLE = 32  # letters and digits; shorter titles ("Soil moisture") occur by chance
 
 
@@ -164,7 +167,7 @@ class _Keys:
     @classmethod
     def of(cls, dataset: Dataset, named: Sequence[str]) -> _Keys:
         doi = (dataset.doi or "").lower()
-        titles = (letters(r) for r in dataset.related)
+        titles = (letters(t) for r in dataset.related for t in (r, max(_CLAUSE.split(r), key=len)))
         title = letters(dataset.title)
         return cls(
             id=dataset.id.lower(),
@@ -175,7 +178,7 @@ class _Keys:
             ),
             related=frozenset(d for r in dataset.related if (d := find_doi(r))),
             title=title if len(title) >= _SHORTEST_TITLE else "\0",
-            related_titles=tuple(t for t in titles if len(t) >= _SHORTEST_TITLE),
+            related_titles=tuple(dict.fromkeys(t for t in titles if len(t) >= _SHORTEST_TITLE)),
         )
 
 
