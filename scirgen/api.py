@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict, TypeVar, Unpack, ge
 from scirgen.commands.tables import Table
 from scirgen.core.config import Config
 from scirgen.core.errors import ScirgenError
-from scirgen.core.known_models import known_model
 from scirgen.core.records import QAPair, Record
 from scirgen.core.registry import suggest
+from scirgen.core.registry.known_models import known_model
 from scirgen.core.resources import Domain
 from scirgen.core.resources import find_domain as find_domain
 from scirgen.core.resources import resolve_config as resolve_config

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from scirgen import Dataset, Record
 from scirgen.cli.options import config_option
-from scirgen.core.questions import Question
+from scirgen.core.corpus.questions import Question
 from scirgen.core.records import SectionLabel
 from scirgen.core.resources import find_domain
 from scirgen.plugin import (

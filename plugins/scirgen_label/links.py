@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from scirgen import Dataset, InputError, Paper
-from scirgen.pipeline.views.view import StoreView
+from scirgen import Dataset, InputError, Paper, RunView
 from scirgen.plugin import Document, Link, sentence_spans
 from scirgen_bench.labels.labelset import Hidden, Shown
 from scirgen_bench.tasks.records import Query
@@ -21,7 +20,7 @@ class LinkSource:
 
     kind = "links of a run"
 
-    def __init__(self, view: StoreView) -> None:
+    def __init__(self, view: RunView) -> None:
         """Read the links.
 
         Raises:
@@ -73,7 +72,7 @@ class FacetSource:
 
     kind = "facets of a run"
 
-    def __init__(self, view: StoreView) -> None:
+    def __init__(self, view: RunView) -> None:
         """Read the queries and their abstracts.
 
         Raises:

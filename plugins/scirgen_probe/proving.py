@@ -26,7 +26,7 @@ from scirgen import (
     Uses,
     WorkItem,
 )
-from scirgen.core.questions import Pool, Unanswered
+from scirgen.core.corpus.questions import Pool, Unanswered
 from scirgen.core.records import Failure
 from scirgen.core.text.bm25 import BM25
 from scirgen.core.text.passages import windows

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
-from scirgen import BlockKind, Config, Dataset, Rejection, Release, RunView, StageContext
-from scirgen.core.licences import Terms, terms_of
-from scirgen.core.printed import papers_of
+from scirgen import BlockKind, Config, Dataset, Rejection, RunView, StageContext
+from scirgen.core.corpus.printed import papers_of
+from scirgen.core.records.licences import Terms, terms_of
 from scirgen.core.safety.files import named_files
 from scirgen.core.text.textmatch import words
 from scirgen.core.text.untrusted import talks_to_machine
@@ -94,10 +94,6 @@ class RunQueries(PartContent):
         """Make the tasks, now that the splits are known, and write them."""
         tasks, rejections = run_tasks(self, content.uses, content.datasets, split_of)
         return TaskSet(tuple(tasks), self.abstracts, tuple(rejections)).write(folder, content, split_of)
-
-    def export(self, form: str, release: Release, folder: Path) -> None:
-        """Write the tasks for BEIR and TREC."""
-        TaskSet().export(form, release, folder)
 
 
 class QueryPart(ReleasePart):

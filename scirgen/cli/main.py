@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from scirgen.core import __version__
 from scirgen.core.errors import PluginError, ScirgenError
-from scirgen.core.version import __version__
 
 if TYPE_CHECKING:
     from scirgen.core.registry import Registry

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from scirgen.core.config import LoadedConfig, load_config
 from scirgen.core.errors import ConfigError, PluginError, ResourceError
+from scirgen.core.files.named import ordinary
 from scirgen.core.registry import Registry, load_registry, suggest
 
 
@@ -89,12 +90,17 @@ class Resources:
             self._refuse_unused(self.overrides)
 
     def _refuse_unused(self, folder: Path) -> None:
-        """Raise an error for a file of the user that nothing would ever read, since it is probably a mistake."""
+        """Raise an error for a file of the user that nothing would ever read, since it is probably a mistake, and for a
+        device or a pipe, which may never end."""
         below = Resources(self.domain)
         for kind in ("prompts", "taxonomies"):
             known = below.find(kind)
             for path in sorted((folder / kind).rglob("*.y*ml")):
                 id = path.relative_to(folder / kind).with_suffix("").as_posix()
+                try:
+                    ordinary(path)
+                except OSError as error:
+                    raise ResourceError(f"{path}: {error.strerror}", hint="Remove it, or put a file there.") from error
                 if path.suffix != ".yaml":
                     raise ResourceError(f"{path} would not be read", hint=f"Call it {path.with_suffix('.yaml').name}.")
                 if id not in known:

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
+from scirgen.core import __version__
 from scirgen.core.config import Config, Section
 from scirgen.core.errors import StoreError
 from scirgen.core.safety.files import mode_beside, write_new
-from scirgen.core.version import __version__
 from scirgen.pipeline.intake import intake_fingerprint
 from scirgen.pipeline.runner import stage_fingerprint
 from scirgen.pipeline.store import Store

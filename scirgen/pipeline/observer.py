@@ -9,11 +9,11 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from scirgen.core import __version__
 from scirgen.core.errors import StoreError
 from scirgen.core.files.jsonl import write_rows
 from scirgen.core.safety.files import private_file
 from scirgen.core.secrets import masked
-from scirgen.core.version import __version__
 from scirgen.pipeline.store import StoredResult
 
 

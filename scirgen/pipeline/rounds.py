@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from scirgen.core.questions import Question
+from scirgen.core.corpus.questions import Question
 from scirgen.core.records import QAPair
 from scirgen.stages.ask.stage import AGAIN, seeking_share
 from scirgen.stages.base import RunView, StageContext

@@ -16,13 +16,13 @@ from pathlib import Path
 
 from scirgen.core.config import CollectConfig, Config
 from scirgen.core.errors import ConfigError, InputError, PluginError, ScirgenError
-from scirgen.core.known_models import cannot_write
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.records import Dataset, Rejection
 from scirgen.core.registry import Registry, load_registry
 from scirgen.core.resources import Domain, Resources
 from scirgen.core.runtime import allow_waits, end_waits, rare_collections
 from scirgen.core.taxonomy import Taxonomies
+from scirgen.core.text.language import cannot_write
 from scirgen.core.text.shown import shown
 from scirgen.llm.cache import ReplyCache
 from scirgen.llm.open import Sessions, open_sessions

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from scirgen.core.known_models import known_model
+from scirgen.core.registry.known_models import known_model
 from scirgen.release_files.release import LabelNote, ReleaseInfo
 
 _JUDGE = "llm_judge"

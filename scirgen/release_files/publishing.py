@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Final, Literal, NamedTuple, TextIO
 
-from scirgen.core.licences import Terms, recognised, strictest, terms_of
+from scirgen.core.records.licences import Terms, recognised, strictest, terms_of
 from scirgen.release_files.release import Release
 
 Kind = Literal["record", "paper", "passage", "question"]

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import jinja2
 
+from scirgen.core.corpus.printed import papers_of
 from scirgen.core.errors import InputError
-from scirgen.core.printed import papers_of
 from scirgen.core.records import (
     Aspect,
     Box,

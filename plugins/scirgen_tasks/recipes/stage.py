@@ -15,7 +15,7 @@ from scirgen import (
     Uses,
     WorkItem,
 )
-from scirgen.core.printed import as_printed
+from scirgen.core.corpus.printed import as_printed
 from scirgen.core.registry import returned
 from scirgen.plugin import Aspect, Document, Link, PluginError, Registry, digest
 from scirgen_tasks.recipes.base import STAGE, PaperMaterial, QueryRecipe

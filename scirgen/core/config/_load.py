@@ -8,11 +8,11 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from scirgen.core.addresses import has_password
 from scirgen.core.config._models import Config, section_model
 from scirgen.core.errors import ConfigError, ResourceError
 from scirgen.core.files.yamlfile import load_yaml, validate
 from scirgen.core.registry import load_registry
+from scirgen.core.secrets.addresses import has_password
 
 _CODE = ConfigError.code  # also of unknown keys and wrong values
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from scirgen.core.corpus.questions import Question, Wants
 from scirgen.core.errors import InputError
 from scirgen.core.files.jsonl import first_problem, open_text, parse_lines
 from scirgen.core.files.named import MOST_NAMED_BYTES
 from scirgen.core.fingerprint import content_id
-from scirgen.core.questions import Question, Wants
 from scirgen.core.records import Frozen, Id
 
 _HINT = 'Write one question a line, or {"question": "...", "id": "...", "wants": "answer"} with id and wants optional.'

@@ -12,18 +12,19 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Protocol, cast
 
+from scirgen.core.corpus.printed import as_printed
 from scirgen.core.errors import InputError, PaperError, ParserKilledError, PluginError, SourceError
 from scirgen.core.files.yamlfile import validate
 from scirgen.core.fingerprint import digest, file_sha256
-from scirgen.core.plugincode import provided_code
-from scirgen.core.printed import as_printed
 from scirgen.core.records import OWN, Dataset, Frozen, Paper, Rejection
 from scirgen.core.registry import load_registry
+from scirgen.core.registry.plugincode import provided_code
 from scirgen.core.text.doi import find_dois
 from scirgen.core.text.language import detect_language
 from scirgen.core.text.sentences import sentence_spans
 from scirgen.stages.base import FrontMatter, PaperReader
 from scirgen.stages.collect.files.paperfolder import PaperFile, PaperFolder
+from scirgen.stages.collect.files.recordfiles import unopened
 from scirgen.stages.collect.source import NO_INPUT, Candidate, Cursor, Fetched, SourceSetup
 
 _PAGE = 25
@@ -120,7 +121,7 @@ class PapersSource:
 
     def warnings(self) -> list[str]:
         """Lines about documents of the folder that are not read."""
-        return self._folder.warnings(self._setup.language)
+        return [*self._folder.warnings(self._setup.language), *unopened(self._folder.root)]
 
     async def datasets(self, cursor: str | None = None) -> AsyncIterator[Dataset | Cursor | Rejection]:
         """Yield a record for each paper, and for each dataset that a paper cites, if they are asked for."""

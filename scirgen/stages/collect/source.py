@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
 from scirgen.core.config import HttpConfig, ParseConfig
 from scirgen.core.records import Dataset, Link, Paper, Rejection
 from scirgen.stages.base import PaperReader
 
+F = TypeVar("F", bound=Callable[..., object])
 MOST_BAD = 1000
 """A file, or a source, ends after this many records in a row that cannot be used."""
+
+
+def quick(method: F) -> F:
+    """Mark a method of a source that returns at once, so that it is called without a thread."""
+    vars(method)["quick"] = True
+    return method
 
 
 @dataclass(frozen=True)

@@ -17,12 +17,12 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from scirgen.core.addresses import has_password, without_passwords
 from scirgen.core.errors import PluginError, ScirgenError, SourceError
 from scirgen.core.fingerprint import digest
-from scirgen.core.licences import normalise_licence
-from scirgen.core.plugincode import plugin_code
 from scirgen.core.records import Dataset, Paper, Rejection
+from scirgen.core.records.licences import normalise_licence
+from scirgen.core.registry.plugincode import plugin_code
+from scirgen.core.secrets.addresses import has_password, without_passwords
 from scirgen.core.text.markup import one_line, plain_text
 from scirgen.core.text.tame import each_text, tame
 from scirgen.core.text.untrusted import without_orders

@@ -14,7 +14,7 @@ from itertools import groupby, islice
 from pydantic import BaseModel, ConfigDict, Field
 
 from scirgen.core.records import AspectCategory, BlockKind, Dataset, Document, SectionClass, SectionLabel, Span
-from scirgen.core.table import Cell
+from scirgen.core.records.table import Cell
 from scirgen.core.text.passages import windows
 from scirgen.core.text.sentences import PROSE, document_sentences, sentence_spans
 from scirgen.core.text.untrusted import talks_to_machine

@@ -112,7 +112,7 @@ async def score_all(
             if not math.isfinite(score.value):
                 raise wrong_return(scorer.score, score.value, "a finite value")
             sure = scorer.only_unsure or scorer.name == JUDGE or not seems_an_order(pair, ctx)
-            decided = _decided(score, scorer, pair.question_type, ctx.config, sure_of=sure, blind=blind)
+            decided = decide(score, scorer, pair.question_type, ctx.config, sure_of=sure, blind=blind)
             found[pair.id] = (pair.model_copy(update={"scores": (*pair.scores, decided)}), None)
     return found
 
@@ -133,7 +133,7 @@ def seems_an_order(pair: QAPair, ctx: StageContext) -> bool:
     return any(talks_to_machine(t) or matches(patterns, normalise(t), normalised=True) is not None for t in texts)
 
 
-def _decided(
+def decide(
     score: Score, scorer: Faithfulness, type_id: str, config: Config, *, sure_of: bool = True,
     blind: Collection[str] = (),
 ) -> Score:  # fmt: skip

@@ -10,12 +10,12 @@ from typing import ClassVar, cast
 
 from scirgen.core.config import Config
 from scirgen.core.corpus import Passage
+from scirgen.core.corpus.questions import Pool
 from scirgen.core.errors import ModelError, ScirgenError
 from scirgen.core.fingerprint import digest
-from scirgen.core.plugincode import made_of
-from scirgen.core.questions import Pool
 from scirgen.core.records import Aspect, Dataset, Document, Doubt, Failure, QAPair, Rejection, context_text
 from scirgen.core.registry import Registry, known_needs, load_registry, returned_list
+from scirgen.core.registry.plugincode import made_of
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.stages.base import Role, Scope, Stage, StageContext, StageResult, Uses, WorkItem, made_stage
 from scirgen.stages.filter import linked, second_look, second_reader

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar, cast
 
 from scirgen.core.config import Config, GenerateConfig
+from scirgen.core.corpus.printed import as_printed
 from scirgen.core.errors import ConfigError, ReplyInvalidError, ReplyTruncatedError
 from scirgen.core.fingerprint import content_id, digest
-from scirgen.core.plugincode import made_of
-from scirgen.core.printed import as_printed
 from scirgen.core.records import Aspect, Dataset, Document, Failure, Paper, QAPair, Record, Rejection, Span
 from scirgen.core.registry import returned_list
+from scirgen.core.registry.plugincode import made_of
 from scirgen.core.taxonomy import QuestionType
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.generate.further import definitions, further_requests, records

@@ -32,7 +32,7 @@ USE_CUES = re.compile(
 _WINDOW = 250
 _MOST_PLACES = 8
 _PROGRAMME_COVERAGE = 0.6
-_MOST_CITED = 20
+MOST_CITED = 20
 """Number of references to one dataset whose citations are looked for; each is a search through the text."""
 
 
@@ -79,7 +79,7 @@ def find_mentions(pair: Pair) -> Findings:
     ranges = body_ranges(pair.document, pair.references)
     cited = [
         _place(pair, o, o + 1, f"citation of reference {e.number}, which has its {what}")
-        for e, what in islice(by_entry.items(), _MOST_CITED)
+        for e, what in islice(by_entry.items(), MOST_CITED)
         for o in citing_offsets(pair.document, ranges, e)
     ]
     entries = [Place(e.start, e.end, SectionClass.NONE, what, in_references=True) for e, what in by_entry.items()]

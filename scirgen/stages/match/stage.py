@@ -11,9 +11,9 @@ from typing import cast
 
 from scirgen.core.config import Config
 from scirgen.core.errors import PluginError
-from scirgen.core.plugincode import provided_code
 from scirgen.core.records import OWN, Dataset, Document, Link, SectionLabel
 from scirgen.core.registry import Registry, known_needs, load_registry, returned
+from scirgen.core.registry.plugincode import provided_code
 from scirgen.stages.base import Role, Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.match.base import Judgement, MatchStrategy, Pair
 

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from itertools import takewhile
 from typing import Final
 
-from scirgen.core.licences import normalise_licence
 from scirgen.core.records import BlockKind
+from scirgen.core.records.licences import normalise_licence
 from scirgen.core.text.doi import find_doi
 from scirgen.core.text.sentences import sentence_spans
 from scirgen.stages.base import FrontMatter

@@ -9,7 +9,7 @@ from statistics import median
 
 from scirgen.claims.quantities import cell_quantity
 from scirgen.core.records import BlockKind, Box, PlacedLine
-from scirgen.core.table import Cell, Table
+from scirgen.core.records.table import Cell, Table
 from scirgen.stages.parse.base import ParsedBlock
 
 _MOST_ROWS, _MOST_COLUMNS, _MOST_CELLS = 2000, 200, 20_000

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import get_args
 
 from scirgen.core.config import Config, ParseConfig
+from scirgen.core.corpus.printed import as_printed, differences
 from scirgen.core.errors import PaperError, PluginError
-from scirgen.core.licences import licence_allowed, not_wanted
-from scirgen.core.plugincode import provided_code
-from scirgen.core.printed import as_printed, differences
 from scirgen.core.records import BlockKind, Paper, PlacedLine, Rejection
+from scirgen.core.records.licences import licence_allowed, not_wanted
 from scirgen.core.registry import Provided, Registry, load_registry, suggest
+from scirgen.core.registry.plugincode import provided_code
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.parse.assemble import assemble
 from scirgen.stages.parse.base import LAYOUT_VERSION, FileKind, ParsedBlock, ParsedPaper, ParserOptions

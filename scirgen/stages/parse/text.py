@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from scirgen.core.addresses import without_passwords
 from scirgen.core.errors import PaperError
 from scirgen.core.records import BlockKind
+from scirgen.core.secrets.addresses import without_passwords
 from scirgen.stages.parse.assemble import abstract_of, clean, mark_references
 from scirgen.stages.parse.base import ParsedBlock, ParsedPaper, ParserOptions
 from scirgen.stages.parse.grid import GivenCell, table_block

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from scirgen.core.printed import papers_of
-from scirgen.core.questions import Question, Regraded
+from scirgen.core.corpus.printed import papers_of
+from scirgen.core.corpus.questions import Question, Regraded
 from scirgen.core.records import (
     Aspect,
     Dataset,

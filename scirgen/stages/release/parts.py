@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 from scirgen.core.config import Config
 from scirgen.core.errors import PluginError
@@ -16,9 +16,6 @@ from scirgen.core.registry import Registry, returned, wrong_return
 from scirgen.release_files.release import ReleaseRow, RowField
 from scirgen.stages.base import RunView, StageContext, asked_for
 from scirgen.stages.release.describe.features import feature
-
-if TYPE_CHECKING:
-    from scirgen.release_files.release import Release
 
 
 class ReleaseMaterial(Protocol):
@@ -81,9 +78,6 @@ class PartContent(ABC):
             content: the content of the release.
             split_of: dataset id -> split.
         """
-
-    def export(self, form: str, release: Release, folder: Path) -> None:  # noqa: B027 (most parts have one form)
-        """Write the part in a release format (``beir``, ``trec`` ...) into the format's folder; by default nothing."""
 
 
 class ReleasePart(ABC):

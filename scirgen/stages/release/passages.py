@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from scirgen.core import corpus
 from scirgen.core.fingerprint import content_id
-from scirgen.core.licences import Terms, terms_of
 from scirgen.core.records import Dataset, Document, Paper, Span
+from scirgen.core.records.licences import Terms, terms_of
 from scirgen.core.text.passages import windows
 from scirgen.release_files.release import PASSAGE_TOKENS, Passage, PlaceRow
 

@@ -101,8 +101,6 @@ def write_release(content: ReleaseContent, folder: Path, settings: ReleaseSettin
             except FileNotFoundError as error:
                 hint = "Its folder is new: write() begins with folder.mkdir()."
                 raise PluginError(f"release format {name!r}: {described(error)}", hint=hint) from error
-            for part in content.parts:
-                part.export(name, Release(making), making / name)
         empty = [name for name in writers if not any(f.is_file() and f.stat().st_size for f in _below(making / name))]
         for name in empty:
             shutil.rmtree(making / name, ignore_errors=True)

@@ -19,9 +19,9 @@ from pydantic import Field
 from scirgen.core.errors import ConfigError, InputError, ScirgenError
 from scirgen.core.files.yamlfile import validate
 from scirgen.core.fingerprint import digest, file_sha256
-from scirgen.core.plugincode import provided_code
 from scirgen.core.records import Dataset, Frozen, Paper, Rejection
 from scirgen.core.registry import load_registry
+from scirgen.core.registry.plugincode import provided_code
 from scirgen.core.safety.files import is_below
 from scirgen.core.text.shown import shown
 from scirgen.stages.collect.files.known_records import RecordForm, plain, record_forms
@@ -34,8 +34,9 @@ from scirgen.stages.collect.files.recordfiles import (
     malformed,
     read_records,
     readable_name,
+    unopened,
 )
-from scirgen.stages.collect.source import NO_INPUT, Candidate, Cursor, Fetched, SourceSetup
+from scirgen.stages.collect.source import NO_INPUT, Candidate, Cursor, Fetched, SourceSetup, quick
 from scirgen.stages.collect.validated_source import place, said
 
 _PAGE = 200
@@ -143,8 +144,9 @@ class FolderSource:
                     yield Cursor(f"{phase}|{entry.label}|{entry.at}")
                     self._met.clear()
 
+    @quick
     def papers(self, dataset: Dataset) -> list[Candidate]:
-        """Papers of the folder, the most certain first."""
+        """Papers of the folder, the most certain first. `datasets` has read them."""
         if self._papers is None:
             return []
         met = self._met.get(dataset.id)
@@ -153,6 +155,7 @@ class FolderSource:
         kept = [(self._papers.files[n], by) for n, by in places if by != "folder" or n not in claimed]
         return [Candidate(file.paper(), by) for file, by in kept] + self._papers.missing(dataset, named)
 
+    @quick
     def fetch(self, paper: Paper) -> Fetched:
         """Return the file at its place; it is not copied."""
         return self._papers.fetch(paper) if self._papers else Fetched(code="not_found", reason="there are no papers")
@@ -170,7 +173,9 @@ class FolderSource:
     def warnings(self) -> list[str]:
         """Lines about columns of the user's that no record has, papers in other languages, and files that nothing
         reads."""
-        return [*self._missing.values(), *(self._papers.warnings(self._setup.language) if self._papers else ())]
+        papers = self._papers.warnings(self._setup.language) if self._papers else ()
+        odd = unopened(self._setup.input, self._papers.root if self._papers else None)
+        return [*self._missing.values(), *papers, *odd]
 
     # -- inside ----------------------------------------------------------------------------------------------------
 

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from scirgen.core.fingerprint import content_id
-from scirgen.core.licences import normalise_licence
 from scirgen.core.records import Dataset, Rejection
+from scirgen.core.records.licences import normalise_licence
 from scirgen.core.text.doi import find_doi
 from scirgen.core.text.language import by_language, language_code, stated_language
 from scirgen.core.text.words import letters

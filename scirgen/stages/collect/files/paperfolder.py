@@ -6,7 +6,7 @@ If few files match no dataset, each of them is a candidate for every dataset; st
 from __future__ import annotations
 
 import json
-from bisect import bisect_right
+import re
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ from functools import cached_property
 from pathlib import Path
 
 from scirgen.core.fingerprint import digest
-from scirgen.core.licences import normalise_licence
 from scirgen.core.records import Dataset, Paper
+from scirgen.core.records.licences import normalise_licence
 from scirgen.core.safety.files import is_below
 from scirgen.core.text.doi import doi_in_file_name, doi_tails, find_doi, mentions_doi
 from scirgen.core.text.language import detect_language, in_other_languages
@@ -78,9 +78,8 @@ class _Index:
         self.names: dict[str, list[int]] = {}
         self.dois: dict[str, list[int]] = {}
         self.dois_in_names: dict[str, list[int]] = {}
-        self._begins: list[int] = []
-        stems: list[str] = []
-        at = 0
+        self._stems = [f.path.stem.lower() for f in files]
+        self._words: dict[str, list[int]] = {}
         for n, file in enumerate(files):
             stem = file.path.stem
             for table, keys in (
@@ -88,26 +87,34 @@ class _Index:
                 (self.names, {file.name.lower(), file.path.name.lower(), stem.lower()}),
                 (self.dois, {file.doi} - {None}),
                 (self.dois_in_names, {doi_in_file_name(stem)} - {None}),
+                (self._words, set(_WORD.findall(self._stems[n]))),
             ):
                 for key in keys:
                     table.setdefault(str(key), []).append(n)
-            stems.append(stem.lower())
-            self._begins.append(at)
-            at += len(stems[-1]) + 1
-        self._stems = "\0".join(stems)
 
     def named_after(self, keys: _Keys) -> Iterator[int]:
         """Yield the files whose name holds a dataset's DOI or id; a longer DOI or id does not count."""
         doi = keys.doi
         yield from self.dois_in_names.get(doi, ())
         wanted = {doi.replace("/", "_"), doi.replace("/", "-"), keys.id if len(keys.id) >= 3 else ""}
+        every = range(len(self._stems))
         for name in wanted - {""}:
-            at = self._stems.find(name)
-            while at >= 0:
-                end = at + len(name)
-                if not (self._stems[at - 1 : at].isalnum() or self._stems[end : end + 1].isalnum()):
-                    yield bisect_right(self._begins, at) - 1
-                at = self._stems.find(name, at + 1)
+            having: Iterable[Sequence[int]] = (self._words.get(word, ()) for word in _WORD.findall(name))
+            yield from (n for n in min(having, key=len, default=every) if _holds(self._stems[n], name))
+
+
+_WORD = re.compile(r"[^\W_]+")
+
+
+def _holds(stem: str, name: str) -> bool:
+    """Return whether a file's name holds another name whole: neither a letter nor a digit stands beside it."""
+    at = stem.find(name)
+    while at >= 0:
+        end = at + len(name)
+        if not (stem[max(0, at - 1) : at].isalnum() or stem[end : end + 1].isalnum()):
+            return True
+        at = stem.find(name, at + 1)
+    return False
 
 
 class _Texts:

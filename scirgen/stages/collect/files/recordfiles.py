@@ -24,6 +24,7 @@ from scirgen.core.files.jsonl import json_value, parse_lines
 from scirgen.core.files.named import ordinary
 from scirgen.core.records import Rejection
 from scirgen.core.text.doi import find_doi
+from scirgen.core.text.shown import shown
 from scirgen.core.text.tame import tame_value, tame_values
 from scirgen.stages.collect.files.child import ChildError, printed_lines
 from scirgen.stages.collect.files.envelopes import records_in, unwrapped
@@ -80,6 +81,13 @@ def _marks_output(path: Path) -> bool:
         with suppress(OSError), ordinary(path, None).open("rb") as file:
             return b'"scirgen"' in file.read(_HEAD)
     return path.name == "run.db"
+
+
+def unopened(*roots: Path | None) -> list[str]:
+    """Return a line about pipes, devices and broken links below folders; they are passed over, since one may never
+    end."""
+    found = {p.name: None for root in roots if root for p in files_below(root) if not (p.is_file() or p.is_dir())}
+    return [f"not read: {shown(found, 4)}: not an ordinary file"] if found else []
 
 
 def kind_of(path: Path) -> Kind | None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from scirgen.core.plugincode import made_of, plugin_code, provided_code
 from scirgen.core.registry import Plugin, Provided, Registry, load_registry
+from scirgen.core.registry.plugincode import made_of, plugin_code, provided_code
 from scirgen.stages.filter.base import PairGate
 from scirgen.stages.parse.stage import choose_parser
 

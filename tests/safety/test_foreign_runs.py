@@ -261,7 +261,7 @@ async def test_settings_of_a_foreign_run_are_shown_and_do_not_act(
 async def test_a_plugins_settings_in_a_foreign_run_do_not_act(tmp_path: Path) -> None:
     async with FakeServer() as server:
         flags = {
-            "input": str(Path(__file__).parents[2] / "material" / "invented"), "collect.limit": 2,
+            "input": str(Path(__file__).parents[1] / "material" / "invented"), "collect.limit": 2,
             "models.generator": f"openai:fake@{server.url}", "generate.types": ["definition"],
             "query.recipes": ["recommend"],
         }  # fmt: skip

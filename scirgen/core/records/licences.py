@@ -72,7 +72,7 @@ _FAMILIES = {
     "eupl": "european union public licen[sc]e|eupl",
     "apache": "apache(?: software)?",
     "bsd-2-clause": "bsd 2 clause|simplified bsd",
-    "bsd-3-clause": "bsd 3 clause|(?:new|modified|revised) bsd",
+    "bsd-3-clause": 'bsd 3 clause(?: "new" or "revised")?|(?:new|modified|revised) bsd',
     "mit": "mit",
 }
 """Short name -> names of a licence in full; more of them follow from the list of SPDX."""
@@ -88,7 +88,7 @@ _FILLERS = (
     "|internationaal|międzynarodowe|mezinárodní|uluslararası|международная|国际|國際|国際|국제|public|unported|generic"
     "|universal|universell|version|versión|versão|versione|v|the|an?|de|der|die|la|le|les|une?|una|uma|unter|sous|bajo|sob"
     "|onder|under|this|is|open access|article|work|paper|dataset|data|of|terms(?: (?:and|&) conditions)? of|licen[sc]ed"
-    "|distributed|published|released|(?:made )?available|some rights reserved|or later|open licen[sc]e"
+    "|deed|distributed|published|released|(?:made )?available|some rights reserved|or later|open licen[sc]e"
     "|daten|données|datos|dados|dati|diese[rs]?|stehen|steht|mise? à disposition|selon les termes"
 )
 """Words that change nothing. None of them denies, limits or adds a condition."""
@@ -100,9 +100,11 @@ _PORTED = (
 """Jurisdictions, after the version of a Creative Commons licence before 4.0."""
 
 _ACTS = r"re-?use|use|copying|sharing|adaptation|adapting|remixing|transforming|(?:re)?distribution|repro-? ?duction"
+_LIMITS = r"\b(?:only|not?|non|except|unless|but|for|until|after|commerc|permission|embargo)"
+"""Words that a journal's name does not need, and that would limit the licence."""
 _CREDITED = (
     r"(?:you give appropriate credit to )?(?:it|the original (?:works?|author\(s\)|authors?))"
-    r"(?:, first published in [^,]{3,100},)?(?: and (?:the )?(?:source|publication))?"
+    rf"(?:, first published in (?:(?!{_LIMITS})[^,]){{3,100}},)?(?: and (?:the )?(?:source|publication))?"
     r"(?: (?:is|are) (?:properly |appropriately |correctly )?(?:cited|credited|attributed|acknowledged))?"
     r"(?:, provide a link to the creative commons licen[sc]e)?(?:,? and indicate if changes were made)?"
 )
@@ -114,7 +116,7 @@ _CREDIT = (
     r" the copyright owner\(s\) (?:or licensor )?are credited and that the original publication in this journal is"
     r" cited, in accordance with accepted academic practice\.(?: no use, distribution or reproduction is permitted"
     r" which does not comply with these terms)?"
-    r"|(?:copyright ?)?© ?(?:\d{4},? )?(?:by )?the (?:author\(s\)|authors)(?:,? \d{4})?\.?(?= |$)"
+    r"|(?:copyright ?)?(?:©|\(c\)) ?(?:\d{4},? )?(?:by )?the (?:author\(s\)|authors)(?:,? \d{4})?\.?(?= |$)"
     r"|authors of papers retain copyright and release the work under"
     r"|original content from this work may be used under"
     r"|to view a copy of this licen[sc]e, ?(?:please )?(?:visit|see)"
@@ -155,6 +157,11 @@ _PLACES = (
     (rf"creativecommons\.org/publicdomain/zero/1\.0{_PAGE}", "cc0"),
     (rf"creativecommons\.org/publicdomain/mark/1\.0{_PAGE}", "public domain"),
     (
+        r"(?:i\.creativecommons\.org|licensebuttons\.net)"
+        r"/l/(by(?:-nc)?(?:-nd|-sa)?)/(\d\.\d)/(?:[a-z]{2}/)?\d+x\d+\.png",
+        "cc {} {}",
+    ),
+    (
         r"(?:spdx\.org/licenses|opensource\.org/licen[sc]es?|opendefinition\.org/licenses|choosealicense\.com/licenses"
         r"|publications\.europa\.eu/resource/authority/licence|dcat-ap\.de/def/licenses|govdata\.de)"
         r"/([\w./-]+?)(?:\.html|\.json)?/?",
@@ -172,13 +179,27 @@ _PLACES = (
 )
 """(pattern of addresses without scheme and www, the text that one stands for)."""
 
-_LINK = re.compile(r"<a\b[^<>]{0,500}?href\s*=\s*[\"']?([^\"'<>\s]{1,300})[^<>]{0,500}>", re.I)
-_TAG = re.compile(r"</?[a-z][^<>]{0,500}>", re.I)
+_TAG = re.compile(
+    r"</?(?:a|abbr|b|br|div|em|font|h\d|i|img|li|ol|p|small|span|strong|su[bp]|t[drh]|table|u|ul)\b(?P<more>[^<>]{0,500})>",
+    re.I,
+)
+_SHOWN = re.compile(r"(?:href|src|alt|title)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.I)
+_STRUCK = re.compile(r"[\u0335-\u0338\u20d2\u20d3\u20e0\u20e5]")
+
+
+def _untagged(tag: re.Match[str]) -> str:
+    """Return what a reader sees of a tag: its address and the words for a picture; a class may strike the text out."""
+    if re.search("through|str[iu]c?k", tag["more"], re.I):
+        return " unrecognised "
+    return " ; ".join(["", *(next(filter(None, found), "") for found in _SHOWN.findall(tag["more"])), ""])
 
 
 def _plain(text: str) -> str:
-    """Return the text in lower case, without accents, tags, invisible signs and kinds of dashes."""
-    shown = _TAG.sub(" ", _LINK.sub(r" \1 ", html.unescape(text)))
+    """Return the text in lower case, without accents, tags, invisible signs and kinds of dashes.
+
+    A tag that does not only format, such as one that strikes text out, stays, and nothing recognises it.
+    """
+    shown = _TAG.sub(_untagged, _STRUCK.sub(" unrecognised ", html.unescape(text)))
     signs = (("-" if unicodedata.category(c) == "Pd" else c) for c in unicodedata.normalize("NFKD", shown.casefold()))
     kept = "".join(c for c in signs if unicodedata.category(c) not in ("Mn", "Cf"))
     return re.sub(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scirgen.core import tracing
 from scirgen.core.errors import RateLimitedError
+from scirgen.core.runtime import tracing
 from scirgen.llm.chat_session import CachedChatSession
 from tests.support.models import LIBRARY, Scripted, prompt
 

@@ -13,11 +13,11 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-from scirgen.core.addresses import without_passwords
 from scirgen.core.config import HttpConfig, load_config
 from scirgen.core.errors import ConfigError, PluginError, ScirgenError, SourceError
 from scirgen.core.records import Dataset, Paper, Rejection
 from scirgen.core.secrets import masked, masked_bytes, may_have_keys, secret_from_environment, shown
+from scirgen.core.secrets.addresses import without_passwords
 from scirgen.core.text.tame import tame
 from scirgen.llm.cache import ReplyCache
 from scirgen.pipeline.observer import JsonLog

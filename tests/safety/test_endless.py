@@ -9,6 +9,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -269,7 +270,7 @@ def _grows(compiled: re.Pattern[Any], where: str, pattern: str | bytes, flags: i
     return min(_took(compiled, whole) for _ in range(3)) / max(min(_took(compiled, half) for _ in range(3)), 1e-4)
 
 
-def _search(patterns: list[Pattern], told: multiprocessing.SimpleQueue[tuple[str, bool]]) -> None:
+def _search(patterns: list[Pattern], told: Connection) -> None:
     """Tell of each pattern, when it begins and whether its cost grows faster than its text.
 
     Only what takes a hundred times as long as an ordinary pattern is looked at closer, so that a busy machine changes
@@ -277,34 +278,34 @@ def _search(patterns: list[Pattern], told: multiprocessing.SimpleQueue[tuple[str
     """
     for where, pattern, flags in patterns:
         name = f"{where} {pattern!r}"
-        told.put((name, False))
+        told.send((name, False))
         compiled = re.compile(pattern, flags)
         for number, text in enumerate(worst_cases(pattern, flags)):
             if (
                 _took(compiled, _text(where, text)) > SUSPECT_S
                 and _grows(compiled, where, pattern, flags, number) > GROWTH
             ):
-                told.put((name, True))
+                told.send((name, True))
                 break
 
 
 def slow(patterns: list[Pattern], most_s: float = 20.0) -> list[str]:
     """The patterns whose cost grows faster than their text; one that never ends is killed, and ends the search."""
-    told: multiprocessing.SimpleQueue[tuple[str, bool]] = multiprocessing.get_context("fork").SimpleQueue()
-    process = multiprocessing.get_context("fork").Process(target=_search, args=(patterns, told))
+    context = multiprocessing.get_context("fork")
+    told, telling = context.Pipe(duplex=False)
+    process = context.Process(target=_search, args=(patterns, telling))
     process.start()
     child = psutil.Process(process.pid)
     found: list[str] = []
     last, since = "", 0.0
-    while process.is_alive() or not told.empty():
-        with contextlib.suppress(psutil.Error):
-            if told.empty() and child.cpu_times().user - since > most_s:  # processor time: others may use the machine
-                process.kill()
-                return [*found, f"never ends: {last}"]
-        if told.empty():
-            time.sleep(0.02)
+    while process.is_alive() or told.poll():
+        if not told.poll(0.02):
+            with contextlib.suppress(psutil.Error):
+                if child.cpu_times().user - since > most_s:  # processor time: others may use the machine
+                    process.kill()
+                    return [*found, f"never ends: {last}"]
             continue
-        last, is_slow = told.get()
+        last, is_slow = told.recv()
         with contextlib.suppress(psutil.Error):
             since = child.cpu_times().user
         found += [last] if is_slow else []

@@ -9,10 +9,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scirgen.core.addresses import without_passwords
 from scirgen.core.secrets import masked_bytes
+from scirgen.core.secrets.addresses import without_passwords
 
 SPELLED = [
+    "https://bob:PW12345678&#x00000040;host.org",
+    "https&#000000058;//bob:PW12345678&#00000064;host.org",
+    "https://bob:PW12345678\\u{40}host.org",
+    "https://bob:PW12345678\\U00000040host.org",
+    "https://bob:PW12345678%u0040host.org/x",
+    "https://%62ob:PW12345678%40host.org/x",
+    "jdbc:oracle:thin:bob/PW12345678@host.org:1521/x",
+    "jdbc:oracle:thin:bob/PW12345678@//host.org:1521/x",
+    "https://host.org/x?pass%77ord=PW12345678",
+    "https://host.org/x?private_key=PW12345678&a=b",
+    "https://host.org/x?consumer_secret=PW12345678",
+    "https://host.org/x;jsessionid=PW12345678",
+    "https://host.org/x?token=PW12345678abcdef",
+    "https://host.org/x?sv=2020&sig=PW12345678%2Babcdef%3D",
+    "https://host.org/x?a=1&amp;secret=PW12345678abcdef",
     "https: #47; #47;bob:PW12345678 #x40;host.org",
     "https colon; sol; sol;bob colon;PW12345678 commat;host.org",
     "https://bob:PW12345678 amp;#64;host.org",
@@ -217,6 +232,9 @@ def test_a_password_is_removed_in_each_spelling(address: str, around: str) -> No
 
 
 KEPT = [
+    "https://example.org/x?token=next&page=3", "https://example.org/oai?resumptionToken=a1b2c3d4e5f6a7b8",
+    "https://example.org/x?next_token=a1b2c3d4e5f6a7b8", "https://example.org/x?signature=aerosol-spectra-of-dust",
+    "https://example.org/oracle:thin:films/a@b", "https://example.org/%41%42c/x",
     "Email:bob@example.org", "mailto:bob@example.org", "see https://example.org: me@example.org",
     "see https://example.org:8080/x me@example.org", "http://www.example.org (accessed 3 May 2020), me@example.org",
     "https://example.org/users/me@example.org", "http://localhost:8000/@x", "http://192.168.0.1/a@b.org",

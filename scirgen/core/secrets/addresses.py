@@ -29,13 +29,15 @@ _UNREAD: Final = re.compile(rf"[{_UNSEEN}]")
 _ESCAPED: Final = {"n": "\n", "r": "\r", "t": "\t", "b": "", "f": "\f"}
 _WIDE: Final = {"﹕": ":", "∶": ":", "﹫": "@", "⁄": "/", "∕": "/", "⧸": "/"}
 _SPELLED: Final = (
-    rf"&(?:amp;)*(?:\#[0-9]{{1,7}}|\#[xX][0-9a-fA-F]{{1,6}}|colon|sol|commat|bsol|num|quest|lowbar|equals|quot|apos);?"
+    r"&(?:amp;)*(?:\#0*[0-9]{1,7}|\#[xX]0*[0-9a-fA-F]{1,6}|colon|sol|commat|bsol|num|quest|lowbar|equals|quot|apos);?"
     r"|\s(?:amp;)*(?:\#0*(?:47|58|64)|\#[xX]0*(?:2[fF]|3[aA]|40)|colon|sol|commat);"
-    rf"|\\+(?:u[0-9a-fA-F]{{4}}|x[0-7][0-9a-fA-F]|[nrtbf]|[\"'/@:\#_%&])|[{_UNSEEN}]+|[\uff01-\uff5e{''.join(_WIDE)}]"
+    r"|\\+(?:u[0-9a-fA-F]{4}|u\{0*[0-7][0-9a-fA-F]\}|U0{6}[0-7][0-9a-fA-F]|x[0-7][0-9a-fA-F]|[nrtbf]|[\"'/@:\#_%&])"
+    rf"|[{_UNSEEN}]+|[\uff01-\uff5e{''.join(_WIDE)}]"
 )
 _WRITTEN: Final = re.compile(_SPELLED)
 _MARKED_UP: Final = re.compile(
-    rf"{_SPELLED}|<!--.{{0,500}}?-->|</?[a-zA-Z][^<>]{{0,500}}>|%(?:25)*(?:3[aAdD]|2[fF]|40|5[cC])"
+    rf"{_SPELLED}|<!--.{{0,500}}?-->|</?[a-zA-Z][^<>]{{0,500}}>"
+    r"|%(?:25)*(?:u00)?(?:2[fF]|3[aAdD]|4[0-9a-fA-F]|5[0-9aAcC]|6[1-9a-fA-F]|7[0-9aA])"
     r"|\s?[\[({]\s?(?i:at)\s?[\])}]\s?",
     re.S,
 )
@@ -43,7 +45,7 @@ _BLOCK: Final = re.compile(r"</?(?:br|p|div|li|[ou]l|d[ldt]|t[rdh]|table|h\d|hr|
 
 _MARKS: Final = re.compile(r"[<%\[({]")
 _SIGNS: Final = {
-    "@": ("@",), "＠": ("＠",), "﹫": ("﹫",), "%": ("%40", "%25"), "\\": ("u0040", "x40"),
+    "@": ("@",), "＠": ("＠",), "﹫": ("﹫",), "%": ("%40", "%25", "%u00"), "\\": ("u0040", "x40", "u{", "U000000"),
     "commat": ("commat",), "#": ("#64", "#x40", "#X40", "#0", "#x0", "#X0"),
     "(": ("(at", "( at", "(AT"), "[": ("[at", "[ at", "[AT"), "{": ("{at",),
 }  # fmt: skip
@@ -65,6 +67,7 @@ _START: Final = re.compile(
     + r"|:\s?/\s?/+\s{0,2}"
     + _OPENS
     + r"|(?<![:\w/\\])//(?=[^\s/@:]{1,200}:[^\s/@]{0,200}@)"
+    r"|(?P<slash>(?<![/\w])oracle:(?:thin|oci8?):)"
     r"|(?P<bare>(?<![\w.@+:/-])(?!(?:mailto|e-?mail|mail|contact|sip|xmpp|acct):)(?=[\w.+%~-]{1,64}:[^\s/@<>\"]{1,200}@"
     r"(?:[\w-]{1,63}\.){1,8}[^\W\d_]{2,24}(?:/|:\d)))",
     re.I,
@@ -75,6 +78,8 @@ _HOST: Final = re.compile(
     r"(?:(?:[\w-]{1,63}\.){1,8}[^\W\d_]{2,24}|localhost|\d{1,3}(?:\.\d{1,3}){3}|\[[0-9a-f:.%]+\])(?::\d{0,5})?", re.I
 )
 _SIGN: Final = re.compile(r"@\s{0,2}(?=\[[0-9a-fA-F:.]+\]|[\w-]{1,63}[.:\w-])")
+_SLASHED: Final = re.compile(r"[^\s/@]{1,100}/[^\s@]{1,200}@")
+"""Oracle's form of a user name and a password."""
 _RUN: Final = re.compile(r"(?:(?![\"'][,:}\])]|[\"']\s)\S)*")
 _QUOTED: Final = re.compile(r"[^\s\"'@:]{1,100}[\"'`]?\s?:\s?[\"'`][^\s\"'@]{1,200}[\"'`]\s?@")
 _SPACED: Final = re.compile(
@@ -91,8 +96,15 @@ _CREDENTIALS: Final = (
     # parameters that hold nothing but a credential
     re.compile(
         r"(?<![a-z0-9])(?:api[_-]?key|(?:access|auth|refresh|id|private|session|bearer|oauth)[_-]?token|access[_-]?key"
-        r"|client[_-]?secret|password|passwd|pwd|x-(?:amz|goog)-(?:signature|credential|security-token)"
-        r"|subscription-key)(?:=|%3d)(?:\s|" + _QUOTE + r"){0,3}(?P<value>[^&\s#;\"<>\\]+)",
+        r"|(?:app|client|consumer|shared)[_-]?secret|private[_-]?key|passphrase|password|passwd|pwd|(?:j|php)sess(?:ion)?id"
+        r"|x-(?:amz|goog)-(?:signature|credential|security-token)|subscription-key)"
+        r"(?:=|%3d)(?:\s|" + _QUOTE + r"){0,3}(?P<value>[^&\s#;\"<>\\]+)",
+        re.I,
+    ),
+    # names that also stand for something else, with a value that only a machine writes
+    re.compile(
+        r"(?<![a-z0-9_-])(?:auth|pass|pw|secret|sig|signature|token)(?:=|%3d)(?P<value>(?=[^&#]{0,60}\d)(?=[^&#]{0,60}[a-z])"
+        r"[\w.~+/%=-]{12,})",
         re.I,
     ),
     # tokens of well-known services under any name; the forms are those of gitleaks.toml (commit 009e025)
@@ -200,7 +212,7 @@ def _undone(spelled: str) -> str:
         return html.unescape("&" + spelled.replace("amp;", "")[1:].rstrip(";") + ";")
     if first == "\\":
         sign = spelled.lstrip("\\")
-        first = chr(int(sign[1:], 16)) if len(sign) > 1 else _ESCAPED.get(sign, sign)
+        first = chr(int(sign[1:].strip("{}"), 16)) if len(sign) > 1 else _ESCAPED.get(sign, sign)
         return _UNREAD.sub("", first)
     if first == "%":
         return chr(int(spelled[-2:], 16))
@@ -241,7 +253,9 @@ def _users(text: str) -> Iterator[tuple[int, int, str]]:
         starts = list(_START.finditer(paragraph))
         for found, after in zip_longest(starts, starts[1:]):
             limit = min(after.start() if after else len(paragraph), found.end() + _LONGEST)
-            length = _length_of_user(paragraph[found.end() : limit], bool(found["web"]))
+            rest = paragraph[found.end() : limit]
+            slashed = _SLASHED.match(rest) if found["slash"] else None
+            length = slashed.end() if slashed else _length_of_user(rest, bool(found["web"]))
             if length:
                 yield at + found.end(), at + found.end() + length, ""
 

@@ -10,9 +10,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scirgen.core.licences import Terms, licence_allowed, normalise_licence, recognised, terms_of
+from scirgen.core.records.licences import Terms, licence_allowed, normalise_licence, recognised, terms_of
 
-_TEXTS = yaml.safe_load((Path(__file__).parents[2] / "data/licence_texts.yaml").read_text(encoding="utf-8"))
+_TEXTS = yaml.safe_load((Path(__file__).parents[3] / "data/licence_texts.yaml").read_text(encoding="utf-8"))
 _OPEN = {text: name for half in _TEXTS.values() for text, name in half["open"].items()}
 _RESTRICTED = [text for half in _TEXTS.values() for text in half["restricted"]]
 _WANTED = ("cc-by", "cc0", "public-domain", "odc-by", "pddl", "ogl", "apache", "mit", "gpl", "cc-by-sa")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from dataclasses import dataclass
 from types import ModuleType, SimpleNamespace
 
@@ -20,6 +19,24 @@ class Result:
     status: str = "done"
     n_outputs: int = 1
     n_rejections: int = 0
+
+
+class Clock:
+    """A clock that stands until a test moves it; with ``step``, each look at it does."""
+
+    def __init__(self, step: float = 0.0) -> None:
+        self.now, self.step = 1000.0, step
+
+    def monotonic(self) -> float:
+        self.now += self.step
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(progress, "time", made)
+    return made
 
 
 def said_twice(text: str, capsys: pytest.CaptureFixture[str]) -> str:
@@ -58,14 +75,14 @@ def test_line_says_that_the_model_is_waited_for(
 
 
 @pytest.mark.parametrize(("done", "waited"), [(2, 0), (35, 200)], ids=["few have finished", "longer than foreseen"])
-def test_no_time_left_is_shown_where_nothing_predicts_it(done: int, waited: int) -> None:
+def test_no_time_left_is_shown_where_nothing_predicts_it(done: int, waited: int, clock: Clock) -> None:
     observer = ScreenObserver(live=False)
-    observer._started -= 900
+    clock.now += 900
     observer.planned("generate", 36)
     for _ in range(done):
         observer.finished(Result(), reused=False, seconds=30.0)
-    observer._finished_at -= waited
-    assert observer._left() == ""
+    clock.now += waited
+    assert observer.time_left() == ""
 
 
 def test_line_says_that_nothing_has_finished_yet(
@@ -77,20 +94,19 @@ def test_line_says_that_nothing_has_finished_yet(
     assert "reading the catalogue; working, nothing has finished yet" in said
 
 
-def test_time_left_counts_items_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_time_left_counts_items_side_by_side(clock: Clock) -> None:
     observer = ScreenObserver(live=False)
-    observer._started -= 90
+    clock.now += 90
     observer.planned("generate", 36)
     for _ in range(18):
         observer.finished(Result(), reused=False, seconds=30.0)
-    assert observer._left() == "90 s" or observer._left().endswith("min")  # 18 x 30 s, six at a time
-    assert observer._left() in ("90 s", "2 min")
+    assert observer.time_left() == "2 min"  # 18 x 30 s, six at a time
 
 
-def progress_of(**done: tuple[int, int, float]) -> ScreenObserver:
+def progress_of(clock: Clock, **done: tuple[int, int, float]) -> ScreenObserver:
     """An observer after 100 s; stage -> planned, finished, seconds each."""
     observer = ScreenObserver(live=False)
-    observer._started -= 100
+    clock.now += 100
     for stage, (planned, finished, seconds) in done.items():
         observer.planned(stage, planned)
         for _ in range(finished):
@@ -98,21 +114,23 @@ def progress_of(**done: tuple[int, int, float]) -> ScreenObserver:
     return observer
 
 
-def test_no_time_left_is_shown_before_datasets_reach_the_last_stages() -> None:
-    assert progress_of(collect=(12, 12, 0.1), parse=(12, 11, 1.0), generate=(12, 6, 9.0))._left() == ""
+def test_no_time_left_is_shown_before_datasets_reach_the_last_stages(clock: Clock) -> None:
+    made = progress_of(clock, collect=(12, 12, 0.1), parse=(12, 11, 1.0), generate=(12, 6, 9.0))
+    assert made.time_left() == ""
 
 
-def test_datasets_that_are_still_on_their_way_count() -> None:
+def test_datasets_that_are_still_on_their_way_count(clock: Clock) -> None:
     # 6 of 12 datasets have reached the filter; the others will need as many calls: 24 + 6 x 1 s of work in all.
-    found = progress_of(collect=(12, 12, 0.0), generate=(12, 12, 2.0), filter=(6, 6, 1.0))
-    assert found._left() == "30 s"
+    made = progress_of(clock, collect=(12, 12, 0.0), generate=(12, 12, 2.0), filter=(6, 6, 1.0))
+    assert made.time_left() == "30 s"
 
 
-def test_quiet_says_nothing(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "_HEARTBEAT_S", 0.1)
+def test_quiet_says_nothing(capsys: pytest.CaptureFixture[str], clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_HEARTBEAT_S", 0.01)
     with progress.make_observer(quiet=True) as observer:
         observer.planned("generate", 3)
-        time.sleep(0.3)
+        began, clock.step = clock.now, 1.0
+        wait_until(lambda: clock.now > began + 3)
     assert capsys.readouterr().err == ""
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol, TypeVar
 
-from scirgen.core.licences import normalise_licence
 from scirgen.core.records import Document, Paper, Record
+from scirgen.core.records.licences import normalise_licence
 from scirgen.core.text.words import letters
 
 R = TypeVar("R", bound=Record)

@@ -19,8 +19,9 @@ from scirgen.core.errors import ScirgenError
 from scirgen.core.files.jsonl import read_json, read_objects
 from scirgen.core.files.named import ordinary
 from scirgen.core.fingerprint import file_sha256
+from scirgen.core.resources import Resources
 from scirgen.core.safety.files import named_files
-from scirgen.llm.server.keys import _from_file
+from scirgen.llm.server.keys import key_from_file
 from scirgen.llm.uri import ModelURI
 from scirgen.plugin import open_qa
 from scirgen.release_files.release import read_qrels
@@ -28,7 +29,7 @@ from scirgen.stages.ask.given import read_questions
 from scirgen.stages.collect.files.recordfiles import files_below, kind_of, read_records
 from scirgen.stages.parse.sniff import sniff
 from scirgen_bench.runfile import RunFile
-from scirgen_label.merge import _numbered
+from scirgen_label.merge import numbered_lines
 
 ENDS_S = 20
 MORE_BYTES = 2**30
@@ -37,12 +38,12 @@ READERS: dict[str, Callable[[Path], object]] = {
     "generate.questions": lambda p: list(read_questions(p)),
     "named by a setting": lambda p: named_files(str(p), "release.labels"),
     "hashed": file_sha256,
-    "api_key_file": lambda p: _from_file(ModelURI.parse("openai:x"), str(p)),
+    "api_key_file": lambda p: key_from_file(ModelURI.parse("openai:x"), str(p)),
     "--config": lambda p: load_config(file=p),
     "--qrels": read_qrels,
     "run:FILE": lambda p: RunFile(p).identify(["q"], frozenset("q"), ["d"]),
     "audit FILE": open_qa,
-    "label merge": lambda p: list(_numbered(p)),
+    "label merge": lambda p: list(numbered_lines(p)),
     "JSON": lambda p: read_json(p, hint=""),
     "objects": lambda p: list(read_objects(p, hint="")),
     "records": lambda p: list(read_records(p, p.name)),
@@ -124,3 +125,21 @@ def test_a_reader_that_never_ends_is_told(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(f"{__name__}.ENDS_S", 0.5)
     os.mkfifo(tmp_path / "pipe")
     assert told(Path.read_bytes, tmp_path / "pipe") == "never ends"
+
+
+@pytest.mark.parametrize("name", ["prompts/tag/bloom.yaml", "taxonomies/untrusted.yaml"])
+def test_a_pipe_among_the_overrides_is_refused(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).parent.mkdir(parents=True)
+    os.mkfifo(tmp_path / name)
+    assert f"{name}: not an ordinary file" in told(lambda folder: Resources(overrides=folder), tmp_path)
+
+
+@pytest.mark.parametrize("name", ["records.jsonl", "papers/b.md", "b.pdf"])
+def test_a_dry_run_names_a_pipe_of_the_folder(name: str, tmp_path: Path) -> None:
+    (tmp_path / "papers").mkdir()
+    (tmp_path / "papers" / "a.md").write_text("# Ice\n\n## Abstract\n\nIce became thinner in the north.")
+    (tmp_path / "r.json").write_text('[{"id": "a", "title": "Ice"}]')
+    os.mkfifo(tmp_path / name)
+    for folder in {tmp_path, (tmp_path / name).parent}:
+        run = told(lambda path: CliRunner().invoke(cli, ["generate", "--dry-run", str(path)]).output, folder)
+        assert f"not read: {Path(name).name}: not an ordinary file" in run

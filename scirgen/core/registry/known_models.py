@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol, cast
 
-from scirgen.core.registry import load_registry
-from scirgen.core.text.language import language_name
+from scirgen.core.registry._registry import load_registry
 
 
 class KnownModel(Protocol):
@@ -25,16 +24,3 @@ def known_model(uri: str) -> KnownModel | None:
     """Return what is known of a model by its URI's scheme; None for any other."""
     scheme, registry = uri.partition(":")[0], load_registry()
     return cast(KnownModel, registry.get("known_model", scheme)) if scheme in registry.names("known_model") else None
-
-
-def cannot_write(uri: str, language: str) -> str:
-    """Return in words that the model does not write a language; empty if nothing says so."""
-    model = known_model(uri)
-    if model is None or language.lower().partition("-")[0] in model.languages:
-        return ""
-    return f"{model.title} writes {languages_of(model)}, not {language!r}"
-
-
-def languages_of(model: KnownModel) -> str:
-    """Return the names of its languages."""
-    return " and ".join(language_name(code) for code in model.languages)

@@ -14,7 +14,7 @@ import re
 from functools import lru_cache
 from urllib.parse import quote, quote_plus, urlsplit
 
-from scirgen.core.addresses import without_passwords
+from scirgen.core.secrets.addresses import without_passwords
 
 _NAMES = re.compile(r"(?:^|_)(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|PAT|CREDENTIALS?)$", re.I)
 _SHORTEST = 8

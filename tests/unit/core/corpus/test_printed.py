@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scirgen.core.printed import as_printed, differences
+from scirgen.core.corpus.printed import as_printed, differences
 from scirgen.core.records import Document, Paper
 
 
