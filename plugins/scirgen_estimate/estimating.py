@@ -208,6 +208,7 @@ async def estimate_run(
     began = time.monotonic()
     drawn, others, total, notes = await draw_datasets(opened, config, 1 if history else sample)
     walked = time.monotonic() - began
+    notes += [f"{charges}." for s in opened.services if (charges := getattr(s, "charges", ""))]
     if not drawn:
         raise InputError("there is no dataset to estimate from", hint="Look at: scirgen generate --dry-run.")
     if history:

@@ -12,6 +12,7 @@ import os
 import shutil
 import tempfile
 import threading
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -84,6 +85,8 @@ def load_causal_lm(name: str, options: Mapping[str, object] | None = None) -> Lo
     with require("local", "models in process"):
         import torch
         import transformers  # noqa: F401
+    # A rename inside transformers, which says nothing to users.
+    warnings.filterwarnings("ignore", "`past_key_values` is deprecated", FutureWarning)
     options = options or {}
     device = _device(str(options.get("device", "auto")))
     dtype = _dtype(str(options.get("dtype", "")), device)

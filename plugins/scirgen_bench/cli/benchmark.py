@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from scirgen.plugin import parse_settings, settings_option
 from scirgen_bench.cli.agree import agree
 from scirgen_bench.cli.options import PATH, SPLIT, json_file_option, names_in, write_json
 from scirgen_bench.cli.rag import rag
@@ -242,6 +243,7 @@ def pool(release: Path, task: str | None, **given: Any) -> None:
 )
 @json_file_option
 @click.option("--by", help="Also show tables broken down by these, comma-separated: form, bloom, question_type.")
+@settings_option("limits.timeout_s=1200")
 def qa(
     release: Path,
     model: str,
@@ -254,6 +256,7 @@ def qa(
     out: Path | None,
     json_file: Path | None,
     by: str | None,
+    settings: tuple[str, ...],
 ) -> None:
     """Measure closed-book and retrieval-augmented answers, beside the baselines always-Yes and copy-the-context."""
     import asyncio
@@ -278,7 +281,7 @@ def qa(
     report = asyncio.run(
         run_qa(
             opened,
-            QASettings(model, retriever, ks, split, limit, entailment, nugget_judge),
+            QASettings(model, retriever, ks, split, limit, entailment, nugget_judge, parse_settings(settings)),
             load_registry(),
             out or beside(opened, "qa"),
             started=count.start,

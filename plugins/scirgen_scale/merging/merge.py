@@ -224,7 +224,7 @@ def merged_config(
         ConfigError: a flag does not concern a release.
     """
     steps = {stage for part in parts for stage in part.view.stages()} & set(registry.names("step"))
-    own = (*_OWN, *(key for name in sorted(steps) for key in _of_release(name, registry)))
+    own = (*_OWN, *_of_parts(registry), *(key for name in sorted(steps) for key in _of_release(name, registry)))
     given: dict[str, object] = {}
     if file is not None:
         loaded = load_config(file=file)
@@ -251,6 +251,12 @@ def merged_config(
     # A part whose version of scirgen does not know a setting does not differ in it.
     rows = {name: open_ | {k: v for k, v in row.items() if k in open_} for name, row in theirs.items()}
     return loaded.config, differing({"this merge": open_, **rows})
+
+
+def _of_parts(registry: Registry) -> list[str]:
+    """Return the sections of release parts that no step reads, so they act in the release alone."""
+    sections = set(registry.names("settings")) - set(registry.names("step"))
+    return sorted(sections & set(registry.names("release_part")))
 
 
 def _of_release(step: str, registry: Registry) -> Iterator[str]:
@@ -358,7 +364,8 @@ def _summed(usages: Sequence[object]) -> dict[str, object]:
         if any(isinstance(v, Mapping) for v in values):
             found[key] = _summed(values)
         else:
-            found[key] = None if any(v is None for v in values) else sum(values)
+            numbers = [v for v in values if isinstance(v, int | float)]
+            found[key] = sum(numbers) if len(numbers) == len(values) else None
     return found
 
 

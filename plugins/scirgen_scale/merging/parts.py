@@ -111,9 +111,9 @@ def _held(folder: Path) -> Iterator[None]:
 
 
 def _lock_file(path: Path) -> int | None:
-    # Opened read-only: a part may come from someone else, and its lock file may be a link to one of our files.
+    # A part may come from someone else: its lock file may be a link to one of our files, or a pipe, which would block.
     with suppress(OSError):
-        return os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+        return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     return None
 
 

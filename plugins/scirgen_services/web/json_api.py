@@ -32,6 +32,8 @@ class WebService(Generic[O]):
     name: str = ""
     reads_files: ClassVar[bool] = False
     per_second: ClassVar[float] = 5.0
+    charges: ClassVar[str] = ""
+    """A note for estimates, if the service costs money."""
     options_type: ClassVar[type[ServiceOptions]]
 
     def __init__(self, setup: SourceSetup) -> None:

@@ -126,14 +126,21 @@ _CREDIT = (
 _SILENT = frozenset({
     "unknown", "none", "null", "n/a", "na", "nil", "-", "?", "tbd", "not specified", "notspecified", "unspecified",
     "not stated", "other", "not applicable", "license not specified", "licence not specified", "no license specified",
-    "open access", "openaccess", "open", "public", "free", "freely available", "on request", "upon request",
-    "by request", "available on request", "available upon request", "on demand", "contact author", "contact the author",
-    "contact the authors", "ask the author", "ask the authors", "see website", "auf anfrage", "sur demande",
-    "a peticion", "bajo peticion", "sob consulta", "su richiesta", "op aanvraag",
+    "open access", "openaccess", "open", "public", "free", "freely available", "see website", "auf anfrage",
+    "sur demande", "a peticion", "bajo peticion", "sob consulta", "su richiesta", "op aanvraag",
     "info:eu-repo/semantics/openaccess", "http://purl.org/coar/access_right/c_abf2",
     "http://publications.europa.eu/resource/authority/access-right/public",
 })  # fmt: skip
 """Texts about access, or about nothing: no licence is stated."""
+
+_AUTHORS = "(?:the )?(?:corresponding |first |lead )?authors?"
+_ASKED = re.compile(
+    r"(?:(?:the )?(?:data(?:sets?)?|files?) )?(?:(?:is|are|can be|may be|will be) )?(?:made )?"
+    rf"(?:(?:available|accessible|provided|shared|obtained) )?(?:(?:from|by) {_AUTHORS} )?"
+    rf"(?:upon|on|by) (?:reasonable |written )?(?:request|demand)(?: (?:from|to) {_AUTHORS})?"
+    rf"|(?:please )?(?:contact|ask) {_AUTHORS}"
+)
+"""Texts that say whom to ask, and nothing else."""
 
 _NOTICE = re.compile(
     r"(?:copyright ?)?(?:©|\(c\)|copyright)? ?(?:\d{4})?,? ?(?:by )?(?:the )?(?:authors?|author\(s\))?\.?"
@@ -323,7 +330,7 @@ def _recognised(text: str) -> str | None:
     if len(text) > _LONGEST_READ:
         return None
     plain = re.sub(r"\bccby(nc)?(nd|sa)?\b", lambda m: f"cc by {m[1] or ''} {m[2] or ''}", _plain(text))
-    if not plain or plain.strip(" .") in _SILENT:
+    if not plain or plain.strip(" .") in _SILENT or _ASKED.fullmatch(plain.strip(" .")):
         return UNKNOWN
     if (expression := _expression(plain)) is not None:
         return expression

@@ -39,8 +39,10 @@ class ExtractStage(Stage):
         return Uses(config=("extract",), prompts=("extract/aspects",), taxonomies=("aspects",), roles=("generator",))
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
-        """Yield each labelled section of each paper that the dataset is linked to; none if all questions are asked
-        first, since their answers come from the whole text."""
+        """Yield each labelled section of each paper that the dataset is linked to.
+
+        Nothing where all questions are asked first: their answers come from the whole text.
+        """
         if not (ctx.config.generate.off or ctx.config.generate.mix.get("known_item")):
             return
         documents = {d.paper_id: d for d in scope.outputs("parse", Document)}

@@ -82,7 +82,7 @@ class ParseStage(Stage):
     """One item for each paper with a file. An error that no retry can fix rejects the paper, and the run continues."""
 
     name = "parse"
-    version = 6
+    version = 7
 
     def __init__(self) -> None:
         self._pool: ParserPool | None = None

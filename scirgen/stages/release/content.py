@@ -100,7 +100,8 @@ def from_run(run: RunView, info: ReleaseInfo) -> ReleaseContent:
     users = {d: set(of_paper[p]) for d, p in documents.items() if p in of_paper}
     writers, made = _made(run)
     # Rejections of an earlier release are left out; this release counts its own.
-    left_out = Counter(f"{r.stage}: {r.code}" for r in run.rejections() if r.stage != "release")
+    aside = (r for r in run.rejections() if r.stage != "release" and r.code != "unchosen")  # of which no pair was made
+    left_out = Counter(f"{r.stage}: {r.code}" for r in aside)
     return ReleaseContent(
         info=info.model_copy(
             update={

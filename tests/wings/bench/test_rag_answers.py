@@ -129,7 +129,7 @@ def test_a_system_of_ones_own_is_scored_without_a_model(release, tmp_path):
     assert 0.5 < small["metrics"]["recall"] < large["metrics"]["recall"]
     assert 0.5 < small["metrics"]["all spans"] <= large["metrics"]["all spans"] <= 1.0
     assert {t["metric"] for t in report["tests"]} == {"recall", "IoU"}
-    assert "| seeking | small" in result.output and "| not measured | large" in result.output
+    assert "| seeking | small" in result.output and "| not measured (difficulty={}) | large" in result.output
 
 
 def test_exact_passages_have_recall_and_precision_that_can_be_computed_by_hand(release, tmp_path):

@@ -21,7 +21,7 @@ from scirgen.core.text.doi import doi_in_file_name, doi_tails, find_doi, mention
 from scirgen.core.text.language import detect_language, in_other_languages
 from scirgen.core.text.shown import shown
 from scirgen.core.text.words import letters
-from scirgen.stages.collect.files.child import ChildError, printed_lines
+from scirgen.stages.collect.files.child import ChildError, ChildKilledError, printed_lines
 from scirgen.stages.collect.files.mapping import statements, text, texts
 from scirgen.stages.collect.files.recordfiles import RawRecord, files_below, kind_of, read_records, readable_name
 from scirgen.stages.collect.source import Candidate, Fetched
@@ -40,6 +40,8 @@ _OUTSIDE = "outside:"
 TABLE = "papers"
 """Stem of a table in the folder (``papers.csv``, ``papers.jsonl``...) that describes its files."""
 
+_CLAUSE = re.compile(r'[.?!;“”"]|\(?\b(?:19|20)\d\d[a-z]?\b\)?[:,]?')
+"""Splits a formatted reference; its longest clause is the title, or no text that a paper holds."""
 _SHORTEST_TITLE = 32  # letters and digits; shorter titles ("Soil moisture") occur by chance
 
 
@@ -164,7 +166,7 @@ class _Keys:
     @classmethod
     def of(cls, dataset: Dataset, named: Sequence[str]) -> _Keys:
         doi = (dataset.doi or "").lower()
-        titles = (letters(r) for r in dataset.related)
+        titles = (letters(t) for r in dataset.related for t in (r, max(_CLAUSE.split(r), key=len)))
         title = letters(dataset.title)
         return cls(
             id=dataset.id.lower(),
@@ -175,7 +177,7 @@ class _Keys:
             ),
             related=frozenset(d for r in dataset.related if (d := find_doi(r))),
             title=title if len(title) >= _SHORTEST_TITLE else "\0",
-            related_titles=tuple(t for t in titles if len(t) >= _SHORTEST_TITLE),
+            related_titles=tuple(dict.fromkeys(t for t in titles if len(t) >= _SHORTEST_TITLE)),
         )
 
 
@@ -370,6 +372,7 @@ def paper_texts(files: Sequence[Path]) -> dict[Path, tuple[str, str]]:
     """Return (beginning, whole text) of each file that has one.
 
     Raises:
+        ChildKilledError: the process that reads a file was killed from outside twice.
         RunStoppingError: the run ends.
     """
     found: dict[Path, str] = {}
@@ -380,14 +383,18 @@ def paper_texts(files: Sequence[Path]) -> dict[Path, tuple[str, str]]:
             texts = _work(batch)
             if texts is None:
                 # A file is too slow or crashes the process: read each one separately, so that only that file is lost.
-                texts = [t for f in batch for t in (_work([f]) or [""])]
+                texts = [t for f in batch for t in (_work([f], alone=True) or [""])]
             found.update({f: t for f, t in zip(batch, texts, strict=True) if t})
     return {f: (t[:_HEAD], t) for f, t in found.items()}
 
 
-def _work(files: Sequence[Path]) -> list[str] | None:
+def _work(files: Sequence[Path], *, alone: bool = False) -> list[str] | None:
     try:
         lines = list(printed_lines("text", list(files), _SECONDS_A_FILE))
+    except ChildKilledError:
+        if alone:
+            raise  # without its text, the file would lose its datasets, and no later run would know
+        return None
     except ChildError:
         return None
     return [str(json.loads(line)) for line in lines] if len(lines) == len(files) else None
