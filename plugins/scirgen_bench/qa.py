@@ -18,7 +18,6 @@ from pydantic import Field
 
 from scirgen import ModelError, Release, ReleaseRow
 from scirgen.core.prompts import unfenced
-from scirgen.llm.encoders.entailment import EntailmentModel, open_entailment
 from scirgen.plugin import (
     ChatSession,
     PromptLibrary,
@@ -29,7 +28,7 @@ from scirgen.plugin import (
     open_sessions,
     resolve_config,
 )  # fmt: skip
-from scirgen_bench.answer_metrics import THRESHOLD, question_entails
+from scirgen_bench.answer_metrics import THRESHOLD, Judge, open_judge, question_entails
 from scirgen_bench.honesty import NuggetScore, nugget_scores, rate, refused
 from scirgen_bench.metrics import Clusters, Figures, too_few
 from scirgen_bench.questions import is_answerable, questions_of_split
@@ -176,7 +175,7 @@ async def score(
     k: int,
     all_questions: Sequence[Question],
     all_given: Sequence[str | None],
-    entailment: EntailmentModel,
+    entailment: Judge,
     nuggets: Mapping[str, NuggetScore] | None = None,
 ) -> tuple[SystemRow, list[Answered]]:
     """Measure a system's answers with the metrics for Hugging Face `evaluate`; an answer is right if it entails the
@@ -340,9 +339,7 @@ async def run_qa(
     forms = {t.id: t.answer_form for t in Taxonomies(resources).graesser.types}
     named = {"models.generator": settings.model, "models.judge": settings.nugget_judge}
     config = resolve_config(flags={**settings.more, **named}, reads=READS)[0].config
-    judge = open_entailment(
-        settings.entailment, registry, config.models.options, None, prompts.get("filter/entail", "standard")
-    )
+    judge = open_judge(settings.entailment, registry, config.models.options)
     # This loads the model now, so that a failure to load it is known before answers are paid for.
     await question_entails([("Is it so?", "Yes", "Yes")], judge)
     questions = questions_of(

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import TextIO
 
 from scirgen.core.config import Config
+from scirgen.core.corpus.printed import as_printed, differences
 from scirgen.core.errors import InputError, ScirgenError
-from scirgen.core.known_models import cannot_write
-from scirgen.core.licences import licence_allowed, not_wanted
-from scirgen.core.printed import as_printed, differences
 from scirgen.core.records import OWN, Dataset, Document, Paper, Rejection
+from scirgen.core.records.licences import licence_allowed, not_wanted
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Domain
+from scirgen.core.text.language import cannot_write
 from scirgen.core.text.shown import shown
 from scirgen.pipeline.intake import open_input
 from scirgen.pipeline.run import check_settings
@@ -179,7 +179,7 @@ def _noted(papers: list[ListedPaper]) -> Iterator[str]:
 
 
 def _lacking(config: Config) -> Iterator[str]:
-    """Lines about what a run needs and does not have."""
+    """Yield lines about what a run needs and does not have."""
     if said := cannot_write(config.models.generator, config.language):
         yield f"{said}: a run needs --model"
     if config.parse.ocr and not shutil.which("tesseract"):

@@ -50,7 +50,7 @@ async def test_coefficients_of_another_scorer_are_refused_before_any_call(tmp_pa
     (file := tmp_path / "c.json").write_text(json.dumps(shipped | {"scorer": "openai:other"}), encoding="utf-8")
     async with FakeServer() as server:
         asked = {"filter__faithfulness": ["shift", "calibrated"]}
-        with pytest.raises(ConfigError, match="fitted for openai:other, and the scorer is openai:fake"):
+        with pytest.raises(ConfigError, match="fitted for openai:other, but the scorer is openai:fake"):
             await run_small(server, records, tmp_path / "run", filter__coefficients=str(file), **asked)
         with pytest.raises(ConfigError, match="no coefficients were fitted for the scorer openai:fake"):
             await run_small(server, records, tmp_path / "run", **asked)

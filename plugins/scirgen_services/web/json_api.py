@@ -50,7 +50,7 @@ class WebService(Generic[O]):
         )
 
     def headers(self) -> Mapping[str, str]:
-        """Headers with the service's key; sent only to its own host."""
+        """Return the headers with the service's key; sent only to its own host."""
         return {}
 
     def secret_params(self) -> Mapping[str, str]:
@@ -68,7 +68,7 @@ class WebService(Generic[O]):
         return self.setup.http.contact
 
     def revision(self, cursor: str | None) -> str | None:
-        """None: a page that was read counts as unchanged."""
+        """Return None: a page that was read counts as unchanged."""
         return None
 
     def fetch(self, paper: Paper) -> Fetched:

@@ -1,6 +1,6 @@
 """Reads a paper's front matter from its parsed blocks: DOI, year, licence, keywords. Parsers find the authors.
 
-Nothing is guessed: a DOI has a DOI's form and stands in the paper's own head, and what is not found stays empty.
+Nothing is guessed: a DOI has a DOI's form and is in the paper's own head; what is not found stays empty.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from itertools import takewhile
 from typing import Final
 
-from scirgen.core.licences import normalise_licence
 from scirgen.core.records import BlockKind
+from scirgen.core.records.licences import normalise_licence
 from scirgen.core.text.doi import find_doi
 from scirgen.core.text.sentences import sentence_spans
 from scirgen.stages.base import FrontMatter

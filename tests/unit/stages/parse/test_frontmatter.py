@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from defusedxml import ElementTree
 
-from scirgen.core.licences import Terms, terms_of
 from scirgen.core.records import BlockKind
+from scirgen.core.records.licences import Terms, terms_of
 from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
 from scirgen.stages.parse.frontmatter import front_matter
 from scirgen.stages.parse.jats import parse_jats
