@@ -8,10 +8,10 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from scirgen import InputError
-from scirgen.core.files.jsonl import first_problem
 from scirgen.plugin import read_json
 from scirgen_bench.qa import QAReport
 from scirgen_bench.retrieval import RetrievalReport
+from scirgen_bench.rowfiles import first_problem
 from scirgen_bench.tables import SHOWN, markdown, shown_spec, told_apart
 
 _HINT = "Give files written by: scirgen benchmark retrieval|qa ... --json FILE"
