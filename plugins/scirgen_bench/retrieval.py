@@ -28,7 +28,7 @@ from scirgen_bench.retriever import Identified, Ranking, Retriever, Tunable, com
 DEPTH = 100
 TESTED = ("R@20", "MRR@100")
 _WITH_INTERVAL = ("R@1", "R@5", "R@20", "R@100", "MRR@100", "NDCG@10")
-DIFFICULTY: Mapping[object, str] = {True: "hard", False: "not hard", None: "not measured"}
+DIFFICULTY: Mapping[object, str] = {True: "hard", False: "not hard", None: "not measured (difficulty={})"}
 """Names of the values of a row's field ``hard``."""
 _BREAKDOWNS: dict[str, Callable[[ReleaseRow], str]] = {
     "question_type": lambda r: r.question_type,

@@ -40,7 +40,8 @@ class Printed(Protocol):
 
 
 def papers_of(run: StoredRecords, dataset_id: str | None = None) -> dict[str, Paper]:
-    """Return the papers of a run, or of one dataset, by id, with what they print where the catalogue states nothing."""
+    """Return the papers of a run, or of one dataset, by id, completed with what they print if the catalogue states
+    nothing."""
     papers = {p.id: p for p in run.records("collect", Paper, dataset_id)}
     for document in run.records("parse", Document, dataset_id):
         if document.paper_id in papers:

@@ -107,7 +107,7 @@ class AnswerStage(Stage):
     version: ClassVar[int] = 4
 
     def uses(self, config: Config) -> Uses:
-        """Return the prompts, the model and the judge's; nothing if nobody asks."""
+        """Return the prompts, the model and the judge's; nothing if no questions are asked first."""
         if not config.generate.asks:
             return Uses()
         return Uses(

@@ -108,7 +108,7 @@ class AskStage(Stage):
         self._languages: tuple[str, ...] = ()
 
     def uses(self, config: Config) -> Uses:
-        """Return the prompt, the seekers, the question types and the writer; no model if nobody asks."""
+        """Return the prompt, the seekers, the question types and the writer; no model if no question is asked first."""
         if not config.generate.asks:
             return Uses()
         return Uses(

@@ -161,10 +161,10 @@ def _endless(source: Source, cursor: str, barren: int) -> SourceError:
     what = (
         f"{barren} consecutive pages without a new dataset"
         if barren >= MOST_BARREN
-        else f"the cursor {cursor[:80]!r} again"
+        else f"the cursor {cursor[:80]!r} twice"
     )
     return SourceError(
-        f"source {source.name!r} gave {what}: it would never end",
+        f"source {source.name!r} returned {what}; stopped to avoid an endless loop",
         hint="The service is faulty; what was collected so far is kept.",
         code="endless_catalogue",
     )
@@ -293,7 +293,8 @@ async def _with_file(
         return None
     if not isinstance(fetched, Fetched):
         raise SourceError(
-            f"source {source.name!r}: fetch() gave a {type(fetched).__name__}", hint="It must return scirgen.Fetched."
+            f"source {source.name!r}: fetch() returned a {type(fetched).__name__}",
+            hint="It must return scirgen.Fetched.",
         )
     if fetched.file is None:
         aside.append(rejected(paper, fetched.code or "no_file", fetched.reason or "no file was found", dataset.id))

@@ -31,7 +31,7 @@ class MatchStage(Stage):
         return Uses(config=("match",), prompts=("match/judge",) if needs else (), roles=needs, extra=code)
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
-        """One item for each candidate link of the dataset whose paper has a document."""
+        """Yield one item for each candidate link of the dataset whose paper has a document."""
         documents = {d.paper_id: d for d in scope.outputs("parse", Document)}
         links: dict[str, list[Link]] = {}
         for link in scope.outputs("collect", Link):
