@@ -72,7 +72,8 @@ class Pages:
     def parsed(self, layout: Passes, text: Passes) -> ParsedPaper | None:
         """Return what the passes make of the pages; None where one of them needs what is switched off."""
         try:
-            draft = pickle.loads(self._draft) if layout == LAYOUT else lay_out(*pickle.loads(self._given), passes=layout)
+            pages, title = pickle.loads(self._given)
+            draft = pickle.loads(self._draft) if layout == LAYOUT else lay_out(pages, title, layout)
             return analyse(draft, self._outline, "", classifier(), text)
         except Exception:
             return None

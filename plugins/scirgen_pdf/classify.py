@@ -17,7 +17,6 @@ from scirgen_pdf.page.lines import Line, Style, printed, same_size
 from scirgen_pdf.paragraphs import Group
 from scirgen_pdf.units import Chars, Count, Ems, Points, Share
 
-_EQUATION_NUMBER = re.compile(r"\(\s*[A-Z]?\.?\d{1,3}[a-z]?\s*\)$")
 _NUMBERED_HEADING = re.compile(r"^\d{1,2}(?:\.\d{1,2}){0,3}\.?\s+[A-ZÀ-Þ][^.=]{2,}$")
 _LIST = re.compile(r"^(?:[•·▪◦‣●○■□]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})\)|[–—-])\s+\S")
 _FOOTNOTE = re.compile(r"^(?:[*∗†‡§¶#]|\d{1,2}\s*[A-Za-z]|[a-z]\s[A-Z])")
@@ -54,9 +53,6 @@ _INITIALS = re.compile(
 )
 _CORPORATE = re.compile(r"^[A-ZÀ-Þ][^\d.,:;()]{3,60}\.\s+[A-ZÀ-Þ]")
 _DATED = re.compile(r"^[A-ZÀ-Þ][^.:]{1,90}[.,]?\s\(?(?:18|19|20)\d\d[a-z]?\)?[.,)]")
-_RECEIVED = re.compile(
-    r"(?:received|submitted|accepted|edited by|editor|associate editor|cite this|please cite)\b", re.I
-)
 _REVIEWS = re.compile(
     r"(?:open peer review|(?:referee|reviewers?['’]?|peer[- ]review(?:er)?) (?:reports?|comments)\b.{0,40}"
     r"|review history|decision letter"
@@ -82,7 +78,7 @@ class Kinds:
     no_entry: Annotated[Chars, "of a group that is none of its entries"] = 200
     typed: Annotated[Share, "a program's characters in a typewriter font; prose has names in it"] = 0.5
     # Captions
-    brief: Annotated[Chars, "of a caption in the body's type; longer is a sentence that begins with a figure"] = 25
+    brief: Annotated[Chars, "of the second part of a caption, at least"] = 25
     continues: Annotated[Ems, "the widest distance of the second part of a caption"] = 0.9
     rest_within: Annotated[Count, "groups among which the rest of an unfinished caption is sought"] = 11
     beside: Annotated[Points, "how far above the caption's first line its rest may begin"] = 2
@@ -91,15 +87,12 @@ class Kinds:
     cells: Annotated[Count, "pieces of a row that make a table"] = 3
     cell: Annotated[Chars, "of a piece of a table's row; longer is a justified line"] = 60
     wide: Annotated[Share, "of the column's width: the median line of the prose that ends a table"] = 0.7
-    prose: Annotated[Chars, "of the prose that ends a table"] = 80
-    chinese: Annotated[Share, "a group's characters that make it Chinese, whose fonts change with the script"] = 0.4
     # Formulas
     formula_lines: Annotated[Count, "lines of a formula"] = 8
     math: Annotated[Share, "a formula's characters in fonts for formulas"] = 0.35
     symbols: Annotated[Share, "a formula's characters that are no letters"] = 0.3
     math_words: Annotated[Count, "words of a formula in fonts for formulas"] = 4
-    numbered_words: Annotated[Count, "words of a formula with a number"] = 6
-    formula_words: Annotated[Count, "words of a formula without either"] = 3
+    formula_words: Annotated[Count, "words of a formula without these"] = 3
     torn: Annotated[Chars, "of a part of a formula that stands apart"] = 70
     torn_row: Annotated[Chars, "the same, if it looks like a table's row"] = 160
     torn_words: Annotated[Count, "words of such a part"] = 2
@@ -145,7 +138,7 @@ def mark_kinds(groups: list[Group], body: Style, rules: Kinds = _KINDS) -> None:
 
 def _kind(group: Group, body: Style, rules: Kinds) -> BlockKind:
     """Return the kind of a group by itself; the first that fits."""
-    if _is_caption(group, body, rules):
+    if _is_caption(group, body):
         return BlockKind.CAPTION
     if _is_code(group, body, rules) or _CONTENTS.search(group.text) or _ADDRESS.fullmatch(group.text):
         return BlockKind.OTHER
@@ -159,8 +152,7 @@ def _kind(group: Group, body: Style, rules: Kinds) -> BlockKind:
         return BlockKind.OTHER
     if _is_footnote(group, body, rules):
         return BlockKind.FOOTNOTE
-    listed = _LIST.match(group.text) and not _is_small(group, body, rules.smaller)
-    return BlockKind.LIST_ITEM if listed else BlockKind.PARAGRAPH
+    return BlockKind.LIST_ITEM if _LIST.match(group.text) else BlockKind.PARAGRAPH
 
 
 def _is_small(group: Group, body: Style, by: float) -> bool:
@@ -288,33 +280,26 @@ def _is_table_row(group: Group, rules: Kinds) -> bool:
     return row and max(len(line.text) for line in group.lines) < rules.cell
 
 
-def _is_caption(group: Group, body: Style, rules: Kinds) -> bool:
+def _is_caption(group: Group, body: Style) -> bool:
     match = CAPTION.match(group.text)
     if not match:
         return False
     after = match.group("after")
     if re.match(r"\s*[.:|]|\s+[–—-]\s|[—-]\s", after):  # not "Figure 1a–e shows"
         return True
-    first = group.lines[0].runs[0].style
-    distinct = group.style.size != body.size or first.bold != group.style.bold or first.bold
-    return (
-        distinct
-        or len(group.text) < rules.brief
-        or (bool(re.match(r"\s+[A-ZÀ-Þ(]", after)) and group.above > body.size)
-    )
+    return group.style.size != body.size or group.lines[0].runs[0].style.bold
 
 
 def _is_equation(group: Group, rules: Kinds) -> bool:
-    text, words = group.text, len(_WORD.findall(group.text))
     if len(group.lines) > rules.formula_lines:
         return False
+    text, words = group.text, len(_WORD.findall(group.text))
     math = sum(line.math * len(line.text) for line in group.lines) / max(1, len(text))
     if math > rules.math and words <= rules.math_words:
         return True
-    if _EQUATION_NUMBER.search(text) and re.search(r"[=≈≤≥<>∑∫]", text) and words <= rules.numbered_words:
-        return True
-    symbols = sum(not (c.isalpha() or c.isspace()) for c in text) > rules.symbols * len(text)
-    return "=" in text and symbols and words <= rules.formula_words
+    if "=" not in text or words > rules.formula_words:
+        return False
+    return sum(not (c.isalpha() or c.isspace()) for c in text) > rules.symbols * len(text)
 
 
 def _is_scattered(group: Group, body: Style, rules: Kinds) -> bool:
@@ -356,18 +341,16 @@ def _mark_tables(groups: list[Group], body: Style, rules: Kinds) -> None:
         group.in_table = group.kind is BlockKind.TABLE
         below = groups[index + 1].text if index + 1 < len(groups) else ""
         listed = kind_of_heading(group.text) == "references" and _begins_entry(below)  # not a column of a table
-        if group.kind is BlockKind.HEADING or listed or _ends_table(group, body, rules):
+        if listed or _ends_table(group, body, rules):
             inside = 0
-        elif group.kind in (*_PIECES, BlockKind.EQUATION) and not kind_of_heading(group.text):
+        elif group.kind in (*_PIECES, BlockKind.EQUATION):
             group.kind, group.in_table = BlockKind.TABLE, True
 
 
 def _ends_table(group: Group, body: Style, rules: Kinds) -> bool:
     """Return whether a group is prose in the body's type, as wide as the column."""
-    chinese = sum("\u4e00" <= c <= "\u9fff" for c in group.text) > rules.chinese * len(group.text)
-    typed = same_size(group.style.size, body.size) and (group.style.font == body.font or chinese)
-    width = median(line.x1 - line.x0 for line in group.lines)
-    return typed and width > rules.wide * max(1.0, group.x1 - group.x0) and _printed_width(group.text) > rules.prose
+    typed = same_size(group.style.size, body.size) and group.style.font == body.font
+    return typed and median(line.x1 - line.x0 for line in group.lines) > rules.wide * max(1.0, group.x1 - group.x0)
 
 
 def mark_references(groups: list[Group], rules: References = _REFERENCES) -> list[Group]:
@@ -381,9 +364,7 @@ def mark_references(groups: list[Group], rules: References = _REFERENCES) -> lis
     entries: list[Group] = []
     for group in groups:
         if group.kind is BlockKind.HEADING:
-            name = kind_of_heading(group.text)
-            inside = part == "references" and name == "" and bool(_REFERENCE.match(group.text))
-            part = "references" if inside else name
+            part = kind_of_heading(group.text)
         elif part == "references" and group.kind in _MAY_BE_REFERENCE:
             entries += _entries(group)
             continue
@@ -422,7 +403,7 @@ def _whole_entries(parts: Sequence[Group], rules: References) -> list[Group]:
         before = whole[-1] if whole and whole[-1].kind is BlockKind.REFERENCE else None
         goes_on = before is not None and (not begins[index] or (not numbered and _is_cut_off(before.text)))
         head = not begins[index] and part.text[: rules.capitals].isupper()
-        if head or is_publishers(part.text[: rules.opening]) or _RECEIVED.match(part.text):
+        if head or is_publishers(part.text[: rules.opening]):
             goes_on = False
         if goes_on and before is not None and (index <= last or _OPEN_END.search(before.text)):
             before.lines = [*before.lines, *part.lines]
@@ -438,8 +419,8 @@ def _begins_entry(text: str) -> bool:
 
 
 def _is_cut_off(entry: str) -> bool:
-    """Return whether an entry with authors and year ends before its year, so that it is cut within the authors."""
-    return bool(re.search(r"[&,-]$", entry) or (not _YEAR.search(entry) and re.search(r"\b[A-Z]\.$", entry)))
+    """Return whether an entry with authors and year is cut within the authors."""
+    return entry.endswith(("&", ",", "-"))
 
 
 def _entries(group: Group) -> list[Group]:

@@ -14,7 +14,7 @@ from scirgen.plugin import PlacedLine
 from scirgen_pdf.classify import is_program
 from scirgen_pdf.page.lines import Line, same_size
 from scirgen_pdf.paragraphs import Group
-from scirgen_pdf.units import Chars, Count, Ems, Points, Share
+from scirgen_pdf.units import Chars, Count, Ems, Share
 
 _FLOATS = frozenset({BlockKind.CAPTION, BlockKind.TABLE, BlockKind.FOOTNOTE, BlockKind.OTHER})
 _RUNS = frozenset({BlockKind.EQUATION, BlockKind.TABLE, BlockKind.OTHER})
@@ -49,7 +49,6 @@ class Flow:
     label: Annotated[Count, "words of a line that stands alone: a name, a date, a figure's label"] = 7
     least_display: Annotated[Chars, "of a formula or program within a sentence; less is a torn index"] = 8
     most_display: Annotated[Chars, "of a formula within a sentence; more is a table or a figure"] = 400
-    numbered: Annotated[Points, "a change of size with which a number begins a note, not a paragraph's half"] = 0.3
     full: Annotated[Ems, "what a full line may lack"] = 2.5
     hangs: Annotated[Share, "of the column's width: a line that may end in a word that goes on"] = 0.6
     edge: Annotated[Ems, "how far from the column's edge a paragraph's half begins"] = 0.6
@@ -82,7 +81,7 @@ class Vocabulary:
         if not right[0].islower():
             return left[:-1] + right if solid > compound else left + right  # a name with a capital inside: "openBUGS"
         halves = self._words[b] > 0 if a in _SYLLABLES else a in _KEEP or b in _LAST
-        keep = compound > solid or (solid == 0 and compound == 0 and (halves or self._both(a, b)))
+        keep = compound > solid or (solid == 0 and (halves or self._both(a, b)))
         return left + right if keep else left[:-1] + right
 
     def _both(self, a: str, b: str) -> bool:
@@ -179,12 +178,12 @@ def _continued(
 def _continues(before: tuple[Group, list[Line]], group: Group, rules: Flow) -> bool:
     first, lines = before
     end, text = lines[-1], lines[-1].text
-    if not _is_alike(first, group, rules):
+    if not _is_alike(first, group):
         return False
-    moved = end.page != group.page or group.lines[0].y0 < end.y0 or group.region != first.region
+    moved = end.page != group.page or group.region != first.region
     lower = bool(_GOES_ON.match(group.text))
     if text.endswith("-"):
-        return lower or moved or first.kind is BlockKind.LIST_ITEM
+        return lower or first.kind is BlockKind.LIST_ITEM
     if _ENDED.search(text) and not _ABBREVIATED.search(text) and not (lower and _INITIAL.search(text)):
         return False
     if lower:
@@ -198,11 +197,8 @@ def _continues(before: tuple[Group, list[Line]], group: Group, rules: Flow) -> b
     return full and near and (at_edge or text.endswith(","))
 
 
-def _is_alike(first: Group, group: Group, rules: Flow) -> bool:
-    """Return whether both halves are in one size and weight; a number in a slightly other size begins a note."""
-    by = abs(first.style.size - group.style.size)
-    note = by > rules.numbered and group.text[:1].isdigit()
-    return same_size(by, 0) and first.style.bold == group.style.bold and not note
+def _is_alike(first: Group, group: Group) -> bool:
+    return same_size(first.style.size, group.style.size) and first.style.bold == group.style.bold
 
 
 def _block(group: Group, lines: Sequence[Line], vocabulary: Vocabulary) -> ParsedBlock:

@@ -40,7 +40,6 @@ class Paragraphs:
     word_gap: Annotated[Ems, "a gap within a row that is still a blank"] = 1.2
     label_gap: Annotated[Ems, "a gap behind a label or a bullet"] = 4
     even: Annotated[Ems, "how much the gaps of a stretched line may differ"] = 0.5
-    stretched_gap: Annotated[Ems, "the widest gap of a stretched line"] = 4
     # Edges and distances of a column
     at_edge: Annotated[Share, "the lines that begin or end where the column's edge is; indents are fewer"] = 0.12
     least_body: Annotated[Share, "the lines in the body's size that show a column's edges; else all lines do"] = 0.3
@@ -56,7 +55,6 @@ class Paragraphs:
     least_indent: Annotated[Points, "the least hanging indent"] = 5
     most_indent: Annotated[Points, "the widest hanging indent"] = 40
     hanging: Annotated[Share, "the lines of a column with one hanging indent"] = 0.35
-    per_entry: Annotated[Times, "hanging lines for each line at the edge"] = 0.6
     edge: Annotated[Points, "how far from the column's edge a line still begins there"] = 2.5
     outdent: Annotated[Points, "an entry begins this far left of the line before it"] = 3
     # Distances that end a group
@@ -71,8 +69,7 @@ class Paragraphs:
     # Indents
     indent: Annotated[Ems, "the least indent of a paragraph"] = 0.7
     most_first: Annotated[Ems, "the widest indent of a paragraph; more is centred"] = 6
-    moved: Annotated[Ems, "how much further right than the line before it an indented line begins"] = 0.6
-    same_indent: Annotated[Points, "two lines begin at one place"] = 2
+    moved: Annotated[Ems, "how far from the edge the line before an indented one may begin"] = 0.6
     margin: Annotated[Ems, "how far from the edge a line without an indent may begin"] = 4
     # Headings of two lines, centred titles
     whole: Annotated[Share, "a line's characters in its main type, if it is in one"] = 0.9
@@ -84,12 +81,10 @@ class Paragraphs:
     lopsided: Annotated[Ems, "how unequal the rooms beside a centred line may be"] = 1.2
     fills: Annotated[Ems, "the most that the first line of a paragraph leaves empty"] = 4
     least_title: Annotated[Chars, "of a title in capitals; fewer are an acronym"] = 5
-    most_title: Annotated[Chars, "of a bold line above another weight that is no paragraph's end"] = 90
     # Formulas
     bit: Annotated[Chars, "of a number or a denominator of a displayed equation"] = 15
     away: Annotated[Ems, "how far from the edge it stands, and how much a line lacks that is not full"] = 2
     mathematical: Annotated[Share, "a line's characters in fonts for formulas, whose type says nothing"] = 0.3
-    in_words: Annotated[Share, "the same, of a line whose font says something"] = 0.2
     least_text: Annotated[Chars, "of a line whose type says something"] = 3
     other_size: Annotated[Points, "a change of size that counts in formulas, too"] = 2.5
 
@@ -262,7 +257,7 @@ def _is_stretched(
         return first.x0 < edges[0] + rules.centred * size and last.x1 > edges[1] - rules.ragged * size
 
     within = len(beside) == 2 and all(full(*other, *other) for other in beside)
-    return full(row[0], row[-1]) and (words or (within and max(gaps) < rules.stretched_gap * size))
+    return full(row[0], row[-1]) and (words or within)
 
 
 def _count_cells(rows: list[Line]) -> None:
@@ -304,12 +299,11 @@ def _hanging(lines: list[Line], left: float, rules: Paragraphs) -> bool:
     """Return whether entries begin at the edge and their further lines are indented (reference lists)."""
     if len(lines) < rules.least_entries:
         return False
-    at_edge = sum(abs(line.x0 - left) < rules.edge for line in lines)
     indents = Counter(
         round(line.x0 - left) for line in lines if rules.least_indent < line.x0 - left < rules.most_indent
     )
     common = max(indents.values(), default=0)
-    return common >= rules.hanging * len(lines) and at_edge >= 2 and common >= at_edge * rules.per_entry
+    return common >= rules.hanging * len(lines)
 
 
 def _breaks(a: Line, b: Line, shape: _Shape, rules: Paragraphs) -> bool:
@@ -319,7 +313,7 @@ def _breaks(a: Line, b: Line, shape: _Shape, rules: Paragraphs) -> bool:
     if (_is_bit_of_equation(a, shape, rules) and _WORD.search(b.text)) or (_END.search(a.text) and _is_labelled(b)):
         return True
     short = a.x1 < shape.right - max(rules.short_by * _size(a, b), rules.short * (shape.right - shape.left))
-    if (_differs(a, b, short, rules) and (short or not _runs_on(a, b, rules))) or (short and _SUBSECTION.match(b.text)):
+    if (_differs(a, b, short, rules) and (short or not _runs_on(a, b))) or (short and _SUBSECTION.match(b.text)):
         return True
     if _ENTRY.match(b.text) and b.x0 < a.x0 - rules.outdent:
         return True
@@ -338,10 +332,10 @@ def _size(a: Line, b: Line) -> float:
 
 
 def _is_far(a: Line, b: Line, shape: _Shape, rules: Paragraphs) -> bool:
-    """Return whether ``b`` stands above ``a``, or further below it than the next line of a group does."""
+    """Return whether ``b`` stands further below ``a`` than the next line of a group does."""
     step, size, pitch = b.middle - a.middle, _size(a, b), shape.pitches.get(a.size)
     widest = max(rules.wide_step * pitch, rules.tight * size) if pitch else max(rules.loose, shape.spacing) * size
-    if step < 0 or step > widest:
+    if step > widest:
         return True
     brief = a.x1 < shape.right - rules.brief * (shape.right - shape.left)
     return _stacked(a, b, rules) and step > (rules.stacked_brief if brief else max(rules.stacked, shape.spacing)) * size
@@ -351,22 +345,16 @@ def _is_indented(a: Line, b: Line, shape: _Shape, short: bool, rules: Paragraphs
     """Return whether ``b`` begins a paragraph by its indent, or because ``a`` ends a sentence and is not full."""
     size, left = _size(a, b), shape.left
     indent = b.x0 - max(left, min(a.x0, b.x0))
-    first = rules.indent * size < indent < rules.most_first * size
-    if first and b.x0 - a.x0 > rules.moved * size and abs(a.x0 - left) < rules.moved * size:
+    if rules.indent * size < indent < rules.most_first * size and abs(a.x0 - left) < rules.moved * size:
         return True
-    if not _END.search(a.text):
-        return False
-    again = indent > rules.indent * size and abs(b.x0 - a.x0) < rules.same_indent
-    if again and a.x1 < shape.right - rules.away * size:
-        return True
-    return short and not b.text[:1].islower() and b.x0 <= left + rules.margin * size
+    return short and bool(_END.search(a.text)) and not b.text[:1].islower() and b.x0 <= left + rules.margin * size
 
 
 def _is_labelled(line: Line) -> bool:
     """Return whether a line begins with a label and a colon in another type, as an item of a list of terms does."""
     first = line.runs[0].style
     label = _TERM.match(line.text)
-    return label is not None and first != line.style and line.runs[0].text.strip() in (label[1], label[0].strip())
+    return label is not None and first != line.style
 
 
 def _wraps(a: Line, b: Line, shape: _Shape, rules: Paragraphs) -> bool:
@@ -378,7 +366,7 @@ def _wraps(a: Line, b: Line, shape: _Shape, rules: Paragraphs) -> bool:
     if smaller or a.x1 - a.x0 < rules.half * (shape.right - shape.left):
         return False
     beside = rules.least_indent < b.x0 - a.x0 < rules.number_width * a.size
-    hangs = beside and bool(_NUMBERED.match(a.text)) and not _NUMBERED.match(b.text)
+    hangs = beside and bool(_NUMBERED.match(a.text))
     centre = (shape.left + shape.right) / 2
     centred = all(abs((line.x0 + line.x1) / 2 - centre) < rules.off_centre * line.size for line in (a, b))
     return hangs or (centred and b.x0 > a.x0 + rules.least_indent)
@@ -398,7 +386,7 @@ def _is_centred_title(a: Line, b: Line, shape: _Shape, rules: Paragraphs) -> boo
     upper = a.text.isupper() and not b.text.isupper()
     capitals = upper and len(a.text) >= rules.least_title and after > rules.away * a.size
     at_edge = b.x0 < shape.left + rules.centred * b.size and b.x1 > shape.right - rules.fills * b.size
-    return (centred or capitals) and at_edge and not _END.search(a.text) and a.math < rules.mathematical
+    return (centred or capitals) and at_edge and not _END.search(a.text)
 
 
 def _spacing(lines: Sequence[Line], rules: Paragraphs) -> float:
@@ -421,17 +409,11 @@ def _stacked(a: Line, b: Line, rules: Paragraphs) -> bool:
     return min(a.share, b.share) > rules.whole and a.style == b.style and (a.style.bold or a.style.italic)
 
 
-def _runs_on(a: Line, b: Line, rules: Paragraphs) -> bool:
-    """Return whether ``b`` begins in the type in which ``a``, a full line, ends, and one of them changes its type: a
-    run-in heading."""
+def _runs_on(a: Line, b: Line) -> bool:
+    """Return whether ``b`` begins in the type in which ``a``, a full line, ends: a run-in heading."""
     last, first = a.runs[-1].style, b.runs[0].style
     same = (last.font, last.bold, last.italic) == (first.font, first.bold, first.italic)
-    return same and same_size(last.size, first.size) and min(a.share, b.share) < rules.pure
-
-
-def _is_bold(line: Line) -> bool:
-    """Return whether all words of a line are bold, also those in another slant."""
-    return line.style.bold and all(run.style.bold for run in line.runs if _WORD.search(run.text))
+    return same and same_size(last.size, first.size)
 
 
 def _differs(a: Line, b: Line, short: bool, rules: Paragraphs) -> bool:
@@ -441,12 +423,6 @@ def _differs(a: Line, b: Line, short: bool, rules: Paragraphs) -> bool:
     if not same_size(a.size, b.size):
         return True
     other_font = a.style.font != b.style.font
-    if short and a.share > rules.pure and other_font and b.math < rules.in_words:
+    if (short and a.share > rules.pure and other_font) or (a.style.bold != b.style.bold and a.share > rules.whole):
         return True
-    pure = min(a.share, b.share) > rules.whole
-    title = a.share > rules.whole or (short and _is_bold(a))
-    if a.style.bold != b.style.bold and (
-        pure or (title and not _END.search(a.text) and len(a.text) < rules.most_title)
-    ):
-        return True
-    return pure and (other_font or a.style.italic != b.style.italic)
+    return min(a.share, b.share) > rules.whole and other_font

@@ -6,21 +6,30 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Annotated, Final
+from typing import Annotated, Final, NamedTuple
 
 from rapidfuzz import fuzz
 
 from scirgen import BlockKind
 from scirgen.stages.parse.terms import ABSTRACT, kind_of_heading, plain
 from scirgen_pdf.headings.numbering import Number, in_sequence, number_of
-from scirgen_pdf.page.lines import Run, Style, same_size
+from scirgen_pdf.page.lines import Run, Style
 from scirgen_pdf.paragraphs import Group
 from scirgen_pdf.units import Chars, Count, Share, Times
 
 _LEAD_END: Final = ".:—–：。"
-_MATH: Final = re.compile(r"math|symbol|cmmi|cmsy", re.I)
 
-StyleKey = tuple[bool, str, float, bool, bool, bool, int]
+
+class StyleKey(NamedTuple):
+    """The type in which headings of one level are set."""
+
+    run_in: bool
+    font: str
+    size: float
+    bold: bool
+    italic: bool
+    capitals: bool
+    colour: int
 
 
 @dataclass(frozen=True)
@@ -36,15 +45,12 @@ class Candidates:
     in_type: Annotated[Share, "a heading's characters in its main type"] = 0.4
     smallest: Annotated[Times, "the size of a heading in the body's"] = 0.7
     full: Annotated[Share, "of the column's width: the first line of running text"] = 0.85
-    whole: Annotated[Share, "a group's characters in one type, if it is no paragraph with a lead"] = 0.95
     # Leads of paragraphs
     least_lead: Annotated[Chars, "of a lead"] = 3
     lead: Annotated[Chars, "of a lead; longer is emphasis"] = 140
-    lead_words: Annotated[Count, "of a lead"] = 18
     lead_lines: Annotated[Count, "of a lead"] = 3
     lead_letters: Annotated[Share, "a lead's characters that are letters"] = 0.5
     rest: Annotated[Chars, "of the paragraph behind the lead, at least"] = 2
-    sans: Annotated[Times, "the size of a bold lead in another font; a sans serif looks larger than it is"] = 0.85
     # The outline
     similar: Annotated[float, "rapidfuzz ratio: an entry of the outline is the heading"] = 88
     pages: Annotated[Count, "pages by which an outline may be off"] = 1
@@ -103,7 +109,7 @@ class Candidate:
         upper = sum(c.isupper() for c in letters)
         capitals = len(letters) >= _LEAST_CAPITALS and upper > _IN_CAPITALS * len(letters)
         s = self.style
-        return (self.run_in, s.font, s.size, s.bold, s.italic, capitals, s.colour)
+        return StyleKey(self.run_in, s.font, s.size, s.bold, s.italic, capitals, s.colour)
 
 
 def candidates(
@@ -115,7 +121,7 @@ def candidates(
         prose = group.kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM)
         lead = _lead(index, group, body, rules) if prose else None
         alone = _stands_alone(group, body, rules)
-        if lead is not None and ((_goes_on(group, rules) and not _is_bold(group, body)) or not alone):
+        if lead is not None and ((_goes_on(group, rules) and not _is_bold(group)) or not alone):
             found.append(lead)
         elif alone:
             found.append(Candidate(index, group, group.text, group.style, group.share))
@@ -131,13 +137,13 @@ def candidates(
 def _goes_on(group: Group, rules: Candidates) -> bool:
     """Return whether a group fills its lines like running text, or ends like a sentence."""
     full = group.lines[0].x1 - group.lines[0].x0 > rules.full * (group.x1 - group.x0)
-    return group.share < rules.whole and (full or group.text[-1:] in ".。;；:：")
+    return full or group.text[-1:] in ".。;；:："
 
 
-def _is_bold(group: Group, body: Style) -> bool:
-    """Return whether all words of a group are bold, also a name in another slant, in a paper whose text is not."""
+def _is_bold(group: Group) -> bool:
+    """Return whether all words of a group are bold, also a name in another slant."""
     words = [run for line in group.lines for run in line.runs if re.search(r"[^\W\d_]{2}", run.text)]
-    return not body.bold and all(run.style.bold for run in words)
+    return all(run.style.bold for run in words)
 
 
 def _stands_alone(group: Group, body: Style, rules: Candidates) -> bool:
@@ -154,8 +160,8 @@ def _stands_alone(group: Group, body: Style, rules: Candidates) -> bool:
 
 def _lead(index: int, group: Group, body: Style, rules: Candidates) -> Candidate | None:
     """Return the beginning of a paragraph that differs from the rest in weight, slant or font."""
-    style = next((r.style for r in group.lines[0].runs if len(r.text.strip()) > 1 and not r.raised), None)
-    if style is None or not _set_off(style, body, min(body.size, group.style.size), rules):
+    style = next((r.style for r in group.lines[0].runs if len(r.text.strip()) > 1), None)
+    if style is None or not _set_off(style, body):
         return None
     text, done = "", False
     for line in group.lines[: rules.lead_lines]:
@@ -167,42 +173,27 @@ def _lead(index: int, group: Group, body: Style, rules: Candidates) -> Candidate
     if not done or not rules.least_lead <= len(text) <= rules.lead or len(rest) < rules.rest:
         return None
     letters = sum(c.isalpha() for c in text)
-    many = letters < rules.lead_letters * len(text.replace(" ", "")) or len(text.split()) > rules.lead_words
+    many = letters < rules.lead_letters * len(text.replace(" ", ""))
     if many or not group.text.startswith(text):
         return None
-    bold = style.bold and not body.bold and _is_large(group.style.size, body)
-    if not _is_large(style.size, body) and not bold and kind_of_heading(text) != "back":
-        return None  # notes; back matter may be small
-    ended = text[-1] in _LEAD_END or rest[0] in _LEAD_END
+    ended = text[-1] in _LEAD_END
     length = len(text) + (1 if text[-1] not in _LEAD_END and rest[0] in _LEAD_END else 0)
     return Candidate(index, group, text, style, 1.0, length=length, ended=ended)
 
 
-def _is_large(size: float, body: Style) -> bool:
-    return size >= body.size or same_size(size, body.size)
-
-
 def _same_type(runs: Sequence[Run], style: Style) -> tuple[str, bool]:
-    """Return the text of a line up to a change of type, and whether the type changes; numbers and marks may be in
-    another type."""
-    position, text = 0, ""
+    """Return the text of a line up to a change of type, and whether the type changes."""
+    text = ""
     for run in runs:
-        piece, own = run.text, run.style
-        differs = (own.font, own.bold, own.italic) != (style.font, style.bold, style.italic)
-        marks = not re.search(r"[^\W\d_]{2}", piece)
-        if piece.strip() and differs and not (marks and position == 0) and not run.raised:
+        own = run.style
+        if run.text.strip() and (own.font, own.bold, own.italic) != (style.font, style.bold, style.italic):
             return " ".join(text.split()), True
-        text += piece
-        position += len(piece.strip())
+        text += run.text
     return " ".join(text.split()), False
 
 
-def _set_off(style: Style, body: Style, least: float, rules: Candidates) -> bool:
-    sans = style.bold and style.font != body.font
-    large = style.size >= rules.sans * least if sans else style.size >= least or same_size(style.size, least)
-    if _MATH.search(style.font) or not large:
-        return False
-    return style.bold != body.bold or (style.italic and not body.italic) or style.font != body.font
+def _set_off(style: Style, body: Style) -> bool:
+    return style.bold != body.bold or style.italic or style.font != body.font
 
 
 def _match_outline(found: Sequence[Candidate], outline: Outline, rules: Candidates) -> None:

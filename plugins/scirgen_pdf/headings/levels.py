@@ -18,7 +18,6 @@ class Levels:
 
     deepest: Annotated[Count, "levels of a paper"] = 4
     outlined: Annotated[Count, "headings that the outline must have to be believed"] = 4
-    numbered: Annotated[Count, "main headings with a number, among which one without is below them"] = 3
     usual: Annotated[Share, "the headings of a type with usual names that make it the main one"] = 0.25
     as_strong: Annotated[Points, "how much smaller than the largest main type another one may be"] = 0.5
 
@@ -43,7 +42,7 @@ def set_levels(accepted: Sequence[Candidate], rules: Levels = _RULES) -> None:
             votes[c.key][known[c.index]] += 1
     last_numbered = max(known, default=-1)
     ranks = _ranks([c for c in accepted if not c.run_in], votes, rules)
-    main = sum(level == 1 for level in known.values())
+    main = 1 in known.values()
     above = 0
     for c in accepted:
         if c.run_in:
@@ -51,9 +50,9 @@ def set_levels(accepted: Sequence[Candidate], rules: Levels = _RULES) -> None:
         c.level = known.get(c.index, ranks[c.key])
         if c.index in known:
             above = c.level
-        elif main >= rules.numbered and c.name == "back" and c.index > last_numbered:
+        elif main and c.name == "back" and c.index > last_numbered:
             c.level = 1  # behind numbered headings, back matter stands for itself in any type
-        elif c.level == 1 and main >= rules.numbered and not c.name and c.index < last_numbered:
+        elif c.level == 1 and main and not c.name and c.index < last_numbered:
             c.level = above + 1  # if the main headings are numbered, one without a number between them is below them
     _level_run_ins(accepted, known, rules)
     least = min((c.level for c in accepted), default=1)  # "1.1 Introduction", "2.1 Methods": nothing stands above them
@@ -71,11 +70,11 @@ def _scheme_levels(accepted: Sequence[Candidate], rules: Levels) -> dict[str, in
     above = 0
     for c in accepted:
         if c.number is None:
-            above = 1 if c.name in ("main", "back") and not c.run_in else above
+            above = 1 if c.name in ("main", "back") else above
             continue
         scheme = c.number.scheme
         if scheme not in levels:
-            if c.key in keys and not c.run_in:
+            if c.key in keys:
                 levels[scheme] = keys[c.key]
             else:
                 levels[scheme] = min(rules.deepest, above + 1)
@@ -111,15 +110,12 @@ def _rank_among(
 ) -> int:
     """Return the level of a type among those whose level is known: one below the least of the more prominent ones."""
     back = all(c.name == "back" for c in by_key[key])
-    same = {k[1]: ranks[k] for k in ranks if _prominence(k) == _prominence(key)}
-    if key[1] in same:
-        return same[key[1]]
     above = [ranks[k] for k in ranks if _prominence(k) >= _prominence(key)]
     below = [ranks[k] for k in ranks if _prominence(k) < _prominence(key)]
     if back or not above:
         return 1
     deeper = max(above) + 1
-    return min(deeper, min((b for b in below if b > max(above)), default=deeper), rules.deepest)
+    return min(deeper, min(below, default=deeper), rules.deepest)
 
 
 def _prominence(key: StyleKey) -> tuple[float, bool, bool, bool]:
@@ -142,5 +138,5 @@ def _level_run_ins(accepted: Sequence[Candidate], known: dict[int, int], rules: 
     for c in accepted:
         if c.run_in:
             c.level = known.get(c.index) or votes[c.key].most_common(1)[0][0]
-            if c.name in ("back", "references", "main") and c.index not in known:
-                c.level = min(c.level, 1) if c.name != "main" else c.level
+            if c.name in ("back", "references"):
+                c.level = 1

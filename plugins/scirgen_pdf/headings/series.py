@@ -19,7 +19,6 @@ from scirgen_pdf.page.lines import Style
 from scirgen_pdf.paragraphs import Group
 from scirgen_pdf.units import Chars, Count, Ems, Points, Share
 
-_SCHEMES: Final = ("roman", "letter", "arabic", "roman_letter", "letter_number", "han", "han_paren", "lower")
 _ENDS: Final = tuple(".;,:。；，：！？")
 _STATEMENT: Final = re.compile(
     r"^(?:theorem|lemma|proposition|corollary|definition|remark|example|proof|conjecture|axiom|claim|assumption|exercise|note|hypothesis"
@@ -28,7 +27,6 @@ _STATEMENT: Final = re.compile(
 )
 _ENTRY: Final = re.compile(r"^\[?\d{1,3}[\].]?\s+\S|^[A-ZÀ-Þ][\w'’-]+,?\s")
 _YEAR: Final = re.compile(r"\b(?:18|19|20)\d\d[a-z]?\b")
-_SMALL_CAPITALS: Final = re.compile(r"csc|caps|smallcap|-sc\b", re.I)
 _WORDS: Final = re.compile(r"[^\W\d_]{3,}|[\u4e00-\u9fff]{2,}")
 
 
@@ -36,16 +34,13 @@ _WORDS: Final = re.compile(r"[^\W\d_]{3,}|[\u4e00-\u9fff]{2,}")
 class Series:
     """Rules of the pass that accepts headings in series."""
 
-    least_score: Annotated[Share, "the classifier's score of a heading that others of its type vouch for"] = 0.1
     beside_table: Annotated[Share, "the score of a numbered heading in what looks like a table"] = 0.3
-    half_sure: Annotated[Share, "the score of a lead with the name of back matter and without a stop"] = 0.5
     alike: Annotated[Count, "members of a series"] = 3
     titles: Annotated[Share, "the members of a series that look like headings"] = 0.7
     above_prose: Annotated[Share, "the headings of a series above prose; a figure may stand below others"] = 0.5
     accepted: Annotated[Share, "the members of a type that are headings, if the rest are"] = 0.6
     reserved: Annotated[Share, "a type's characters in headings, if it is used for nothing else"] = 0.8
     in_type: Annotated[Share, "a heading's characters in its main type"] = 0.9
-    in_lines: Annotated[Count, "lines of a numbered heading in a series"] = 3
     child_lines: Annotated[Count, "lines of a heading below another in any type"] = 2
     looked_at: Annotated[Count, "groups behind a heading among which its prose or entries stand"] = 3
     entries: Annotated[Count, "references below their heading"] = 2
@@ -69,7 +64,7 @@ def accept_series(
     found: Sequence[Candidate], groups: Sequence[Group], body: Style, threshold: float, rules: Series = _RULES
 ) -> None:
     """Raise the score of candidates in a series to ``threshold``."""
-    for members in _numbered(found, rules):
+    for members in _numbered(found):
         apart = [c for c in members if _set_apart(c, body, rules)]
         if len(apart) >= rules.titles * len(members):
             _accept(apart, sum(_above_prose(c, groups, rules) for c in apart), threshold, rules)
@@ -78,8 +73,6 @@ def accept_series(
         titles = [c for c in members if _is_title(c, groups, body, rules)]
         _accept(titles, len(titles) if len(titles) >= rules.titles * len(members) else 0, threshold, rules)
     for c in found:
-        if c.index in behind and c.run_in and not c.name and not c.numbers:  # "Conceptualization: AB, CD"
-            c.score = 0.0
         if _is_back(c, body, rules) or _opens_references(c, groups, rules):
             c.score = max(c.score, threshold)
     _accept_alike(found, groups, body, threshold, rules)
@@ -89,9 +82,7 @@ def accept_series(
 
 def _is_back(c: Candidate, body: Style, rules: Series) -> bool:
     """Return whether a line or lead with the name of back matter is its heading: "Author contributions. AB planned"."""
-    if c.run_in:
-        return c.name == "back" and (c.ended or c.score >= rules.half_sure)
-    return c.name == "back" and c.score >= rules.least_score and _set_apart(c, body, rules)
+    return c.name == "back" and (c.ended if c.run_in else _set_apart(c, body, rules))
 
 
 def _behind_the_paper(found: Sequence[Candidate], threshold: float) -> set[int]:
@@ -99,21 +90,20 @@ def _behind_the_paper(found: Sequence[Candidate], threshold: float) -> set[int]:
     behind: set[int] = set()
     inside = False
     for c in found:
-        if not c.run_in and (c.score >= threshold or c.name in ("back", "references")):
+        if not c.run_in and c.score >= threshold:
             inside = c.name in ("back", "references")
         elif inside:
             behind.add(c.index)
     return behind
 
 
-def _numbered(found: Sequence[Candidate], rules: Series) -> list[list[Candidate]]:
+def _numbered(found: Sequence[Candidate]) -> list[list[Candidate]]:
     """Candidates of one type whose numbers go on in one scheme."""
     series: dict[tuple[object, str], list[Candidate]] = defaultdict(list)
     for c in found:
-        brief = len(c.group.lines) <= rules.in_lines and not c.run_in
-        if c.number is not None and c.number.scheme in _SCHEMES and brief:
+        if c.number is not None and not c.run_in:
             series[(c.key, c.number.scheme)].append(c)
-    return [members for members in series.values() if max(c.number.values[-1] for c in members if c.number) >= 2]
+    return list(series.values())
 
 
 def _run_ins(found: Sequence[Candidate], body: Style, rules: Series) -> list[list[Candidate]]:
@@ -128,8 +118,8 @@ def _run_ins(found: Sequence[Candidate], body: Style, rules: Series) -> list[lis
             c.number.scheme == "lower" or (c.number.scheme == "arabic" and c.number.depth > 1)
         )
         apart = c.ended or c.group.text[len(c.text) :].lstrip()[:1].isupper()
-        bold = c.style.bold and not body.bold and apart and c.text[:1].isupper()
-        if c.run_in and c.group.kind is BlockKind.PARAGRAPH and (lettered or bold):
+        bold = c.style.bold and apart and c.text[:1].isupper()
+        if c.run_in and (lettered or bold):
             series[(c.key, lettered)].append(c)
     several = (members for members in series.values() if len({c.text for c in members}) >= rules.alike)
     return [members for members in several if 2 * len({c.text for c in members}) >= len(members)]
@@ -150,12 +140,12 @@ def _accept_alike(
     alike: dict[tuple[object, ...], list[Candidate]] = defaultdict(list)
     for c in found:
         if not c.run_in and c.share > rules.in_type and c.group.kind is not BlockKind.TABLE:
-            alike[c.key[1:5]].append(c)
+            alike[c.key.font, c.key.size, c.key.bold, c.key.italic].append(c)
     for members in alike.values():
         sure = sum(c.score >= threshold for c in members)
         if sure >= 2 and sure >= rules.accepted * len(members):
             for c in members:
-                if c.score >= rules.least_score and _is_title(c, groups, body, rules):
+                if _is_title(c, groups, body, rules):
                     c.score = max(c.score, threshold)
 
 
@@ -174,7 +164,7 @@ def _accept_reserved(
         if not c.run_in and c.share > rules.in_type and c.group.kind is BlockKind.PARAGRAPH:
             types[c.style].append(c)
     for style, members in types.items():
-        other = style.font != body.font or (style.bold, style.italic) != (body.bold, body.italic)
+        other = style.font != body.font
         titles = [c for c in members if c.text[:1].isupper() and _is_brief(c, rules) and _above_prose(c, groups, rules)]
         alone = sum(len(c.text) for c in titles) > rules.reserved * printed[style]
         large = style.size >= body.size - rules.as_large
@@ -190,7 +180,7 @@ def _accept_children(found: Sequence[Candidate], groups: Sequence[Group], thresh
     for c in found:
         if c.number is None or c.number.scheme != "arabic" or c.number.depth < 2 or c.run_in:
             continue
-        few = len(c.group.lines) <= rules.child_lines and c.group.kind is BlockKind.PARAGRAPH
+        few = len(c.group.lines) <= rules.child_lines
         line = few and _is_brief(c, rules) and _WORDS.search(c.text) is not None
         if line and c.number.values[:-1] in known and _above_prose(c, groups, rules):
             c.score = max(c.score, threshold)
@@ -224,8 +214,7 @@ def _set_apart(c: Candidate, body: Style, rules: Series) -> bool:
     left, right = group.lines[0].x0 - group.x0, group.x1 - group.lines[0].x1
     centred = left > rules.centred * body.size and abs(left - right) < rules.lopsided * body.size
     slanted = (c.style.bold, c.style.italic) != (body.bold, body.italic)
-    capitals = c.key[5] or (c.style.font != body.font and _SMALL_CAPITALS.search(c.style.font))
-    if not (centred or slanted or capitals or c.style.size > body.size + rules.larger):
+    if not (centred or slanted or c.key.capitals or c.style.size > body.size + rules.larger):
         return False
     end = "" if c.name == "back" else c.text[-1:]  # "Acknowledgments."
     length = len(c.text) + sum("\u4e00" <= char <= "\u9fff" for char in c.text)

@@ -29,14 +29,11 @@ class LineNumbers:
     regular: Annotated[Share, "the steps of a column that are its usual one; the rest skip a heading"] = 0.7
     on_page: Annotated[Count, "numbers of a column on a page; fewer are a list's"] = 5
     in_paper: Annotated[Count, "numbers of a column in a paper"] = 8
-    many: Annotated[Count, "numbers of a column with which its other side may hold anything, such as notes"] = 30
     tolerance: Annotated[Points, "how far a number stands out of its column"] = 2.5
     grid: Annotated[Points, "how far apart the edges of two columns are"] = 3
-    widest: Annotated[Points, "a column of numbers"] = 30
     spread: Annotated[Times, "the height of a column, in numbers; the rows of a small table are less"] = 12
     level: Annotated[Share, "the lines of a page that are level with the column; else heads count, too"] = 0.6
     inside: Annotated[Share, "the text in the column's strip; more is a column of a table"] = 0.06
-    inside_many: Annotated[Share, "the same, where the other side may hold anything"] = 0.02
     outside: Annotated[Share, "the text on one side of numbers in the margin"] = 0.9
     beside: Annotated[Share, "the text on either side of numbers in the gutter"] = 0.25
     sideways: Annotated[Share, "the rise of a base line that is not level"] = 0.1
@@ -110,9 +107,7 @@ def _strips(numbers: Sequence[list[_Number]], pages: Sequence[Lines], rules: Lin
         if len(column) < rules.in_paper:
             continue
         strip = _Strip(min(n.x0 for n in column), max(n.x1 for n in column))
-        narrow = strip.x1 - strip.x0 <= rules.widest
-        beside = list(_level_with(column, pages, rules)) if narrow else []
-        if _beside_text(strip.wider(rules.tolerance), beside, len(column) >= rules.many, rules):
+        if _beside_text(strip.wider(rules.tolerance), list(_level_with(column, pages, rules)), rules):
             found.append(strip)
     return found
 
@@ -148,11 +143,8 @@ def _spread(column: Sequence[_Number], rules: LineNumbers) -> bool:
     return column[-1].y - column[0].y > rules.spread * column[0].height
 
 
-def _beside_text(strip: _Strip, lines: Sequence[Sequence[Span]], many: bool, rules: LineNumbers) -> bool:
-    """Return whether almost no text enters the strip, and all text is on one side of it or in columns on both sides.
-
-    With more than ``many`` numbers, the other side may hold anything, such as notes in a margin.
-    """
+def _beside_text(strip: _Strip, lines: Sequence[Sequence[Span]], rules: LineNumbers) -> bool:
+    """Return whether almost no text enters the strip, and all text is on one side of it or in columns on both sides."""
     inside = total = left = right = 0
     for spans in lines:
         words = [s for s in spans if not _INTEGER.match(s.text)]
@@ -171,7 +163,7 @@ def _beside_text(strip: _Strip, lines: Sequence[Sequence[Span]], many: bool, rul
         return False
     outside = max(left, right) > rules.outside * total
     gutter = min(left, right) > rules.beside * total
-    return outside or gutter or (many and inside < rules.inside_many * total)
+    return outside or gutter
 
 
 def _line(line: TextLine, strips: Sequence[_Strip], rules: LineNumbers) -> TextLine | None:
@@ -205,8 +197,7 @@ def _unglued(span: Span, strips: Sequence[_Strip], rules: LineNumbers) -> Span:
             continue
         edge = x0 if at_start else x1
         strip = next((s for s in strips if s.x0 <= edge <= s.x1), None)
-        reach = (x1 - x0) / max(1, len(text)) * len(match.group(1))
-        if strip is None or x1 - x0 < 2 * reach:
+        if strip is None:
             continue
         if at_start:
             return replace(span, text=text[match.end() :], box=(strip.x1 + rules.tolerance, y0, x1, y1))

@@ -239,10 +239,7 @@ def _with_scripts_inside(lines: list[Line], rules: Lines) -> list[Line]:
             ):
                 continue
             at = next((i for i, run in enumerate(line.runs) if run.x0 > piece.x0 + rules.index_before), len(line.runs))
-            high = piece.middle < line.middle and at > 0
-            mark = "^" if high and _is_exponent(piece.text, piece.size, line.runs[at - 1], rules) else ""
-            first, *others = piece.runs
-            line.runs[at:at] = [replace(run, raised=True) for run in (replace(first, text=mark + first.text), *others)]
+            line.runs[at:at] = [replace(run, raised=True) for run in piece.runs]
             line.settle()
             inside.add(id(piece))
             break

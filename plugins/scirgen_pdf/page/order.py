@@ -15,7 +15,7 @@ from typing import Annotated
 
 from scirgen.stages.parse.terms import kind_of_heading
 from scirgen_pdf.page.lines import Line
-from scirgen_pdf.units import Chars, Count, Ems, Points, Share, Times
+from scirgen_pdf.units import Chars, Count, Points, Share, Times
 
 Interval = tuple[float, float]
 
@@ -52,8 +52,6 @@ class Columns:
     in_box: Annotated[Share, "a box's characters for one of the prose, at most"] = 0.35
     of_letters: Annotated[Share, "a box's characters that are letters; a table beside prose has figures"] = 0.5
     # Where a band begins and ends
-    close: Annotated[Ems, "the distance of a paragraph's last line"] = 0.5
-    same_edge: Annotated[Points, "how far apart the left edges of a paragraph's lines are"] = 3
     heading: Annotated[Chars, "of a heading below two columns"] = 80
 
 
@@ -88,9 +86,8 @@ def common_gutter(pages: Sequence[Sequence[Region]], rules: Columns = _RULES) ->
     found: list[Interval] = []
     for regions in pages:
         for a, b in pairwise(regions):
-            beside = a.x1 < b.x0 and min(a.lines[-1].y1, b.lines[-1].y1) > max(a.lines[0].y0, b.lines[0].y0)
             alike = rules.narrower < a.width / max(1.0, b.width) < rules.wider
-            if beside and alike and min(len(a.lines), len(b.lines)) >= rules.long_column:
+            if a.x1 < b.x0 and alike and min(len(a.lines), len(b.lines)) >= rules.long_column:
                 found.append((a.x1, b.x0))
     if len(found) < max(2, rules.shared * len(pages)):
         return None
@@ -113,7 +110,7 @@ def _cut(lines: list[Line], depth: int, known: Interval | None, rules: Columns) 
             plain += strips[index]
             index += 1
             continue
-        if _ends_paragraph(strips, index, gutter, rules):
+        if _ends_paragraph(strips, index, gutter):
             plain += strips[index]
             index += 1
         if plain:
@@ -187,15 +184,14 @@ def _band(
     return start, None
 
 
-def _ends_paragraph(strips: list[list[Line]], start: int, gutter: Interval, rules: Columns) -> bool:
+def _ends_paragraph(strips: list[list[Line]], start: int, gutter: Interval) -> bool:
     """Return whether the band's first line is the short last line of a paragraph that crosses the gutter right above
     it."""
     first, above = strips[start], strips[start - 1] if start else []
     if len(first) != 1 or first[0].x1 > gutter[0] or not any(b.x0 < gutter[0] and b.x1 > gutter[1] for b in above):
         return False
     last = max(above, key=lambda line: line.y1)
-    close = first[0].y0 - last.y1 < rules.close * first[0].size
-    return close and first[0].style == last.style and abs(first[0].x0 - last.x0) < rules.same_edge
+    return first[0].style == last.style
 
 
 def _without_next_columns(
@@ -206,7 +202,7 @@ def _without_next_columns(
     if known is None or gutter[0] < (known[0] + known[1]) / 2 < gutter[1]:
         return end
     crossing = [any(a.x0 < known[0] and a.x1 > known[1] for a in strip) for strip in strips[start:end]]
-    while any(crossing) and not crossing[-1] and any(line.x0 >= known[1] - rules.slack for line in strips[end - 1]):
+    while crossing and not crossing[-1] and any(line.x0 >= known[1] - rules.slack for line in strips[end - 1]):
         crossing.pop()
         end -= 1
     return end
@@ -250,16 +246,19 @@ def _gutter(
 ) -> Interval | None:
     """Return the widest free interval that has a text column on either side; at the paper's own gutter, one text column
     is enough."""
+    many = len(lines) >= 2 * rules.least_lines
     for a, b in sorted(free, key=lambda f: f[0] - f[1])[: rules.tried]:
+        own = known if known and a < (known[0] + known[1]) / 2 < b else None
+        if not (many or own):
+            continue
         left = [line for line in lines if line.x1 <= a + rules.slack]
         right = [line for line in lines if line.x0 >= b - rules.slack]
-        many = len(lines) >= 2 * rules.least_lines
-        if many and all(_is_column(side, page[1] - page[0], rules) for side in (left, right)):
+        if many and all(_is_column(side, page[1] - page[0], rules) for side in (right, left)):
             return (a, b)
         if b - a >= rules.box_gutter and _is_box(left, right, rules):
             return (a, b)
-        if known and left and right and a < (known[0] + known[1]) / 2 < b:
-            width = min(known[0] - page[0], page[1] - known[1])
+        if own and left and right:
+            width = min(own[0] - page[0], page[1] - own[1])
             if any(_is_prose(side, width, rules) for side in (left, right)):
                 return (a, b)
     return None
@@ -269,17 +268,18 @@ def _is_box(left: list[Line], right: list[Line], rules: Columns) -> bool:
     """Return whether the right lines are a box beside prose: few words in smaller type, such as referees beside an
     abstract."""
     prose = [line for line in left if len(line.text) > rules.least_prose]
-    said, least = _length(left), rules.least_lines
-    if min(len(right), len(prose) - least) < least or _length(prose) < rules.beside_box * said:
+    if min(len(right), len(prose) - rules.least_lines) < rules.least_lines:
         return False
-    small = median(line.size for line in right) < median(line.size for line in prose) - rules.smaller
-    beside = "".join(line.text for line in right)
-    letters = sum(c.isalpha() for c in beside)
-    return small and len(beside) < rules.in_box * said and letters > rules.of_letters * len(beside)
+    if median(line.size for line in right) >= median(line.size for line in prose) - rules.smaller:
+        return False
+    said, beside = _length(left), "".join(line.text for line in right)
+    if _length(prose) < rules.beside_box * said or len(beside) >= rules.in_box * said:
+        return False
+    return sum(map(str.isalpha, beside)) > rules.of_letters * len(beside)
 
 
 def _length(lines: Sequence[Line]) -> int:
-    return sum(len(line.text) for line in lines)
+    return sum([len(line.text) for line in lines])
 
 
 def _is_prose(lines: list[Line], width: float, rules: Columns) -> bool:
@@ -292,10 +292,9 @@ def _is_prose(lines: list[Line], width: float, rules: Columns) -> bool:
 
 
 def _is_column(lines: list[Line], width: float, rules: Columns) -> bool:
-    if len(lines) < rules.least_lines:
+    if len(lines) < rules.least_lines or median([len(line.text) for line in lines]) < rules.least_text:
         return False
     side = max(line.x1 for line in lines) - min(line.x0 for line in lines)
     if side < rules.least_side * width:
         return False
-    filled = median(line.x1 - line.x0 for line in lines) >= rules.filled * side
-    return filled and median(len(line.text) for line in lines) >= rules.least_text
+    return median([line.x1 - line.x0 for line in lines]) >= rules.filled * side
