@@ -35,6 +35,9 @@ class Series:
     """Rules of the pass that accepts headings in series."""
 
     beside_table: Annotated[Share, "the score of a numbered heading in what looks like a table"] = 0.3
+    least_score: Annotated[Share, "the classifier's score of a heading that others of its type vouch for"] = 0.1
+    half_sure: Annotated[Share, "the score of a lead with the name of back matter and without a stop"] = 0.5
+    in_lines: Annotated[Count, "lines of a numbered heading in a series"] = 3
     alike: Annotated[Count, "members of a series"] = 3
     titles: Annotated[Share, "the members of a series that look like headings"] = 0.7
     above_prose: Annotated[Share, "the headings of a series above prose; a figure may stand below others"] = 0.5
@@ -64,7 +67,7 @@ def accept_series(
     found: Sequence[Candidate], groups: Sequence[Group], body: Style, threshold: float, rules: Series = _RULES
 ) -> None:
     """Raise the score of candidates in a series to ``threshold``."""
-    for members in _numbered(found):
+    for members in _numbered(found, rules):
         apart = [c for c in members if _set_apart(c, body, rules)]
         if len(apart) >= rules.titles * len(members):
             _accept(apart, sum(_above_prose(c, groups, rules) for c in apart), threshold, rules)
@@ -73,6 +76,8 @@ def accept_series(
         titles = [c for c in members if _is_title(c, groups, body, rules)]
         _accept(titles, len(titles) if len(titles) >= rules.titles * len(members) else 0, threshold, rules)
     for c in found:
+        if c.index in behind and c.run_in and not c.name and not c.numbers:  # "Conceptualization: AB, CD"
+            c.score = 0.0
         if _is_back(c, body, rules) or _opens_references(c, groups, rules):
             c.score = max(c.score, threshold)
     _accept_alike(found, groups, body, threshold, rules)
@@ -82,7 +87,9 @@ def accept_series(
 
 def _is_back(c: Candidate, body: Style, rules: Series) -> bool:
     """Return whether a line or lead with the name of back matter is its heading: "Author contributions. AB planned"."""
-    return c.name == "back" and (c.ended if c.run_in else _set_apart(c, body, rules))
+    if c.run_in:
+        return c.name == "back" and (c.ended or c.score >= rules.half_sure)
+    return c.name == "back" and c.score >= rules.least_score and _set_apart(c, body, rules)
 
 
 def _behind_the_paper(found: Sequence[Candidate], threshold: float) -> set[int]:
@@ -97,13 +104,13 @@ def _behind_the_paper(found: Sequence[Candidate], threshold: float) -> set[int]:
     return behind
 
 
-def _numbered(found: Sequence[Candidate]) -> list[list[Candidate]]:
+def _numbered(found: Sequence[Candidate], rules: Series) -> list[list[Candidate]]:
     """Candidates of one type whose numbers go on in one scheme."""
     series: dict[tuple[object, str], list[Candidate]] = defaultdict(list)
     for c in found:
-        if c.number is not None and not c.run_in:
+        if c.number is not None and len(c.group.lines) <= rules.in_lines and not c.run_in:
             series[(c.key, c.number.scheme)].append(c)
-    return list(series.values())
+    return [members for members in series.values() if max(c.number.values[-1] for c in members if c.number) >= 2]
 
 
 def _run_ins(found: Sequence[Candidate], body: Style, rules: Series) -> list[list[Candidate]]:
@@ -145,7 +152,7 @@ def _accept_alike(
         sure = sum(c.score >= threshold for c in members)
         if sure >= 2 and sure >= rules.accepted * len(members):
             for c in members:
-                if _is_title(c, groups, body, rules):
+                if c.score >= rules.least_score and _is_title(c, groups, body, rules):
                     c.score = max(c.score, threshold)
 
 
