@@ -72,7 +72,7 @@ def main() -> None:
     given = arguments.parse_args()
     truths = [(folder, t) for folder in given.data for t in load_truths(folder) if given.only in t.name]
     if given.ablate:
-        from benchmarks._ablate import ablate
+        from benchmarks.layout_ablation import ablate
 
         rules = _section_rules()
 

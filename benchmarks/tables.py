@@ -26,13 +26,14 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import pymupdf
 
 from scirgen.core.records import Document, Paper
-from scirgen.core.table import Table
+from scirgen.core.records.table import Table
 from scirgen.stages.parse.assemble import assemble
 from scirgen.stages.parse.base import ParserOptions
 from scirgen.stages.parse.text import TextParser
 from scirgen_pdf.parser import PdfParser
 from scirgen_pdf.reading.readers import opened
 from scirgen_pdf.tables import has_caption
+from scirgen_texts.parsers import LatexParser
 
 _SAME_TABLE = 0.2
 """The least share of the truth's texts that a table must have to be paired with it."""
@@ -101,7 +102,8 @@ def _papers(folders: Sequence[Path], only: str, tex: bool) -> Iterator[tuple[Pat
 
 
 def _document(path: Path) -> Document:
-    return assemble(Paper(id=path.stem), TextParser().parse(path, ParserOptions()))
+    parser = LatexParser() if path.suffix == ".tex" else TextParser()
+    return assemble(Paper(id=path.stem), parser.parse(path, ParserOptions()))
 
 
 def _parsed(pdf: Path, reader: str, seconds: Counter[str]) -> Document:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from scirgen.claims.quantities import SCALES, Quantity, cell_quantity
 from scirgen.core.records import Span
@@ -15,14 +15,24 @@ _FEW = 3
 """Up to so many cells a result of one digit counts; among more it occurs by chance."""
 
 
-def cell_numbers(evidence: Iterable[Span]) -> list[Quantity]:
-    """Return the numbers of the cells that carry an answer, in the units of their headers, or of the rows that do."""
+def cell_numbers(evidence: Sequence[Span]) -> list[Quantity]:
+    """Return the numbers of the cells that carry an answer, or of the rows that do, in the units of their headers."""
     found: list[Quantity | None] = []
-    for span in evidence:
-        if span.medium == "table" and span.role == "answer":
-            texts = [span.text] if span.headers else span.text.strip().strip("|").split("|")
-            found += [cell_quantity(text.strip(), span.headers) for text in texts]
+    for span in (s for s in evidence if s.medium == "table" and s.role == "answer"):
+        if span.headers:
+            found.append(cell_quantity(span.text, span.headers))
+            continue
+        above = (s for s in evidence if s.medium == "table" and s.role == "context" and s.start < span.start)
+        mine = sorted((s for s in above if s.document_id == span.document_id), key=lambda s: s.start)
+        cells = _columns(span)
+        heads = [row for row in map(_columns, mine) if len(row) == len(cells)]
+        found += [cell_quantity(text, [row[n] for row in heads]) for n, text in enumerate(cells)]
     return [q for q in found if q is not None]
+
+
+def _columns(row: Span) -> list[str]:
+    """Return the texts of a row of a table in Markdown."""
+    return [text.strip() for text in row.text.strip().strip("|").split("|")]
 
 
 def computed(claimed: Quantity, cells: Sequence[Quantity]) -> str:

@@ -290,7 +290,7 @@ def stated(text: str, number_words: Mapping[str, float] | None = None) -> Stated
 
 
 def _in_words(text: str, number_words: Mapping[str, float]) -> Iterator[float]:
-    """Numbers said in words: each word's, and those of "ninety-nine", "two hundred" and "four and a half"."""
+    """Yield the numbers said in words: each word's, and those of "ninety-nine", "two hundred" and "four and a half"."""
     runs = re.findall(r"\w+", normalise(text))
     values = {word.lower(): value for word, value in number_words.items()}
     yield from (value for word, value in values.items() if not word.isalnum() and _stands(word, text))

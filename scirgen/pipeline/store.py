@@ -157,7 +157,7 @@ class Store:
         return self.writer.db
 
     def check(self) -> None:
-        """SQLite's own integrity check; run after an unclean end and by `scirgen doctor`."""
+        """Run SQLite's own integrity check: after an unclean end, and for `scirgen doctor`."""
         self._check(self.db)
 
     def _check(self, db: sqlite3.Connection) -> None:
@@ -377,7 +377,7 @@ class Store:
 
     @contextlib.contextmanager
     def grouped(self) -> Iterator[None]:
-        """Within the block, writes are committed with the next reply, at most 50 ms late; see `Writer`."""
+        """Commit writes within the block with the next reply, at most 50 ms late; see `Writer`."""
         with self.guarded(), self.writer.grouped():
             yield
 
@@ -441,7 +441,7 @@ class Store:
 
 
 def result_hash(stage: str, key: str, fingerprint: str, status: str, *blobs: bytes) -> str:
-    """SHA-256 of a result's key and content. `scirgen doctor` compares it, so a row that was edited is found."""
+    """Return the SHA-256 of a result's key and content; `scirgen doctor` compares it to find rows that were edited."""
     hasher = hashlib.sha256()
     for part in (stage.encode(), key.encode("utf-8", "surrogatepass"), fingerprint.encode(), status.encode(), *blobs):
         hasher.update(len(part).to_bytes(8, "big") + part)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from scirgen.core.known_models import known_model
+from scirgen.core.registry.known_models import known_model
 from scirgen.release_files.release import LabelNote, ReleaseInfo
 
 _JUDGE = "llm_judge"
@@ -40,7 +40,7 @@ def judged_by(info: ReleaseInfo) -> str:
 
 
 def label_note(note: LabelNote) -> str:
-    """Who labelled how many items, by which guideline, and how well they agree."""
+    """Say who labelled how many items, by which guideline, and how well they agree."""
     people = note.annotators - note.language_models
     readers = [f"{people} {'person' if people == 1 else 'people'}"] if people else []
     if note.language_models:

@@ -1,7 +1,7 @@
 """The source adapter: from this field's catalogue to scirgen's records.
 
-It reads a folder with ``catalogue.json`` and ``papers/``. For a catalogue on the web, `scirgen.open_http(setup)` gives a
-client with rate limits, retries, a cache and safe downloads.
+It reads a folder with ``catalogue.json`` and ``papers/``. For a catalogue on the web, `scirgen.open_http(setup)` gives
+a client with rate limits, retries, a cache and safe downloads.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from scirgen.core.fingerprint import content_id
 from scirgen.core.records import Block, BlockKind, Box, Dataset, Document, Id, Medium, Record
-from scirgen.core.table import Table
+from scirgen.core.records.table import Table
 from scirgen.core.text.passages import count_words
 from scirgen.core.text.sentences import PROSE, sentence_spans
 
@@ -22,20 +22,22 @@ _MEDIA: dict[BlockKind, Medium] = {BlockKind.TABLE: "table", BlockKind.CAPTION: 
 
 
 class Sentence(Record):
-    """A sentence of a passage, by offsets into the document's text; with the page it begins on and its box there."""
+    """A sentence of a passage, by offsets into the document's text; with the page it begins on and its box there.
+
+    A further part of a long table repeats rows that are before its own text: they have a ``text``. ``heads``: where the
+    sentences of the passage begin that say what a row of a table is (caption, header, its group's row).
+    """
 
     start: int
     end: int
     page: int | None = None
     bbox: Box | None = None
+    text: str = ""
+    heads: tuple[int, ...] = ()
 
 
 class Passage(Record):
-    """A piece of a document or record; ``start`` and ``end`` are offsets into the document's text.
-
-    A further part of a long table repeats the caption and the header, which are before its own text: ``lead``, at
-    ``lead_start``.
-    """
+    """A piece of a document or record; ``start`` and ``end`` are offsets into the document's text."""
 
     id: Id
     document_id: Id
@@ -47,13 +49,15 @@ class Passage(Record):
     language: str = "en"
     sentences: tuple[Sentence, ...] = ()
     medium: Medium = "text"
-    lead: str = ""
-    lead_start: int = 0
+
+    @property
+    def lead(self) -> str:
+        """The sentences that it repeats."""
+        return "\n".join(s.text for s in self.sentences if s.text)
 
     def said(self, sentence: Sentence) -> str:
         """Return the text of one of its sentences."""
-        text, at = (self.text, self.start) if sentence.start >= self.start else (self.lead, self.lead_start)
-        return text[sentence.start - at : sentence.end - at]
+        return sentence.text or self.text[sentence.start - self.start : sentence.end - self.start]
 
 
 def passages_of(document: Document) -> Iterator[Passage]:
@@ -99,6 +103,8 @@ def _table(document: Document, block: Block, table: Table) -> Iterator[Passage]:
     caption = _sentences(document, *table.caption, lines=False) if table.caption else []
     rows = _sentences(document, block.start, block.end, lines=True)
     top = [*caption, *rows[: table.header_rows + 1]]  # and the line below the first that Markdown needs
+    groups = [c.start for c in table.cells if table.is_group(c)]
+    heading = [row for row in rows if any(row[0] < start < row[1] for start in groups)]
     most = words = sum(count_words(text[a:b]) for a, b in top)
     parts: list[list[tuple[int, int]]] = [[]]
     for a, b in rows[table.header_rows + 1 :]:
@@ -107,16 +113,27 @@ def _table(document: Document, block: Block, table: Table) -> Iterator[Passage]:
             parts.append([])
             words = most + count_words(text[a:b])
         parts[-1].append((a, b))
+    named = [row for row in (*caption[:1], *top[len(caption) :]) if _is_said(text, row)]
     for part in parts:
-        first = part is parts[0]
-        spans = [document.span(a, b) for a, b in (*top, *part) if any(c.isalnum() for c in text[a:b])]
-        sentences = [Sentence(start=s.start, end=s.end, page=s.page, bbox=s.bbox) for s in spans]
-        own = sentences if first else [s for s in sentences if s.start >= part[0][0]]
-        if not own:
-            continue
-        made = _passage(document, document.title, own, block.heading_path)
-        lead = {} if first else {"lead": text[top[0][0] : top[-1][1]], "lead_start": top[0][0]}
-        yield made.model_copy(update={"sentences": tuple(sentences), "medium": "table", **lead})
+        above = [row for row in heading if row < part[0]][-1:]
+        sentences: list[Sentence] = []
+        for row in filter(lambda row: _is_said(text, row), (*top, *above, *part)):
+            over = [*named, *[g for g in heading if g < row][-1:]] if row in part and row not in heading else []
+            placed = document.span(*row)
+            repeated = part is not parts[0] and row not in part
+            sentences.append(
+                Sentence(
+                    start=placed.start, end=placed.end, page=placed.page, bbox=placed.bbox,
+                    text=placed.text if repeated else "", heads=tuple(start for start, _ in over),
+                )
+            )  # fmt: skip
+        if own := [s for s in sentences if not s.text]:
+            made = _passage(document, document.title, own, block.heading_path)
+            yield made.model_copy(update={"sentences": tuple(sentences), "medium": "table"})
+
+
+def _is_said(text: str, row: tuple[int, int]) -> bool:
+    return any(c.isalnum() for c in text[slice(*row)])
 
 
 def record_passage(dataset: Dataset) -> Passage:

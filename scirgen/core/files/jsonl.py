@@ -106,12 +106,12 @@ def read_objects(path: Path, *, hint: str) -> Iterator[tuple[int, Mapping[str, o
 
 
 def read_json(path: Path, *, hint: str, most: int = 64 * 2**20) -> Any:
-    """Parse a JSON file of somebody else, gzipped or not.
+    """Parse a JSON file that scirgen did not write, gzipped or not.
 
     Args:
         path: the file; a link is refused.
         hint: the hint of errors.
-        most: characters of the file at most. The nesting is at most 100 deep; numbers are finite, whole ones of
+        most: largest number of characters. The nesting is at most 100 deep; numbers are finite, whole ones of
             at most 18 digits.
 
     Raises:

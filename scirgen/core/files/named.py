@@ -1,4 +1,4 @@
-"""Files that somebody names: each is ordinary, and bounded where it is read whole."""
+"""Opens files that options and settings name: only ordinary ones, with a size limit if they are read whole."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def load_yaml(path: Path) -> tuple[object, dict[tuple[str | int, ...], int]]:
             value = loader.construct_document(node) if node is not None else None
             if not _is_bounded(value):
                 raise ResourceError(
-                    f"{path}: too large with its aliases",
+                    f"{path}: too large when its aliases are expanded",
                     hint=f"A file may have {_MOST_VALUES:,} values and {_MOST_CHARACTERS:,} characters.",
                 )
         finally:
@@ -201,7 +201,7 @@ def _dotted(loc: tuple[str | int, ...], value: object) -> str:
 
 
 def _known_keys(model: type[BaseModel], path: tuple[str | int, ...]) -> list[str]:
-    """Field names of the model found by following ``path`` through nested models."""
+    """Return the field names of the model found by following ``path`` through nested models."""
     current: object = model
     for step in path:
         if isinstance(current, type) and issubclass(current, BaseModel):

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import re2
 
-from scirgen.core.addresses import without_passwords
+from scirgen.core.secrets.addresses import without_passwords
 
 MOST_BLANKS = 16
 MOST_SIGNS = 32

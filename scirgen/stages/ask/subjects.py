@@ -68,7 +68,7 @@ def subjects_of(scope: Scope) -> Iterator[Subject]:
 
 
 def parts(document: Document) -> list[tuple[int, int]]:
-    """Where a paper's parts begin and end: about equal in words, cut between blocks."""
+    """Return the bounds of a paper's parts, about equal in words, cut between blocks."""
     blocks = [(b, count_words(document.text[b.start : b.end])) for b in document.blocks if b.kind in PROSE]
     total = sum(words for _, words in blocks)
     count = min(_MOST_PARTS, max(1, round(total / SUBJECT_WORDS)))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import fields
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from benchmarks._ablate import ablate, switches
-from benchmarks._papers import Truth
+from benchmarks.layout_ablation import ablate, switches
 from scirgen import ParsedPaper
 from scirgen_pdf.analyse import LAYOUT, TEXT
 
@@ -30,10 +30,10 @@ def test_a_pass_that_makes_captions_changes_a_row_and_one_without_reviews_does_n
     _paper(tmp_path / "pdf" / "p.pdf")
     lines: list[str] = []
 
-    def captions(_: Truth, parsed: ParsedPaper) -> dict[str, float | int | None]:
+    def captions(_: object, parsed: ParsedPaper) -> dict[str, float | int | None]:
         return {"captions": sum(block.kind == "caption" for block in parsed.blocks)}
 
-    ablate([(tmp_path, Truth("p", "", "", [], [], set()))], "auto", captions, lines.append)
+    ablate([(tmp_path, SimpleNamespace(name="p"))], "auto", captions, lines.append)
     rows = {line.split(": ")[1].split(" [")[0]: line for line in lines}
     assert rows["kinds"].startswith("1 rows, 1 papers") and "captions 1.000 0.000" in rows["kinds"]
     assert rows["reviews"].startswith("0 rows, 0 papers")

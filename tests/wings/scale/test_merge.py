@@ -391,6 +391,13 @@ def test_merge_refuses_mixed_languages_and_settings_of_models(parts: Path, tmp_p
     assert not (tmp_path / "m").exists()
 
 
+def test_a_merge_adds_what_a_release_part_measures_without_a_step(parts: Path, tmp_path: Path) -> None:
+    result = command("merge", parts / "p0", "--out", tmp_path / "m", "--set", "difficulty={}")
+    assert result.exit_code == 0, result.output
+    ranks = [row.added()["bm25_rank"] for row in Release(tmp_path / "m").rows() if row.answer]
+    assert ranks and any(rank == 1 for rank in ranks)
+
+
 # -- parts that are not whole ------------------------------------------------------------------------------------------
 
 

@@ -93,7 +93,7 @@ def coefficients_for(config: Config, identity: ModelIdentity) -> Coefficients | 
         made = read_coefficients(named_files(config.filter.coefficients, "filter.coefficients")[0])
         if not made.fits(identity):
             raise ConfigError(
-                f"filter.coefficients: {config.filter.coefficients} was fitted for {made.scorer}, and the scorer is "
+                f"filter.coefficients: {config.filter.coefficients} was fitted for {made.scorer}, but the scorer is "
                 f"{identity}",
                 hint="Fit your own: scirgen calibrate --labels FILE --coefficients OUT.json",
             )

@@ -38,7 +38,7 @@ class Component:
 
 
 def assign(components: Sequence[Component], ratios: Sequence[float], seed: int) -> dict[str, str]:
-    """Component name -> split.
+    """Return a mapping: component name -> split.
 
     Within a stratum, the seed decides the order of components. Each goes to the split that lacks most of its share,
     among those that have room for it, or if none has, to the split that lacks most rows. Then, if a split with a share
@@ -105,7 +105,7 @@ def unit_of(pair: QAPair) -> str:
 
 
 def group(content: ReleaseContent, repeated: Sequence[set[str]], ratios: Sequence[float], seed: int) -> Grouping:
-    """Components over datasets, papers, texts and near-duplicate questions, and their splits.
+    """Return the components over datasets, papers, texts and near-duplicate questions, and their splits.
 
     A record or paper under two ids is one, by its DOI, its text, or its id without case and Unicode form. Questions
     that somebody asked are joined by the documents of grade 2, with the rows written from them; if a group then has
@@ -213,7 +213,7 @@ def _components(group_of: Mapping[str, str], weights: Mapping[str, int], strata:
 
 
 def _same_records(content: ReleaseContent) -> Iterator[set[str]]:
-    """Datasets that are one record under several ids; each dataset is in one set."""
+    """Yield the datasets that are one record under several ids; each dataset is in one set."""
     said = (
         (d.id, d.doi, letters(f"{d.title} {d.description}" if d.description else d.text))
         for d in content.datasets.values()
@@ -281,7 +281,7 @@ def _notes(
 
 
 def connected(members: Sequence[str], groups: Iterable[Iterable[str]]) -> dict[str, str]:
-    """Member -> the name of its connected component, which is the smallest id in it.
+    """Return a mapping: member -> the name of its connected component, which is the smallest id in it.
 
     It is written here, since scipy, which has it, would make the base install half as large again.
 

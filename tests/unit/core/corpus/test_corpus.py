@@ -139,9 +139,11 @@ def test_terms_are_stems_without_stop_words() -> None:
     assert terms("湖冰", "zh") == ["湖冰"] and terms("xyzzy plugh", "xx") == ["xyzzy", "plugh"]
 
 
-def table_of(rows: int) -> Document:
+def table_of(rows: int, *groups: int) -> Document:
     given_ = [[GivenCell("Lake"), GivenCell("Ice (days)")]]
-    given_ += [[GivenCell(f"Lake number {n}"), GivenCell(str(100 + n))] for n in range(rows)]
+    for n in range(rows):
+        given_ += [[GivenCell(f"Region {n}", columns=2)]] if n in groups else []
+        given_ += [[GivenCell(f"Lake number {n}"), GivenCell(str(100 + n))]]
     caption = ParsedBlock(kind=BlockKind.CAPTION, text="Table 1. Days with ice.")
     prose = ParsedBlock(kind=BlockKind.PARAGRAPH, text="Ice melts in spring.")
     parsed = ParsedPaper(parser="t", blocks=(prose, caption, table_block(given_, 1), prose))
@@ -167,3 +169,12 @@ def test_a_long_table_is_cut_by_rows_with_caption_and_header() -> None:
         assert said[:2] == ["Table 1. Days with ice.", "| Lake | Ice (days) |"]
     rows = [row for p in parts for row in map(p.said, p.sentences) if "number" in row]
     assert rows == [f"| Lake number {n} | {100 + n} |" for n in range(150)]
+
+
+def test_a_row_of_a_table_knows_its_caption_its_header_and_its_group() -> None:
+    parts = [p for p in passages_of(table_of(150, 0, 2)) if p.medium == "table"]
+    told = {p.said(s): [p.said(h) for h in p.sentences if h.start in s.heads] for p in parts for s in p.sentences}
+    above = ["Table 1. Days with ice.", "| Lake | Ice (days) |"]
+    assert told["| Lake number 1 | 101 |"] == [*above, "| Region 0 |  |"]
+    assert told["| Lake number 149 | 249 |"] == [*above, "| Region 2 |  |"], "the group begins in an earlier part"
+    assert told["| Region 2 |  |"] == told["| Lake | Ice (days) |"] == []
