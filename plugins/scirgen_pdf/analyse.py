@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from scirgen import BlockKind, ParsedPaper
 from scirgen.core.text.language import detect_language
-from scirgen.plugin import Box, find_doi
+from scirgen.plugin import find_doi
 from scirgen.stages.parse.assemble import clean
 from scirgen_pdf.authors import printed_authors
 from scirgen_pdf.classify import mark_kinds, mark_references, mark_reviews
@@ -24,21 +24,10 @@ from scirgen_pdf.page.linenumbers import without_line_numbers
 from scirgen_pdf.page.lines import Line, Style, page_lines
 from scirgen_pdf.page.order import common_gutter, reading_order
 from scirgen_pdf.paragraphs import Group, groups, split
-from scirgen_pdf.reading.page import TextLine, Word
+from scirgen_pdf.reading.page import Page, TextLine
 from scirgen_pdf.tables import with_tables
 
 _SHORTEST_PROSE = 150  # characters; shorter is a name that the order of reading put into the abstract
-
-
-@dataclass(frozen=True)
-class RawPage:
-    """A page's upright text and its height in points; its words and rules if it may have a table and tables are
-    requested."""
-
-    lines: Sequence[TextLine]
-    height: float
-    words: Sequence[Word] = ()
-    rules: Sequence[Box] = ()
 
 
 @dataclass
@@ -58,7 +47,7 @@ class Layout:
     doi: str | None = None
 
 
-def lay_out(pages: Sequence[RawPage], title: str) -> Layout:
+def lay_out(pages: Sequence[Page], title: str) -> Layout:
     """From pages to groups: line numbers and furniture removed, columns in order, kinds and front matter marked."""
     numbered = without_line_numbers([page.lines for page in pages])
     raw = [page_lines(lines, number) for number, lines in enumerate(numbered, 1)]
@@ -73,8 +62,7 @@ def lay_out(pages: Sequence[RawPage], title: str) -> Layout:
     prose = [g.text for g in found[len(found) // 4 :] if len(g.text) > 60 and abs(g.style.size - body.size) < 0.6]
     language = detect_language(" ".join(prose)[:20000])
     mark_kinds(found, body)
-    for number, page in enumerate(pages, 1):
-        found = with_tables(found, body, number, page.words, page.rules) if page.words else found
+    found = with_tables(found, body, pages)
     front = read_front(found, body, title, language)
     authors = _authors(found, front, numbered)
     return Layout(found, body, front, vocabulary, language, len(pages), authors, _doi(raw, kept))
