@@ -71,7 +71,7 @@ def main() -> None:
     given = arguments.parse_args()
     truths = [(folder, t) for folder in given.data for t in load_truths(folder) if given.only in t.name]
     if given.ablate:
-        from benchmarks._ablate import ablate
+        from benchmarks.layout_ablation import ablate
 
         ablate([folder / "pdf" / f"{truth.name}.pdf" for folder, truth in truths], given.reader, print)
         return

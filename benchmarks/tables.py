@@ -26,7 +26,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import pymupdf
 
 from scirgen.core.records import Document, Paper
-from scirgen.core.table import Table
+from scirgen.core.records.table import Table
 from scirgen.stages.parse.assemble import assemble
 from scirgen.stages.parse.base import ParserOptions
 from scirgen.stages.parse.text import TextParser

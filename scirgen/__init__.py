@@ -5,6 +5,6 @@ The names are in `__init__.pyi`.
 
 from __future__ import annotations
 
-from scirgen.core.exports import exported
+from scirgen.core import exported
 
 __getattr__, __dir__, __all__ = exported(__name__, __file__)

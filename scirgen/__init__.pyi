@@ -5,6 +5,7 @@ from scirgen.api import generate as generate
 from scirgen.api import inspect as inspect
 from scirgen.api import profile as profile
 from scirgen.commands.tables import Table as Table
+from scirgen.core import __version__ as __version__
 from scirgen.core.config import Config as Config
 from scirgen.core.config import Section as Section
 from scirgen.core.errors import ConfigError as ConfigError
@@ -13,7 +14,6 @@ from scirgen.core.errors import ModelError as ModelError
 from scirgen.core.errors import PaperError as PaperError
 from scirgen.core.errors import ScirgenError as ScirgenError
 from scirgen.core.errors import SourceError as SourceError
-from scirgen.core.licences import normalise_licence as normalise_licence
 from scirgen.core.records import BlockKind as BlockKind
 from scirgen.core.records import Dataset as Dataset
 from scirgen.core.records import Paper as Paper
@@ -22,11 +22,11 @@ from scirgen.core.records import Record as Record
 from scirgen.core.records import Rejection as Rejection
 from scirgen.core.records import Score as Score
 from scirgen.core.records import Span as Span
+from scirgen.core.records.licences import normalise_licence as normalise_licence
 from scirgen.core.registry import Plugin as Plugin
 from scirgen.core.registry import Provided as Provided
 from scirgen.core.resources import Domain as Domain
 from scirgen.core.text.markup import plain_text as plain_text
-from scirgen.core.version import __version__ as __version__
 from scirgen.llm.base import Backend as Backend
 from scirgen.llm.base import Capabilities as Capabilities
 from scirgen.llm.base import ChatReply as ChatReply

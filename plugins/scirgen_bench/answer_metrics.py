@@ -1,9 +1,10 @@
-"""Compares answers with references: pure functions, used by the metrics of `adapters.hf_evaluate`."""
+"""Compares answers with references, for the metrics of `adapters.hf_evaluate`: by their words, and by a judge of
+entailment."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from rapidfuzz.distance import LCSseq
@@ -11,9 +12,10 @@ from rapidfuzz.distance import LCSseq
 from scirgen import Entailment, ModelError
 from scirgen.core.registry import returned_list
 from scirgen.core.text.words import words_and_numbers
-from scirgen.llm.encoders.entailment import EntailmentModel
-from scirgen.plugin import ModelAccessError
+from scirgen.llm.encoders.entailment import EntailmentModel, open_entailment
+from scirgen.plugin import ModelAccessError, PromptLibrary, Registry, Resources, load_registry
 
+Judge = EntailmentModel
 THRESHOLD: Final = 0.5
 """An answer is right if it entails its reference with more than this probability (ScIRGen, section 4.1)."""
 
@@ -53,7 +55,18 @@ def _words(text: str) -> list[str]:
     return [w for w in words_and_numbers(text) if w not in _ARTICLES]
 
 
-def with_entailment(found: Sequence[Entailment | ModelError], model: EntailmentModel) -> list[Entailment | ModelError]:
+def open_judge(uri: str, registry: Registry | None = None, options: Mapping[str, object] | None = None) -> Judge:
+    """Return the model that decides whether an answer entails its reference: ``hf:NLI_MODEL_OR_DIR`` (a local folder
+    needs no network), or ``lexical:words``, which counts shared words.
+
+    Raises:
+        ConfigError: an unknown scheme.
+    """
+    prompt = PromptLibrary(Resources()).get("filter/entail", "standard")
+    return open_entailment(uri, registry or load_registry(), options or {}, None, prompt)
+
+
+def with_entailment(found: Sequence[Entailment | ModelError], model: Judge) -> list[Entailment | ModelError]:
     """Return the results, for callers that need entailment.
 
     Raises:
@@ -62,15 +75,13 @@ def with_entailment(found: Sequence[Entailment | ModelError], model: EntailmentM
     returned_list(model.entail, found, (Entailment, ModelError), "an Entailment")
     if any(isinstance(one, Entailment) and one.only == "contradiction" for one in found):
         raise ModelAccessError(
-            f"{model.identity} detects contradiction and not entailment",
+            f"{model.identity} detects contradiction, not entailment",
             hint="Only the score nli can use such a model.",
         )
     return list(found)
 
 
-async def question_entails(
-    asked: Sequence[tuple[str, str, str]], entailment: EntailmentModel
-) -> list[Entailment | None]:
+async def question_entails(asked: Sequence[tuple[str, str, str]], entailment: Judge) -> list[Entailment | None]:
     """Judge whether answers entail references, for (question, answer, reference); None where the model failed.
 
     Both sides carry the question, so that "Yes" means something; except for a model that only counts words.

@@ -10,7 +10,6 @@ from pydantic import ValidationError
 from scirgen import InputError
 from scirgen.core.files.jsonl import first_problem
 from scirgen.plugin import read_json
-from scirgen_bench.metrics import POOL_NDCG
 from scirgen_bench.qa import QAReport
 from scirgen_bench.retrieval import RetrievalReport
 from scirgen_bench.tables import SHOWN, markdown, shown_spec, told_apart
@@ -71,14 +70,13 @@ def _read(file: Path) -> RetrievalReport | QAReport:
 
 
 def _retrieval(report: RetrievalReport) -> Iterator[tuple[str, tuple[str, ...], Line]]:
-    metrics = (*SHOWN, *([POOL_NDCG] if report.judgements == "graded" else []))
     for row in report.rows:
         title = (
             f"Retrieval: {report.release}, {report.split}, {row.get('setting', '')}; {report.queries:,} questions, "
             f"{report.documents:,} documents, {report.judgements} judgements"
         )
-        values = tuple(v if isinstance(v := row.get(m), (int, float)) else None for m in metrics)
-        yield title, metrics, (shown_spec(str(row.get("retriever", ""))), values)
+        values = tuple(v if isinstance(v := row.get(m), (int, float)) else None for m in SHOWN)
+        yield title, SHOWN, (shown_spec(str(row.get("retriever", ""))), values)
 
 
 def _qa(report: QAReport) -> Iterator[tuple[str, tuple[str, ...], Line]]:

@@ -1,4 +1,4 @@
-"""Per-query retrieval metrics through ir-measures, NDCG%p, and their means."""
+"""Per-query retrieval metrics through ir-measures, and their means."""
 
 from __future__ import annotations
 
@@ -36,10 +36,6 @@ def _with_level(measure: str) -> str:
     return f"{name}(rel={RELEVANT}){at}{cut}"
 
 
-POOL_SHARE = 20
-POOL_NDCG = f"NDCG%{POOL_SHARE}"
-"""`ndcg_of_pool` at 20 %, CSFCube's main metric; only with pooled, graded judgements."""
-
 PerQuery = dict[str, NDArray[np.float64]]
 
 
@@ -66,8 +62,7 @@ def per_query(
         queries: ids, in the order of the ranking's rows.
         documents: ids by position.
         qrels: query id -> document id -> grade; every query must be in it.
-        graded: whether grades go from 0 to 3, so that grades from 2 on are relevant and `POOL_NDCG` is measured too.
-            Otherwise grades from 1 on are relevant.
+        graded: whether grades go from 0 to 3, so that grades from 2 on are relevant; otherwise those from 1 on.
 
     Returns:
         Metric -> array (queries,) of fractions from 0 to 1. A query without a relevant document has 0.
@@ -87,37 +82,7 @@ def per_query(
     table: PerQuery = {name: np.zeros(len(queries)) for name in MEASURES}
     for value in ir_measures.iter_calc(list(measures), judged, run):
         table[measures[value.measure]][position[value.query_id]] = value.value
-    if graded:
-        found = ([documents[d] for d in row if d >= 0] for row in ranking.documents.tolist())
-        table[POOL_NDCG] = np.asarray([ndcg_of_pool(f, qrels[q]) for q, f in zip(queries, found, strict=True)])
     return table
-
-
-def ndcg_of_pool(found: Sequence[str], pool: Mapping[str, int], percent: float = POOL_SHARE) -> float:
-    """NDCG%p of one query: NDCG cut at p percent of the query's judged pool, since pools differ in size.
-
-    Mysore et al. 2021, CSFCube (arXiv:2103.12906): only the pool is ranked and DCG is summed over its first floor(p/100
-    * size) documents. Unjudged documents are therefore removed from the ranking first. Of a pool with fewer than 100/p
-    documents, the first one counts. Gains are the grades, discounted by log2(rank + 1) as in trec_eval and in our other
-    NDCGs (Jarvelin & Kekalainen 2002); CSFCube's own script computes DCG with another package, so the last digits may
-    differ from its figures.
-
-    Args:
-        found: document ids, best first.
-        pool: document id -> grade, for all documents that were judged for the query.
-        percent: p, over 0 and at most 100.
-
-    Returns:
-        0 to 1; 0 if no document of the pool has a grade above 0.
-    """
-    cut = max(1, int(percent * len(pool) / 100))
-    ideal = _dcg(sorted(pool.values(), reverse=True)[:cut])
-    return _dcg([pool[d] for d in found if d in pool][:cut]) / ideal if ideal else 0.0
-
-
-def _dcg(grades: Sequence[int]) -> float:
-    gains = np.maximum(np.asarray(grades, dtype=np.float64), 0.0)
-    return float((gains / np.log2(np.arange(2, len(grades) + 2))).sum())
 
 
 def means(table: PerQuery, chosen: NDArray[np.bool_] | None = None) -> dict[str, float]:

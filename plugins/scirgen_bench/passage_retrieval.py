@@ -12,7 +12,7 @@ from pathlib import Path
 from scirgen import InputError, Release
 from scirgen.plugin import Registry
 from scirgen.release_files.release import FEWEST_OTHERS, Passage
-from scirgen_bench.metrics import POOL_NDCG, RELEVANT, too_few
+from scirgen_bench.metrics import RELEVANT, too_few
 from scirgen_bench.questions import ALL, is_answerable, questions_of_split
 from scirgen_bench.retrieval import DEPTH, Measuring, Questions, RetrievalReport, nothing_to_tune_on
 from scirgen_bench.retriever import complete_specs, make_retriever
@@ -71,9 +71,8 @@ def evaluate_passages(
     ids, texts = [p.id for p in passages], [p.searched for p in passages]
     with_paper = {d.id for d in release.corpus() if d.papers}
     measuring = Measuring(release, made, questions, split, runs, progress, _known)
-    # Pools are what one answer was read from: too small to be ranked by themselves.
     measuring.measure(
-        SETTING, texts, ids, with_paper, TESTED, graded=True, left_out=(POOL_NDCG,),
+        SETTING, texts, ids, with_paper, TESTED, graded=True,
         called=f"{SETTING} + {further:,}" if further else SETTING,
     )  # fmt: skip
     return measuring.report(len(ids), "passages, grades 0 to 2", _notes(measuring.rows, questions, len(ids)))

@@ -9,18 +9,26 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
 import numpy as np
 from pydantic import Field
 
-from scirgen import Config, ModelError, Release, ReleaseRow
+from scirgen import ModelError, Release, ReleaseRow
 from scirgen.core.prompts import unfenced
-from scirgen.llm.encoders.entailment import EntailmentModel, open_entailment
-from scirgen.plugin import ChatSession, PromptLibrary, Registry, Resources, Taxonomies, derived_seed, open_sessions
-from scirgen_bench.answer_metrics import THRESHOLD, question_entails
+from scirgen.plugin import (
+    ChatSession,
+    PromptLibrary,
+    Registry,
+    Resources,
+    Taxonomies,
+    derived_seed,
+    open_sessions,
+    resolve_config,
+)  # fmt: skip
+from scirgen_bench.answer_metrics import THRESHOLD, Judge, open_judge, question_entails
 from scirgen_bench.honesty import NuggetScore, nugget_scores, rate, refused
 from scirgen_bench.metrics import Clusters, Figures, too_few
 from scirgen_bench.questions import is_answerable, questions_of_split
@@ -167,7 +175,7 @@ async def score(
     k: int,
     all_questions: Sequence[Question],
     all_given: Sequence[str | None],
-    entailment: EntailmentModel,
+    entailment: Judge,
     nuggets: Mapping[str, NuggetScore] | None = None,
 ) -> tuple[SystemRow, list[Answered]]:
     """Measure a system's answers with the metrics for Hugging Face `evaluate`; an answer is right if it entails the
@@ -289,6 +297,7 @@ class QASettings:
         limit: largest number of questions, spread over the split; None: all.
         entailment: URI of the model that decides whether an answer entails the reference.
         nugget_judge: URI of the model that decides which nuggets an answer supports; empty: nuggets are not scored.
+        more: further settings of the models by their names (`READS`), such as ``limits.timeout_s``.
     """
 
     model: str
@@ -298,6 +307,11 @@ class QASettings:
     limit: int | None = None
     entailment: str = "lexical:words"
     nugget_judge: str = ""
+    more: Mapping[str, object] = field(default_factory=dict)
+
+
+READS = ("models", "limits")
+"""The settings that ``scirgen benchmark qa`` reads."""
 
 
 async def run_qa(
@@ -323,10 +337,9 @@ async def run_qa(
     resources = Resources()
     prompts = PromptLibrary(resources)
     forms = {t.id: t.answer_form for t in Taxonomies(resources).graesser.types}
-    config = Config.model_validate({"models": {"generator": settings.model, "judge": settings.nugget_judge}})
-    judge = open_entailment(
-        settings.entailment, registry, config.models.options, None, prompts.get("filter/entail", "standard")
-    )
+    named = {"models.generator": settings.model, "models.judge": settings.nugget_judge}
+    config = resolve_config(flags={**settings.more, **named}, reads=READS)[0].config
+    judge = open_judge(settings.entailment, registry, config.models.options)
     # This loads the model now, so that a failure to load it is known before answers are paid for.
     await question_entails([("Is it so?", "Yes", "Yes")], judge)
     questions = questions_of(

@@ -28,7 +28,7 @@ from scirgen_bench.retriever import Identified, Ranking, Retriever, Tunable, com
 DEPTH = 100
 TESTED = ("R@20", "MRR@100")
 _WITH_INTERVAL = ("R@1", "R@5", "R@20", "R@100", "MRR@100", "NDCG@10")
-DIFFICULTY: Mapping[object, str] = {True: "hard", False: "not hard", None: "not measured"}
+DIFFICULTY: Mapping[object, str] = {True: "hard", False: "not hard", None: "not measured (difficulty={})"}
 """Names of the values of a row's field ``hard``."""
 _BREAKDOWNS: dict[str, Callable[[ReleaseRow], str]] = {
     "question_type": lambda r: r.question_type,
@@ -177,7 +177,7 @@ class Measuring:
 
     def measure(
         self, setting: str, texts: Sequence[str], ids: Sequence[str], with_paper: set[str], tested: Sequence[str], *,
-        graded: bool, own: OwnPaper | None = None, left_out: Sequence[str] = (), called: str = "",
+        graded: bool, own: OwnPaper | None = None, called: str = "",
     ) -> None:  # fmt: skip
         """Index the texts with each retriever, ask every question, and measure.
 
@@ -189,7 +189,6 @@ class Measuring:
             tested: metrics of the paired tests.
             graded: the questions have graded judgements.
             own: chooses the form of each dataset that a question sees.
-            left_out: metrics that mean nothing here.
             called: the setting's name in the rows.
         """
         measured: dict[str, PerQuery] = {}
@@ -200,8 +199,7 @@ class Measuring:
             if own:
                 ranking = own.ranked(ranking, self.questions.ids, DEPTH)
             seconds = time.perf_counter() - started
-            table = per_query(ranking, self.questions.ids, ids, self.questions.qrels, graded=graded)
-            measured[spec] = table = {name: values for name, values in table.items() if name not in left_out}
+            measured[spec] = table = per_query(ranking, self.questions.ids, ids, self.questions.qrels, graded=graded)
             self.rows.append({
                 "retriever": spec, "setting": named, "split": self.split, **means(table),
                 "interval": {m: self._clusters.interval(table[m]) for m in _WITH_INTERVAL},

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scirgen_bench.metrics import POOL_NDCG
-
 if TYPE_CHECKING:
     from scirgen_bench.qa import Cell, SystemRow
     from scirgen_bench.retrieval import BreakdownRow
@@ -38,7 +36,6 @@ def markdown(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 def retrieval_table(rows: Sequence[Mapping[str, object]]) -> str:
     """One line for each retriever and setting, with the interval of MRR@100."""
-    shown = [*SHOWN, *([POOL_NDCG] if rows and all(POOL_NDCG in r for r in rows) else [])]
     body = []
     for row in rows:
         interval = row.get("interval")
@@ -47,12 +44,12 @@ def retrieval_table(rows: Sequence[Mapping[str, object]]) -> str:
             [
                 row["setting"],
                 shown_spec(str(row["retriever"])),
-                *(row[m] for m in shown),
+                *(row[m] for m in SHOWN),
                 f"{low:.3f}-{high:.3f}",
                 row["seconds"],
             ]
         )
-    return markdown(["setting", "retriever", *shown, "MRR@100 95 %", "s"], body)
+    return markdown(["setting", "retriever", *SHOWN, "MRR@100 95 %", "s"], body)
 
 
 def breakdown_table(rows: Sequence[BreakdownRow], by: str) -> str:

@@ -5,15 +5,16 @@ writes one pair about it, in two plain-text calls.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import ClassVar, get_args
 
 from scirgen import Discard, Draft, Span, StageContext
 from scirgen import GenerationTask as Task
-from scirgen.plugin import QuestionType, ReplyInvalidError
-from scirgen.stages.generate.passages import choose_evidence, fitness, further_evidence
+from scirgen.plugin import QuestionType, ReplyInvalidError, derived_seed
+from scirgen.stages.generate.passages import fitness
 from scirgen.stages.generate.strategy import About, Passage, Wish
 from scirgen_embedded.writer.writer import SmallWriter, holds_answer
 
@@ -26,7 +27,7 @@ class EvidenceStrategy:
     writes_together: ClassVar[bool] = False
 
     async def generate(self, task: Task, ctx: StageContext) -> Sequence[Draft | Discard]:
-        """One draft or discard for each wish; the calls of a task run concurrently."""
+        """Return one draft or discard for each wish; the calls of a task run concurrently."""
         wishes, unmet = await _typed(task, ctx)
         work = []
         used: list[Span] = []
@@ -40,12 +41,12 @@ class EvidenceStrategy:
             texts = [p.text for p in passages]
             opposites = ctx.taxonomies.wording.of(ctx.config.language).opposites
             passages = tuple(p for p in passages if holds_answer(p.text, kind, texts, opposites))
-            chosen = choose_evidence(passages, kind, len(mine), seed, used)
+            chosen = _choose_evidence(passages, kind, len(mine), seed, used)
             if len(chosen) < len(mine):
                 # With little material, the types of a dataset without papers may share a sentence.
-                chosen += choose_evidence(passages, kind, len(mine) - len(chosen), seed, [p.span for p in chosen])
+                chosen += _choose_evidence(passages, kind, len(mine) - len(chosen), seed, [p.span for p in chosen])
             used += [p.span for p in chosen]
-            spare = further_evidence(passages, kind, seed, used) if kind.polar else []
+            spare = _further_evidence(passages, kind, seed, used) if kind.polar else []
             for number, wish in enumerate(mine):
                 first = chosen[number] if number < len(chosen) else None
                 # Each wish begins with passages of its own; the others are tried only if none of these works.
@@ -94,3 +95,48 @@ async def _choose(task: Task, offered: Sequence[QuestionType], count: int, ctx: 
 def _fitted(wish: Wish, kind: QuestionType) -> Wish:
     polarity = wish.polarity if kind.polar else None
     return replace(wish, kind=kind, bloom=wish.bloom or next(iter(kind.levels), None), polarity=polarity)
+
+
+def _choose_evidence(
+    candidates: Sequence[Passage], kind: QuestionType, count: int, seed: int, used: Iterable[Span] = ()
+) -> list[Passage]:
+    """Return the ``count`` passages that suit the type best, spread over papers, sections and aspects.
+
+    It is greedy: each choice lowers the value of passages with the same paper, section or aspect. A hash of the seed
+    decides ties, so that the types of one dataset do not all ask about the same sentence. If fewer suit, fewer are
+    returned.
+    """
+    spent = {(s.document_id, s.start, s.end) for s in used}
+    worth = {i: fitness(p, kind) for i, p in enumerate(candidates)}
+    pool = [
+        i
+        for i, p in enumerate(candidates)
+        if worth[i] > 0 and (p.span.document_id, p.span.start, p.span.end) not in spent
+    ]
+    jitter = {i: derived_seed(seed, candidates[i].span.document_id, candidates[i].span.start) / 2**31 for i in pool}
+    chosen: list[Passage] = []
+    places: Counter[object] = Counter()
+    while pool and len(chosen) < count:
+        best = max(pool, key=lambda i: (worth[i] + 0.6 * jitter[i] - _crowding(candidates[i], places), -i))
+        pool.remove(best)
+        chosen.append(candidates[best])
+        places.update(_places(candidates[best]))
+    return chosen
+
+
+def _further_evidence(
+    candidates: Sequence[Passage], kind: QuestionType, seed: int, used: Iterable[Span]
+) -> list[Passage]:
+    """Return all other passages that suit the type, in an order that the seed decides."""
+    spent = {(s.document_id, s.start, s.end) for s in used}
+    fit = [p for p in candidates if fitness(p, kind) > 0]
+    left = [p for p in fit if (p.span.document_id, p.span.start, p.span.end) not in spent]
+    return sorted(left, key=lambda p: (derived_seed(seed, p.span.document_id, p.span.start), p.span.end))
+
+
+def _places(passage: Passage) -> list[object]:
+    return [("doc", passage.span.document_id), ("section", passage.span.section), ("aspect", passage.category)]
+
+
+def _crowding(passage: Passage, places: Counter[object]) -> float:
+    return 0.15 * sum(places[p] for p in _places(passage))

@@ -203,24 +203,25 @@ async def estimate_run(
         ScirgenError: wrong input or settings.
     """
     registry = load_registry()
-    history = history or (folder if _is_history(folder, config) else None)
+    history = history or (folder if is_history(folder, config) else None)
     opened = open_input(config, registry, domain, folder) if source is None else checked(source)
     began = time.monotonic()
-    drawn, others, total, notes = await _drawn(opened, config, 1 if history else sample)
+    drawn, others, total, notes = await draw_datasets(opened, config, 1 if history else sample)
     walked = time.monotonic() - began
+    notes += [f"{charges}." for s in opened.services if (charges := getattr(s, "charges", ""))]
     if not drawn:
         raise InputError("there is no dataset to estimate from", hint="Look at: scirgen generate --dry-run.")
     if history:
-        shares, speed, rows = _of_history(history, config, total, notes)
-        return _summed(shares, config, total, 0, rows, tokens_per_second or speed, None, notes)
+        shares, speed, rows = shares_of_history(history, config, total, notes)
+        return sum_up(shares, config, total, 0, rows, tokens_per_second or speed, None, notes)
     trial = await tried(config, registry, domain, opened, drawn, total, notes, others)
     shares = _of_trial(trial, config, total, notes)
     own = walked + trial.first_s + trial.each_s * (total - 1) + sum(s.calls.typical for s in shares) / CALLS_A_SECOND
     rows = trial.candidates * total / trial.datasets
-    return _summed(shares, config, total, len(drawn), rows, tokens_per_second, own / 60, notes)
+    return sum_up(shares, config, total, len(drawn), rows, tokens_per_second, own / 60, notes)
 
 
-async def _drawn(
+async def draw_datasets(
     source: CheckedSource, config: Config, size: int
 ) -> tuple[list[Dataset], list[Dataset], int, list[str]]:
     """Draw ``size`` datasets evenly from those that a run would make pairs about (a seeded reservoir), and up to
@@ -299,7 +300,7 @@ def _of_trial(trial: Trial, config: Config, total: int, notes: list[str]) -> lis
 # -- an earlier run ----------------------------------------------------------------------------------------------------
 
 
-def _is_history(folder: Path, config: Config) -> bool:
+def is_history(folder: Path, config: Config) -> bool:
     """Check whether the folder has a run of the generator that counted tokens."""
     if not (folder / "run.db").is_file():
         return False
@@ -313,7 +314,9 @@ def _is_history(folder: Path, config: Config) -> bool:
     )
 
 
-def _of_history(folder: Path, config: Config, total: int, notes: list[str]) -> tuple[list[Share], float | None, float]:
+def shares_of_history(
+    folder: Path, config: Config, total: int, notes: list[str]
+) -> tuple[list[Share], float | None, float]:
     """Return the usage per dataset of an earlier run, times the datasets; the units of work per second of its models;
     and its released rows per dataset, times the datasets.
 
@@ -327,7 +330,9 @@ def _of_history(folder: Path, config: Config, total: int, notes: list[str]) -> t
     usage, models = manifest.get("usage"), manifest.get("models")
     rows = {role: row for role, row in usage.items() if isinstance(row, Mapping)} if isinstance(usage, dict) else {}
     if not datasets or not any(row.get("completion_tokens") for row in rows.values()):
-        raise ConfigError(f"{folder} counted no tokens", hint="Name a run whose model counts its tokens.")
+        raise ConfigError(
+            f"the run in {folder} recorded no tokens", hint="Name a run whose model reports token counts."
+        )
     name = ModelURI.parse(config.models.generator).name
     if not (isinstance(models, dict) and name in str(models.get("generator"))):
         notes.append(f"{folder} was made with {models}, not with this model.")
@@ -341,7 +346,7 @@ def _of_history(folder: Path, config: Config, total: int, notes: list[str]) -> t
 
 
 def _active_seconds(store: Store) -> float:
-    """Wall time in which results arrived, without pauses; the first result's own time is added."""
+    """Return the wall time in which results arrived, without pauses; the first result's own time is added."""
     with store.guarded():
         rows = store.db.execute("SELECT finished, seconds FROM results ORDER BY finished").fetchall()
     active = float(rows[0][1]) if rows else 0.0
@@ -364,7 +369,7 @@ def _units(shares: Iterable[Share]) -> Figure:
     return total
 
 
-def _summed(
+def sum_up(
     shares: Sequence[Share],
     config: Config,
     total: int,
@@ -374,6 +379,7 @@ def _summed(
     own_minutes: float | None,
     notes: Sequence[str],
 ) -> Estimate:
+    """Add up the shares of all models to one estimate, with its cost and hours if prices and a speed are known."""
     calls, prompts, replies = (
         sum((getattr(s, name) for s in shares), Figure()) for name in ("calls", "prompt_tokens", "reply_tokens")
     )

@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from scirgen import Dataset, InputError, Paper
-from scirgen.pipeline.views.view import StoreView
+from scirgen import Dataset, InputError, Paper, RunView
 from scirgen.plugin import Document, Link, sentence_spans
 from scirgen_bench.labels.labelset import Hidden, Shown
 from scirgen_bench.tasks.records import Query
@@ -21,7 +20,7 @@ class LinkSource:
 
     kind = "links of a run"
 
-    def __init__(self, view: StoreView) -> None:
+    def __init__(self, view: RunView) -> None:
         """Read the links.
 
         Raises:
@@ -35,7 +34,7 @@ class LinkSource:
             )
 
     def candidates(self) -> Iterator[Candidate]:
-        """Every judged link; those of one paper are a cluster."""
+        """Return every judged link; those of one paper are a cluster."""
         for name, link in sorted(self._links.items()):
             verdict = _VERDICTS[link.used]
             hidden = Hidden(verdict=verdict, code=link.strategy or "", dataset_id=link.dataset_id)
@@ -73,7 +72,7 @@ class FacetSource:
 
     kind = "facets of a run"
 
-    def __init__(self, view: StoreView) -> None:
+    def __init__(self, view: RunView) -> None:
         """Read the queries and their abstracts.
 
         Raises:
@@ -96,7 +95,7 @@ class FacetSource:
                     self._items[f"{document.paper_id}|{n}"] = sentence, document, text, label
 
     def candidates(self) -> Iterator[Candidate]:
-        """Every sentence; those of one abstract are a cluster."""
+        """Return every sentence; those of one abstract are a cluster."""
         for record, (_, document, _, label) in sorted(self._items.items()):
             keys = {"verdict": label, "code": "none", "dataset": document.paper_id}
             yield Candidate(record, document.paper_id, keys, Hidden(verdict=label))

@@ -57,7 +57,7 @@ def merge(labels: LabelSet, files: Sequence[Path]) -> Merged:
     unfinished: dict[str, int] = {}
     aside: list[str] = []
     for file in files:
-        good = check(labels, _numbered(file), aside)
+        good = check(labels, numbered_lines(file), aside)
         if not good:
             raise InputError(aside[-1] if aside else f"{file} contains no labels", hint=LINE_HINT)
         for annotator, mine in good.items():
@@ -156,7 +156,7 @@ def _problem(labels: LabelSet, label: Label, found: Mapping[str, Mapping[str, La
     return "", ""
 
 
-def _numbered(file: Path) -> Iterator[tuple[str, str]]:
+def numbered_lines(file: Path) -> Iterator[tuple[str, str]]:
     """Yield the lines of a file that are not blank, with their places."""
     with open_text(file, hint="Use the page's Download button.") as lines:
         for number, line in enumerate(lines, 1):

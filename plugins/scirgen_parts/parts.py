@@ -28,7 +28,7 @@ from scirgen import (
 from scirgen.claims.conformance import answer_problem, question_problem
 from scirgen.commands.tables import Row, Rows, rows_of
 from scirgen.core.records import SectionLabel
-from scirgen.core.table import Table as DocumentTable
+from scirgen.core.records.table import Table as DocumentTable
 from scirgen.llm.session import ScoreSession
 from scirgen.pipeline.intake import open_input
 from scirgen.pipeline.run import opened_context

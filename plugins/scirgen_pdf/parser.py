@@ -99,7 +99,7 @@ def read_layout(path: Path, options: ParserOptions) -> tuple[Layout, Outline]:
         name_ligatures(span for page in pages for span in page.spans())
         if is_right_to_left(" ".join(page.text() for page in pages)):
             raise PaperError(
-                "the PDF's text is in a right-to-left script, which PDFs do not give in the order of reading",
+                "the PDF's text is in a right-to-left script, which PDFs do not store in reading order",
                 hint="Provide the paper as HTML, JATS, TEI or text.",
                 code="unreadable_text",
             )

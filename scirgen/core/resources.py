@@ -9,6 +9,7 @@ from pathlib import Path
 
 from scirgen.core.config import LoadedConfig, load_config
 from scirgen.core.errors import ConfigError, PluginError, ResourceError
+from scirgen.core.files.named import ordinary
 from scirgen.core.registry import Registry, load_registry, suggest
 
 
@@ -89,14 +90,19 @@ class Resources:
             self._refuse_unused(self.overrides)
 
     def _refuse_unused(self, folder: Path) -> None:
-        """Raise an error for a file of the user that nothing would ever read, since it is probably a mistake."""
+        """Raise an error for a file of the user that nothing would ever read, since it is probably a mistake, and for a
+        device or a pipe, which may never end."""
         below = Resources(self.domain)
         for kind in ("prompts", "taxonomies"):
             known = below.find(kind)
             for path in sorted((folder / kind).rglob("*.y*ml")):
                 id = path.relative_to(folder / kind).with_suffix("").as_posix()
+                try:
+                    ordinary(path)
+                except OSError as error:
+                    raise ResourceError(f"{path}: {error.strerror}", hint="Remove it, or put a file there.") from error
                 if path.suffix != ".yaml":
-                    raise ResourceError(f"{path} would not be read", hint=f"Call it {path.with_suffix('.yaml').name}.")
+                    raise ResourceError(f"{path} would be ignored", hint=f"Call it {path.with_suffix('.yaml').name}.")
                 if id not in known:
                     raise ResourceError(f"{path} overrides nothing: there is no {kind}/{id}", hint=suggest(id, known))
 
@@ -110,11 +116,11 @@ class Resources:
         return found
 
     def find(self, folder: str) -> dict[str, Resource]:
-        """All resources below ``folder`` ("prompts", "taxonomies"), by id, overrides applied."""
+        """Return all resources below ``folder`` ("prompts", "taxonomies"), by id, overrides applied."""
         return {r.id: r for r in self._walk(folder)}
 
     def get(self, folder: str, name: str) -> Resource:
-        """One resource.
+        """Return one resource.
 
         Raises:
             ResourceError: no resource has that id; similar names are suggested.
@@ -184,7 +190,7 @@ def resolve_config(
     chosen = load_config(file=config_file, flags=given).config.domain
     if unread:
         raise ConfigError(
-            f"the setting {unread[0]} changes nothing here", hint=f"This command reads only: {', '.join(reads)}."
+            f"this command does not use the setting {unread[0]}", hint=f"This command reads only: {', '.join(reads)}."
         )
     pack = find_domain(chosen)
     layer = (pack.name, pack.config_file) if pack.config_file else None

@@ -18,8 +18,8 @@ from scirgen.core.errors import ModelError, ReplyInvalidError, ReplyTruncatedErr
 from scirgen.core.fingerprint import digest
 from scirgen.core.prompts import PromptLibrary, RenderedPrompt
 from scirgen.core.registry import returned
+from scirgen.core.runtime.tracing import annotate, span
 from scirgen.core.text.tame import tame, whole_characters
-from scirgen.core.tracing import annotate, span
 from scirgen.llm.base import (
     BackendSession,
     ChatModel,

@@ -10,7 +10,7 @@ from scirgen.core.config import LimitsConfig
 from scirgen.core.errors import ModelError
 from scirgen.core.fingerprint import digest
 from scirgen.core.registry import returned_list
-from scirgen.core.tracing import annotate, span
+from scirgen.core.runtime.tracing import annotate, span
 from scirgen.llm.base import BackendSession, ModelIdentity, ScoreReply, ScoreRequest, ScoringModel, Usage
 from scirgen.llm.cache import ReplyCache
 from scirgen.llm.usage import UsageMeter

@@ -54,18 +54,19 @@ class _File(Frozen):
 
 
 @cache
-def _file() -> _File:
+def service_file() -> _File:
+    """Read ``services.yaml``, once."""
     return load_model(Path(__file__).with_name("services.yaml"), _File, shipped=True)
 
 
 def services() -> Mapping[str, Service]:
     """Return the services by their names, which are schemes of model URIs too."""
-    return _file().services
+    return service_file().services
 
 
 def local_servers() -> Mapping[str, LocalServer]:
     """Return the usual addresses of model servers on this machine, by name."""
-    return _file().local
+    return service_file().local
 
 
 def service_at(url: str) -> tuple[str, Service] | None:
@@ -79,12 +80,12 @@ def service_at(url: str) -> tuple[str, Service] | None:
 
 def prices_read() -> datetime.date:
     """Return the day on which the list of prices was read."""
-    return _file().prices_read
+    return service_file().prices_read
 
 
 def listed_prices() -> Iterator[tuple[str, str, Price]]:
     """Yield (service, model, price) of the list."""
-    for service, listed in _file().prices.items():
+    for service, listed in service_file().prices.items():
         for model, price in listed.models.items():
             yield service, model, price
 
@@ -103,7 +104,7 @@ def price_of(models: ModelsConfig, name: str, url: str, *, paid: bool = True) ->
     if not paid:
         return (0.0, 0.0)
     found = service_at(url)
-    listed = _file().prices.get(found[0]) if found else None
+    listed = service_file().prices.get(found[0]) if found else None
     if listed is None:
         return None
     undated = re.sub(r"-(?:\d{4}-\d{2}-\d{2}|20\d{6})$", "", name)

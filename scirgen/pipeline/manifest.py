@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
+from scirgen.core import __version__
 from scirgen.core.config import Config, Section
 from scirgen.core.errors import StoreError
 from scirgen.core.safety.files import mode_beside, write_new
-from scirgen.core.version import __version__
 from scirgen.pipeline.intake import intake_fingerprint
 from scirgen.pipeline.runner import stage_fingerprint
 from scirgen.pipeline.store import Store
@@ -28,7 +28,7 @@ def build_manifest(
     usage: Mapping[str, object],
     last: Mapping[str, object] | None = None,
 ) -> dict[str, object]:
-    """Everything that describes how the release was made, without clock times, paths or addresses.
+    """Return everything that describes how the release was made, without clock times, paths or addresses.
 
     ``usage`` covers all invocations, ``last`` only the last one.
     """

@@ -9,11 +9,11 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from scirgen.core import __version__
 from scirgen.core.errors import StoreError
 from scirgen.core.files.jsonl import write_rows
 from scirgen.core.safety.files import private_file
 from scirgen.core.secrets import masked
-from scirgen.core.version import __version__
 from scirgen.pipeline.store import StoredResult
 
 
@@ -28,7 +28,7 @@ class Observer:
         """Take note of an item's result; ``reused`` if it was already in the store."""
 
     def subjects(self, chosen: int, read: int) -> None:
-        """So many of the datasets that were read go through the later steps."""
+        """Take note of how many of the datasets read go through the later steps."""
 
     def note(self, message: str) -> None:
         """Show a line to the user."""
@@ -120,7 +120,7 @@ class JsonLog(Observer):
         self._write(event="end", status=status, **details)
 
     def finished(self, result: StoredResult, *, reused: bool, seconds: float) -> None:
-        """One line for each item that was worked on."""
+        """Write a line for each item that was processed."""
         if not reused:
             self._write(
                 event="item", stage=result.stage, key=result.key, status=result.status, outputs=result.n_outputs,

@@ -114,17 +114,17 @@ class ScreenObserver(Observer):
         waiting = self._waiting()
         what = "waiting for the model" if waiting else "working"
         active = [f"{s} {c.done}/{c.planned}" for s, c in self._counts.items() if c.planned] or [
-            what if waiting else "reading the catalogue"
+            "opening the models" if waiting else "reading the catalogue"
         ]
         line = f"[{now - self._started:6.0f} s] " + "  ".join(active)
-        if left := self._left():
+        if left := self.time_left():
             line += f"; about {left} left"
         if now - self._finished_at >= _HEARTBEAT_S:
             ago = f"the last item finished {spoken(now - self._finished_at)} ago"
             line += f"; {what}, {ago if any(c.done for c in self._counts.values()) else 'nothing has finished yet'}"
         print(line, file=sys.stderr, flush=True)
 
-    def _left(self) -> str:
+    def time_left(self) -> str:
         """Estimate the time for the rest of the run from the finished items of its stages.
 
         Datasets that have not reached the filter will add items to the stages before it, as many as the others did.
@@ -150,7 +150,7 @@ class ScreenObserver(Observer):
 
     def _table(self) -> Table:
         elapsed = max(time.monotonic() - self._started, 1e-3)
-        left_in_all = self._left()
+        left_in_all = self.time_left()
         title = f"scirgen, {elapsed:.0f} s" + (f", about {left_in_all} left" if left_in_all else "")
         if self._waiting() and time.monotonic() - self._finished_at >= _HEARTBEAT_S:
             title += f", waiting for the model for {spoken(time.monotonic() - self._finished_at)}"

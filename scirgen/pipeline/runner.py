@@ -19,10 +19,10 @@ from typing import Literal, TypeVar
 from scirgen.core.config import Config, fingerprinted
 from scirgen.core.errors import BudgetReachedError, RunStoppingError, ScirgenError
 from scirgen.core.fingerprint import digest, file_sha256
-from scirgen.core.plugincode import made_of
 from scirgen.core.records import Failure, Provenance, Record, ReleaseFile
 from scirgen.core.registry import described, returned, returned_list
-from scirgen.core.tracing import span
+from scirgen.core.registry.plugincode import made_of
+from scirgen.core.runtime.tracing import span
 from scirgen.pipeline.dataset_scope import DatasetScope, Sharing, sharing_fingerprint
 from scirgen.pipeline.engine import Engine
 from scirgen.pipeline.intake import Intake, intake_fingerprint, with_provenance
@@ -409,7 +409,7 @@ def stage_fingerprint(stage: Stage, ctx: StageContext) -> str:
 
 
 async def _together(coroutines: Sequence[Coroutine[object, object, T]]) -> list[T]:
-    """Results in order; the first exception cancels the others, waits for them, and is raised."""
+    """Return the results in order; the first exception cancels the others, waits for them, and is raised."""
     tasks = [asyncio.ensure_future(c) for c in coroutines]
     try:
         return await asyncio.gather(*tasks)

@@ -21,7 +21,6 @@ from scirgen.core.fingerprint import content_id as content_id
 from scirgen.core.fingerprint import derived_seed as derived_seed
 from scirgen.core.fingerprint import digest as digest
 from scirgen.core.fingerprint import file_sha256 as file_sha256
-from scirgen.core.plugincode import made_of as made_of
 from scirgen.core.prompts import PromptLibrary as PromptLibrary
 from scirgen.core.prompts import RenderedPrompt as RenderedPrompt
 from scirgen.core.records import Aspect as Aspect
@@ -37,6 +36,7 @@ from scirgen.core.records import SectionClass as SectionClass
 from scirgen.core.registry import Registry as Registry
 from scirgen.core.registry import load_registry as load_registry
 from scirgen.core.registry import suggest as suggest
+from scirgen.core.registry.plugincode import made_of as made_of
 from scirgen.core.resources import Resources as Resources
 from scirgen.core.resources import resolve_config as resolve_config
 from scirgen.core.runtime import blocking as blocking

@@ -124,8 +124,8 @@ async def stub(
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     service = services()[name]
     here = service.model_copy(update={"url": f"http://127.0.0.1:{runner.addresses[0][1]}{urlsplit(service.url).path}"})
-    changed = module._file().model_copy(update={"services": {**services(), name: here}})
-    monkeypatch.setattr(module, "_file", lambda: changed)
+    changed = module.service_file().model_copy(update={"services": {**services(), name: here}})
+    monkeypatch.setattr(module, "service_file", lambda: changed)
     try:
         yield got
     finally:

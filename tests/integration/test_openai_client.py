@@ -9,7 +9,7 @@ import socket
 import ssl
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from scirgen.llm.open import open_chat
 from scirgen.llm.server import openai_client
 from scirgen.llm.server.openai_client import Access, OpenAIServer
 from scirgen.llm.server.server_errors import SlowServerError
+from tests.support.waiting import until
 
 TLS = Path(__file__).parents[1] / "data" / "tls"
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -303,7 +304,8 @@ async def test_the_time_limit_holds_while_bytes_trickle_in() -> None:
         await response.prepare(request)
         while True:
             await response.write(b" ")
-            await asyncio.sleep(0.05)
+            with suppress(TimeoutError):
+                await until(lambda: request.transport is None or request.transport.is_closing(), 0.05)
 
     began = time.monotonic()
     with pytest.raises(ServerUnavailableError, match="no answer in time"):

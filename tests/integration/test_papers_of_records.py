@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from scirgen.api import Run
 from scirgen.cli.main import cli
-from scirgen.core.licences import Terms
+from scirgen.core.records.licences import Terms
 from scirgen.pipeline.views.view import open_view
 from scirgen.release_files.publishing import FILE, Publishing, lines_of
 from scirgen.release_files.release import Release

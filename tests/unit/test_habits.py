@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import tomllib
 from pathlib import Path
@@ -48,22 +49,40 @@ def test_the_container_runs_as_user_1000_and_may_write_its_volumes():
     assert command in (ROOT / "docs" / "running.md").read_text()
 
 
-SLEEP = {  # file -> sleeps that are what the test is about
-    "waiting.py": 2,  # the one place that waits for others
-    "test_label_page.py": 1,  # the browser is killed at a random moment
-    "test_files.py": 1,  # so is a process that writes a folder
-    "test_openai_client.py": 1,  # a server that sends a byte now and then
-    "test_pool.py": 3,  # parsers that hang or are slow
-    "test_endless.py": 1,  # watches another process's processor time
-    "test_match_rules.py": 1,  # counts the turns of other tasks
-    "test_progress.py": 1,  # nothing is printed meanwhile
-}
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
 
 
 def test_tests_wait_for_conditions_and_do_not_sleep():
-    found = {
-        file.name: len(re.findall(r"\b(?:time|asyncio)\.sleep\((?!0\))", file.read_text()))
-        for file in (ROOT / "tests").rglob("*.py")
-        if file.name != Path(__file__).name
-    }
-    assert {name: n for name, n in found.items() if n} == SLEEP
+    slept = {f.name for f in TESTS if re.search(r"(?<!def )\bsleep\((?!0\))", f.read_text())}
+    assert slept == {"waiting.py"}
+
+
+def test_tests_import_no_private_name():
+    private = [(f.name, name) for f in TESTS for name in _private_names(ast.parse(f.read_text()))]
+    assert private == []
+
+
+def _private_names(tree: ast.Module) -> list[str]:
+    """Names with a leading underscore that are imported from the project, or read from a module imported from it."""
+    own = [
+        (n.module, a.name, a.asname or a.name)
+        for n in ast.walk(tree)
+        if isinstance(n, ast.ImportFrom) and n.module and re.match(r"scirgen|benchmarks|examples", n.module)
+        for a in n.names
+    ]
+    modules = {name for _, _, name in own if name.islower()}
+    read = [
+        f"{n.value.id}.{n.attr}"
+        for n in ast.walk(tree)
+        if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id in modules
+    ]
+    return [name for name in (*(f"{m}.{n}" for m, n, _ in own), *read) if re.search(r"(?:^|\.)_[a-z]", name, re.I)]
+
+
+def test_unit_tests_mirror_the_generator_and_tests_of_wings_the_plugins():
+    """Tests of more than one part stand in the other folders."""
+    unit, wings = ROOT / "tests" / "unit", ROOT / "tests" / "wings"
+    mirrored = {f.parent: ROOT / "scirgen" / f.parent.relative_to(unit) for f in unit.rglob("test_*.py")}
+    mirrored |= {f.parent: ROOT / "plugins" / f"scirgen_{f.relative_to(wings).parts[0]}" for f in wings.rglob("*.py")}
+    assert [str(folder) for folder, code in mirrored.items() if not code.is_dir()] == []
+    assert {f.name for f in unit.glob("test_*.py")} == {"test_habits.py", "test_public_line.py"}

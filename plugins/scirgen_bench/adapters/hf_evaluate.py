@@ -11,9 +11,16 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar
 
-from scirgen.llm.encoders.entailment import EntailmentModel, open_entailment
-from scirgen.plugin import PromptLibrary, Resources, load_registry, require
-from scirgen_bench.answer_metrics import THRESHOLD, exact_match, number_match, question_entails, rouge_l
+from scirgen.plugin import require
+from scirgen_bench.answer_metrics import (
+    THRESHOLD,
+    Judge,
+    exact_match,
+    number_match,
+    open_judge,
+    question_entails,
+    rouge_l,
+)
 
 with require("benchmark", "these metrics"):
     import datasets
@@ -78,8 +85,7 @@ class EntailmentAccuracy(PairMetric):
     Pairs that the model could not judge do not count.
 
     Args:
-        entailment: an opened model, or ``hf:NLI_MODEL_OR_DIR`` (a local folder needs no network), or
-            ``lexical:words``, which counts shared words.
+        entailment: an opened model, or its URI (see `open_judge`).
         settings: arguments of `evaluate.Metric` (``keep_in_memory``, ``cache_dir``, ...).
 
     Raises:
@@ -88,11 +94,8 @@ class EntailmentAccuracy(PairMetric):
 
     key, columns = "entailment_accuracy", ("predictions", "references", "questions")
 
-    def __init__(self, entailment: str | EntailmentModel = "lexical:words", **settings: Any) -> None:
-        if isinstance(entailment, str):
-            prompt = PromptLibrary(Resources()).get("filter/entail", "standard")
-            entailment = open_entailment(entailment, load_registry(), {}, None, prompt)
-        self._judge = entailment
+    def __init__(self, entailment: str | Judge = "lexical:words", **settings: Any) -> None:
+        self._judge = open_judge(entailment) if isinstance(entailment, str) else entailment
         super().__init__(**settings)
 
     def values(self, *texts: Sequence[str]) -> Values:

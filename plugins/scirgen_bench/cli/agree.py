@@ -35,8 +35,9 @@ def agree(
     from scirgen_bench.tables import markdown, shown_spec
 
     chosen = [s for s in (systems or ";".join(SYSTEMS)).split(";") if s] + [s for s in (more or "").split(";") if s]
+    documents, first, second = read_corpus(corpus), read_queries(people), read_queries(queries)
     found = measure_agreement(
-        read_corpus(corpus), read_queries(people), read_queries(queries), registry=load_registry(), systems=chosen,
+        documents, first, second, registry=load_registry(), systems=chosen,
         progress=lambda line: None if quiet else click.echo(line, err=True),
     )  # fmt: skip
     write_json(json_file, found.model_dump_json(indent=2))
@@ -53,6 +54,10 @@ def agree(
         )
     if found.halves is not None:
         click.echo(f"two halves of the first set: Kendall's tau {found.halves:.2f}")
-    for name, left in zip(("first", "second"), found.left_out, strict=True):
-        if left:
-            click.echo(f"note: {left} queries of the {name} set have no gold document in the corpus")
+    known = {document.id for document in documents}
+    for name, asked in (("first", first), ("second", second)):
+        if lost := [query for query in asked if known.isdisjoint(query.gold)]:
+            click.echo(
+                f"note: {len(lost)} queries of the {name} set have no gold document in the corpus; their ids must be "
+                f"the corpus's own: {', '.join(lost[0].gold[:2]) or 'no gold'} is not in it"
+            )

@@ -10,7 +10,7 @@ import click
 from scirgen_bench.cli.options import PATH, json_file_option, names_in, write_json
 
 
-@click.command(short_help="Score the chunks and answers of your own system, of any chunking.")
+@click.command(short_help="Score the chunks and answers of your own system.")
 @click.argument("release", type=PATH)
 @click.argument("answers", type=PATH, nargs=-1, required=True)
 @click.option("--judge", default="", help="URI of a model that judges support by the chunks, and nuggets.")
@@ -26,7 +26,7 @@ def rag(
     release: Path, answers: tuple[Path, ...], judge: str, entailment: str, by: str | None, out: Path | None,
     json_file: Path | None,
 ) -> None:  # fmt: skip
-    """Score ANSWERS.jsonl, one file a system, with lines {"id", "chunks": [{"text", "document"}], "answer"}.
+    """Score ANSWERS.jsonl, one file per system, with lines {"id", "chunks": [{"text", "document"}], "answer"}.
 
     "id" is a question's in the release, "chunks" what the system found for it, best first. Chunks of any parser and
     size are aligned with the release's answer spans by their letters and digits. An answer with the word UNANSWERABLE

@@ -1,10 +1,10 @@
 """Formats of retrieval tool kits: BEIR, TREC, and files for ir_datasets; datasets are retrieved in two settings, and
-passages where they are graded."""
+passages where they are graded; BEIR and TREC also get the retrieval tasks."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TextIO
@@ -14,6 +14,7 @@ from scirgen import Release, ReleaseRow
 from scirgen.plugin import SPLITS
 from scirgen.release_files.release import SETTINGS
 from scirgen_bench.rowfiles import trec_id, write_rows
+from scirgen_bench.tasks.task_files import Task
 
 
 class Judged(Protocol):
@@ -69,37 +70,52 @@ def _units(release: Release) -> list[_Datasets | _Passages]:
     return [*(_Datasets(release, setting) for setting in SETTINGS), *([_Passages(release)] if graded else [])]
 
 
+def _searchable_tasks(release: Release) -> Iterator[Task]:
+    """Yield the tasks whose documents the release holds. Abstracts may be missing because of their licences."""
+    for name in sorted(release.info.tasks):
+        task = Task(release, name)
+        if task.info.corpus == "datasets" or (release.folder / "corpus" / "abstracts.jsonl").is_file():
+            yield task
+
+
 class BeirFormat:
-    """A BEIR folder for each setting (``without-paper``, ``with-paper``) and for ``passages``: corpus.jsonl,
-    queries.jsonl, qrels/SPLIT.tsv.
+    """A BEIR folder for each setting (``without-paper``, ``with-paper``), for ``passages`` and for each retrieval task
+    (``tasks/NAME``): corpus.jsonl, queries.jsonl, qrels/SPLIT.tsv.
 
     Every qrels file has the split's questions; queries.jsonl has all of them, as BEIR's loader expects.
     """
 
     def write(self, release: Release, folder: Path) -> None:
         for unit in _units(release):
-            base = folder / unit.name
-            (base / "qrels").mkdir(parents=True)
-            with open_new(base / "corpus.jsonl") as out:
-                rows = ({"_id": d.id, "title": d.title, "text": d.text, "metadata": d.about} for d in unit.documents())
-                write_rows(out, rows)
-            with open_new(base / "queries.jsonl") as out:
-                write_rows(out, (_query(r) for r in release.rows()))
-            beir_qrels(unit, base / "qrels")
+            documents = ({"_id": d.id, "title": d.title, "text": d.text, "metadata": d.about} for d in unit.documents())
+            _write_beir(folder / unit.name, documents, map(_query, release.rows()), unit)
+        for task in _searchable_tasks(release):
+            documents = ({"_id": d.id, "title": "", "text": d.searched} for d in task.documents())
+            queries = (
+                {"_id": q.id, "text": q.text, "metadata": {"form": q.form, "facet": q.facet or "", "split": q.split}}
+                for q in task.queries()
+            )
+            _write_beir(folder / "tasks" / task.name, documents, queries, task)
 
 
-def beir_qrels(source: Judged, folder: Path) -> None:
-    """Write ``SPLIT.tsv`` as BEIR reads it."""
+Rows = Iterable[Mapping[str, object]]
+
+
+def _write_beir(base: Path, documents: Rows, queries: Rows, source: Judged) -> None:
+    (base / "qrels").mkdir(parents=True)
+    for name, rows in (("corpus", documents), ("queries", queries)):
+        with _open_new(base / f"{name}.jsonl") as out:
+            write_rows(out, rows)
     for split in SPLITS:
         lines = (f"{q}\t{d}\t{s}" for q, found in source.qrels(split).items() for d, s in found.items())
-        write_lines(folder / f"{split}.tsv", ["query-id\tcorpus-id\tscore", *lines])
+        _write_lines(base / "qrels" / f"{split}.tsv", ["query-id\tcorpus-id\tscore", *lines])
 
 
-def trec_qrels(source: Judged, folder: Path, stem: str = "qrels") -> None:
-    """Write ``qrels.SPLIT.txt`` as TREC has it."""
+def _trec_qrels(source: Judged, folder: Path, stem: str = "qrels") -> None:
+    """Write ``STEM.SPLIT.txt`` as TREC has it."""
     for split in SPLITS:
         found = source.qrels(split).items()
-        write_lines(
+        _write_lines(
             folder / f"{stem}.{split}.txt",
             (f"{trec_id(q)} 0 {trec_id(d)} {s}" for q, of in found for d, s in of.items()),
         )
@@ -107,7 +123,7 @@ def trec_qrels(source: Judged, folder: Path, stem: str = "qrels") -> None:
 
 class TrecFormat:
     """TREC files: topics.SPLIT.trec, qrels.SPLIT.txt, docs.SETTING.trec (``<DOC>`` records), and docs.passages.trec
-    with qrels.passages.SPLIT.txt.
+    with qrels.passages.SPLIT.txt; for each retrieval task a folder ``tasks/NAME``.
 
     Each tag has a line of its own, since some readers work line by line and miss text on a tag's line. Blanks and tags
     in ids are percent-encoded (`trec_id`).
@@ -117,26 +133,39 @@ class TrecFormat:
         """Write topics and qrels of each split, and the documents of each setting."""
         folder.mkdir(parents=True)
         for unit in _units(release):
-            write_lines(
+            _write_lines(
                 folder / f"docs.{unit.name}.trec",
                 (
-                    f"<DOC>\n<DOCNO> {trec_id(d.id)} </DOCNO>\n<TITLE>\n{escape(plain(d.title))}\n</TITLE>\n"
-                    f"<TEXT>\n{escape(d.text)}\n</TEXT>\n</DOC>"
+                    _trec_document(d.id, f"<TITLE>\n{escape(_plain(d.title))}\n</TITLE>\n", d.text)
                     for d in unit.documents()
                 ),
             )
-            trec_qrels(unit, folder, unit.stem)
+            _trec_qrels(unit, folder, unit.stem)
         for split in SPLITS:
-            write_lines(
-                folder / f"topics.{split}.trec",
-                (
-                    f"<top>\n<num> Number: {trec_id(r.id)}\n<title> {escape(plain(r.question))}\n"
-                    f"<desc> Description:\n{escape(plain(r.question))}\n"
-                    f"<narr> Narrative:\nQuestion type {r.question_type}, Bloom level "
-                    f"{r.bloom or 'not tagged'}.\n</top>"
-                    for r in release.rows(split)
-                ),
-            )
+            topics = (_trec_topic(r.id, r.question, _about(r)) for r in release.rows(split))
+            _write_lines(folder / f"topics.{split}.trec", topics)
+        for task in _searchable_tasks(release):
+            base = folder / "tasks" / task.name
+            base.mkdir(parents=True)
+            _write_lines(base / "docs.trec", (_trec_document(d.id, "", d.searched) for d in task.documents()))
+            for split in SPLITS:
+                topics = (_trec_topic(q.id, q.text, ()) for q in task.queries(split))
+                _write_lines(base / f"topics.{split}.trec", topics)
+            _trec_qrels(task, base)
+
+
+def _trec_document(id: str, title: str, text: str) -> str:
+    return f"<DOC>\n<DOCNO> {trec_id(id)} </DOCNO>\n{title}<TEXT>\n{escape(text)}\n</TEXT>\n</DOC>"
+
+
+def _trec_topic(id: str, text: str, more: Sequence[str]) -> str:
+    return "\n".join((f"<top>\n<num> Number: {trec_id(id)}\n<title> {escape(_plain(text))}", *more, "</top>"))
+
+
+def _about(row: ReleaseRow) -> tuple[str, str]:
+    """Return the description and the narrative of a question's topic."""
+    kind = f"Question type {row.question_type}, Bloom level {row.bloom or 'not tagged'}."
+    return f"<desc> Description:\n{escape(_plain(row.question))}", f"<narr> Narrative:\n{kind}"
 
 
 class IrDatasetsFormat:
@@ -152,7 +181,7 @@ class IrDatasetsFormat:
         index: dict[str, dict[str, str]] = {}
         for unit in _units(release):
             docs = f"docs.{unit.name}.tsv"
-            write_lines(folder / docs, (f"{trec_id(d.id)}\t{plain(f'{d.title} {d.text}')}" for d in unit.documents()))
+            _write_lines(folder / docs, (f"{trec_id(d.id)}\t{_plain(f'{d.title} {d.text}')}" for d in unit.documents()))
             index[f"scirgen/{name}/{unit.name}"] = {"docs": docs}
             for split in SPLITS:
                 index[f"scirgen/{name}/{unit.name}/{split}"] = {
@@ -160,15 +189,15 @@ class IrDatasetsFormat:
                     "queries": f"queries.{split}.tsv",
                     "qrels": f"{unit.stem}.{split}.txt",
                 }
-            trec_qrels(unit, folder, unit.stem)
+            _trec_qrels(unit, folder, unit.stem)
         for split in SPLITS:
-            write_lines(
-                folder / f"queries.{split}.tsv", (f"{trec_id(r.id)}\t{plain(r.question)}" for r in release.rows(split))
+            _write_lines(
+                folder / f"queries.{split}.tsv", (f"{trec_id(r.id)}\t{_plain(r.question)}" for r in release.rows(split))
             )
         (folder / "datasets.json").write_text(json.dumps(index, indent=2) + "\n", encoding="utf-8")
 
 
-def plain(text: str) -> str:
+def _plain(text: str) -> str:
     """Return the text on one line."""
     return " ".join(text.split())
 
@@ -178,12 +207,12 @@ def _query(row: ReleaseRow) -> dict[str, object]:
     return {"_id": row.id, "text": row.question, "metadata": about}
 
 
-def open_new(path: Path) -> TextIO:
+def _open_new(path: Path) -> TextIO:
     """Open a file for writing, with the same line ends on every system."""
     return path.open("w", encoding="utf-8", newline="\n")
 
 
-def write_lines(path: Path, lines: Iterable[str]) -> None:
+def _write_lines(path: Path, lines: Iterable[str]) -> None:
     """Write a text file line by line."""
-    with open_new(path) as out:
+    with _open_new(path) as out:
         out.writelines(f"{line}\n" for line in lines)

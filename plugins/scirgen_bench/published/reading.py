@@ -85,7 +85,7 @@ def rows(path: Path, *keys: str) -> Iterator[Mapping[str, Any]]:
     """
     for number, row in read_objects(path, hint=HINT):
         if missing := [key for key in keys if row.get(key) is None]:
-            raise InputError(f"{path}:{number}: without {', '.join(missing)}", hint=HINT)
+            raise InputError(f"{path}:{number}: missing {', '.join(missing)}", hint=HINT)
         yield row
 
 

@@ -109,13 +109,13 @@ def asked_rows(release: Release, systems: Sequence[System]) -> list[ReleaseRow]:
     """Return the questions that any system answers, in the order of the release.
 
     Raises:
-        InputError: an id is no question of the release.
+        InputError: an id is not a question of the release.
     """
     ids = {id: system.name for system in systems for id in system.given}
     rows = [row for row in release.rows() if row.id in ids]
     if unknown := sorted(set(ids) - {row.id for row in rows}):
         raise InputError(
-            f"{ids[unknown[0]]}: {unknown[0]!r} is no question of {release.folder}"
+            f"{ids[unknown[0]]}: {unknown[0]!r} is not a question of {release.folder}"
             + (f", nor are {len(unknown) - 1} more" if len(unknown) > 1 else ""),
             hint="Take `id` and `question` from test.jsonl (or dev.jsonl, train.jsonl) of the release.",
         )

@@ -10,9 +10,8 @@ from typing import Any, Final, Literal
 from pydantic import create_model
 
 from scirgen import Config, ModelError, ReleaseRow
-from scirgen.llm.encoders.entailment import open_entailment
 from scirgen.plugin import ChatSession, PromptLibrary, Registry, Resources, derived_seed, open_sessions, sentence_spans
-from scirgen_bench.answer_metrics import THRESHOLD, question_entails
+from scirgen_bench.answer_metrics import THRESHOLD, open_judge, question_entails
 from scirgen_bench.honesty import nugget_scores, refused
 from scirgen_bench.rag.answers import Given
 from scirgen_bench.rag.evaluate import Judged
@@ -52,7 +51,7 @@ async def judge_systems(
         name: [(r, given[r.id]) for r in rows if r.id in given and given[r.id].answer.strip()]
         for name, given in systems.items()
     }
-    entailed = {name: await _entailed(pairs, registry, prompts, entailment) for name, pairs in answered.items()}
+    entailed = {name: await _entailed(pairs, registry, entailment) for name, pairs in answered.items()}
     found = {name: Judged(entailment=entailment, entailed=entailed[name]) for name in systems}
     if not judge:
         return found
@@ -70,12 +69,12 @@ async def judge_systems(
 Pairs = Sequence[tuple[ReleaseRow, Given]]
 
 
-async def _entailed(pairs: Pairs, registry: Registry, prompts: PromptLibrary, uri: str) -> dict[str, float]:
+async def _entailed(pairs: Pairs, registry: Registry, uri: str) -> dict[str, float]:
     asked = [(row, given) for row, given in pairs if row.answer]
     if not uri or not asked:
         return {}
-    model = open_entailment(uri, registry, {}, None, prompts.get("filter/entail", "standard"))
-    judged = await question_entails([(r.question, g.answer, r.answer) for r, g in asked], model)
+    triples = [(r.question, g.answer, r.answer) for r, g in asked]
+    judged = await question_entails(triples, open_judge(uri, registry))
     return {
         r.id: float(one.entailment > THRESHOLD) for (r, _), one in zip(asked, judged, strict=True) if one is not None
     }

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from scirgen import Rejection, Release
+from scirgen import Rejection
 from scirgen.plugin import SPLITS, PartContent, PartWritten, ReleaseMaterial, TaskInfo
 from scirgen.release_files.release import LinkedInfo
 from scirgen_bench.rowfiles import write_rows
-from scirgen_bench.tasks.exports import beir_tasks, trec_tasks
 from scirgen_bench.tasks.records import Grade, Query
 from scirgen_bench.tasks.task_files import AbstractRow, TaskQuery, write_task
 
@@ -59,13 +58,6 @@ class TaskSet(PartContent):
         infos = write_tasks(folder, self.tasks, lines, years)
         counts = {"abstracts": len(self.abstracts)} if self.abstracts else {}
         return PartWritten({"tasks": infos}, counts, lines, self.rejections)
-
-    def export(self, form: str, release: Release, folder: Path) -> None:
-        """Write the tasks for BEIR and TREC."""
-        if form == "beir":
-            beir_tasks(release, folder)
-        elif form == "trec":
-            trec_tasks(release, folder)
 
 
 def write_tasks(

@@ -30,8 +30,7 @@ class Outline:
     entries: tuple[tuple[int, str, int], ...] = ()
 
     def below(self, title: str) -> Outline:
-        """Return the outline without an entry for the whole paper above all others; a section may have the paper's
-        name, too."""
+        """Return the outline without a top entry for the whole paper; a section may have the paper's name too."""
         top = [entry for entry in self.entries if entry[0] == 1]
         whole = len(top) == 1 < len(self.entries) and fuzz.ratio(plain(top[0][1]), plain(title)) >= 88
         return Outline(tuple(entry for entry in self.entries if entry[0] > 1)) if whole else self

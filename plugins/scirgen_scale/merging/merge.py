@@ -191,7 +191,7 @@ def check_parts(parts: Sequence[Part], *, mixed: bool, partial: bool) -> list[st
     basic = {p.name: {k: p.view.manifest().get(k) for k in ("domain", "language")} for p in parts}
     if lines := differing(basic):
         raise ConfigError(
-            f"the parts cannot be one release, {'; '.join(lines)}", hint="Merge the parts of each domain and language."
+            f"the parts cannot form one release: {'; '.join(lines)}", hint="Merge each domain and language separately."
         )
     if lines := differences(parts):
         if not mixed:
@@ -224,7 +224,7 @@ def merged_config(
         ConfigError: a flag does not concern a release.
     """
     steps = {stage for part in parts for stage in part.view.stages()} & set(registry.names("step"))
-    own = (*_OWN, *(key for name in sorted(steps) for key in _of_release(name, registry)))
+    own = (*_OWN, *_of_parts(registry), *(key for name in sorted(steps) for key in _of_release(name, registry)))
     given: dict[str, object] = {}
     if file is not None:
         loaded = load_config(file=file)
@@ -251,6 +251,12 @@ def merged_config(
     # A part whose version of scirgen does not know a setting does not differ in it.
     rows = {name: open_ | {k: v for k, v in row.items() if k in open_} for name, row in theirs.items()}
     return loaded.config, differing({"this merge": open_, **rows})
+
+
+def _of_parts(registry: Registry) -> list[str]:
+    """Return the sections of release parts that no step reads, so they act in the release alone."""
+    sections = set(registry.names("settings")) - set(registry.names("step"))
+    return sorted(sections & set(registry.names("release_part")))
 
 
 def _of_release(step: str, registry: Registry) -> Iterator[str]:
@@ -341,7 +347,7 @@ def without(value: Mapping[str, object], shared: Mapping[str, object]) -> dict[s
 
 
 def _models(manifests: Sequence[Mapping[str, object]]) -> dict[str, str]:
-    """Role -> its model, or the models if parts used several."""
+    """Return a mapping: role -> its model, or the models if parts used several."""
     found: dict[str, dict[str, None]] = {}
     for manifest in manifests:
         for role, model in mapped(manifest, "models").items():
@@ -350,7 +356,7 @@ def _models(manifests: Sequence[Mapping[str, object]]) -> dict[str, str]:
 
 
 def _summed(usages: Sequence[object]) -> dict[str, object]:
-    """Usage of all parts together; a value that is unknown in one part is unknown in the sum."""
+    """Return the usage of all parts together; a value that is unknown in one part is unknown in the sum."""
     rows = [u for u in usages if isinstance(u, Mapping)]
     found: dict[str, object] = {}
     for key in sorted({k for row in rows for k in row}):
@@ -358,7 +364,8 @@ def _summed(usages: Sequence[object]) -> dict[str, object]:
         if any(isinstance(v, Mapping) for v in values):
             found[key] = _summed(values)
         else:
-            found[key] = None if any(v is None for v in values) else sum(values)
+            numbers = [v for v in values if isinstance(v, int | float)]
+            found[key] = sum(numbers) if len(numbers) == len(values) else None
     return found
 
 

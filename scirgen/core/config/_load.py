@@ -8,11 +8,11 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from scirgen.core.addresses import has_password
 from scirgen.core.config._models import Config, section_model
 from scirgen.core.errors import ConfigError, ResourceError
 from scirgen.core.files.yamlfile import load_yaml, validate
 from scirgen.core.registry import load_registry
+from scirgen.core.secrets.addresses import has_password
 
 _CODE = ConfigError.code  # also of unknown keys and wrong values
 
@@ -114,7 +114,7 @@ def _refuse_user_info(value: Mapping[str, object], where: str) -> None:
     for key, item in _leaves(value):
         if has_password(str(item)):
             raise ConfigError(
-                f"{where}: {key}: an address must not contain a user name or password, nor a key",
+                f"{where}: {key}: an address must not contain a user name, password or key",
                 hint="Put the key into the environment variable that the source or model reads.",
             )
 

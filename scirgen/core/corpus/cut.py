@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from scirgen.core.fingerprint import content_id
 from scirgen.core.records import Block, BlockKind, Box, Dataset, Document, Id, Medium, Record
-from scirgen.core.table import Table
+from scirgen.core.records.table import Table
 from scirgen.core.text.passages import count_words
 from scirgen.core.text.sentences import PROSE, sentence_spans
 

@@ -7,6 +7,8 @@ from collections import Counter
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from scirgen.core.registry.known_models import KnownModel, known_model
+
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
 
@@ -104,3 +106,16 @@ def language_name(code: str) -> str:
     except LanguageNotFoundError:
         return code
     return name.split(" (")[0].removeprefix("Modern ")
+
+
+def cannot_write(uri: str, language: str) -> str:
+    """Return in words that the model does not write a language; empty if nothing says so."""
+    model = known_model(uri)
+    if model is None or language.lower().partition("-")[0] in model.languages:
+        return ""
+    return f"{model.title} writes {languages_of(model)}, not {language!r}"
+
+
+def languages_of(model: KnownModel) -> str:
+    """Return the names of its languages."""
+    return " and ".join(language_name(code) for code in model.languages)

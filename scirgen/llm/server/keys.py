@@ -41,7 +41,7 @@ def key_for(uri: ModelURI, url: str, models: ModelsConfig, *, azure: bool) -> st
         )
     if named or file:
         refuse_http(url, f"{uri}: the key that models.options names")
-        return _from_file(uri, str(file)) if file else _from_environment(uri, str(named))
+        return key_from_file(uri, str(file)) if file else _from_environment(uri, str(named))
     if azure:
         return _own_key(uri, url, "AZURE_OPENAI_API_KEY", needed=True) if _is_azures(url) else ""
     if (chosen := os.environ.get("OPENAI_BASE_URL")) and _same(url, chosen):
@@ -160,7 +160,12 @@ def _from_environment(uri: ModelURI, variable: str) -> str:
     return key
 
 
-def _from_file(uri: ModelURI, file: str) -> str:
+def key_from_file(uri: ModelURI, file: str) -> str:
+    """Return the key that a file holds alone.
+
+    Raises:
+        ModelAccessError: the file cannot be read, or does not hold one key.
+    """
     try:
         with ordinary(Path(file).expanduser()).open(encoding="utf-8") as opened:
             key = as_secret(opened.read(_LONGEST_FILE))

@@ -14,10 +14,10 @@ from pydantic import BaseModel, Field, create_model
 
 from scirgen.core.config import Config
 from scirgen.core.corpus import Passage, Sentence
+from scirgen.core.corpus.questions import Pool, Pooled, Question, Regraded, Unanswered
 from scirgen.core.errors import ModelError, ScirgenError
 from scirgen.core.fingerprint import content_id, derived_seed, digest
 from scirgen.core.prompts import RenderedPrompt
-from scirgen.core.questions import Pool, Pooled, Question, Regraded, Unanswered
 from scirgen.core.records import LINKED, Failure, Grade, QAPair, Record, Rejection, Span
 from scirgen.core.text.analysis import terms
 from scirgen.core.text.language import language_name
@@ -107,7 +107,7 @@ class AnswerStage(Stage):
     version: ClassVar[int] = 4
 
     def uses(self, config: Config) -> Uses:
-        """Return the prompts, the model and the judge's; nothing if nobody asks."""
+        """Return the prompts, the model and the judge's; nothing if no questions are asked first."""
         if not config.generate.asks:
             return Uses()
         return Uses(
@@ -131,13 +131,13 @@ class AnswerStage(Stage):
                 yield WorkItem(key, (*part, *(pools[q.id] for q in part)))
 
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
-        """One candidate, one narrowed question, or one `Unanswered` for each question.
+        """Return one candidate, one narrowed question, or one `Unanswered` for each question.
 
         Raises:
             ModelError: the reply cannot be used; the next run asks again.
         """
         questions, pools = item.of(Question), item.of(Pool)
-        found = _best(questions, pools, ctx)
+        found = best_passages(questions, pools, ctx)
         if not found:
             return StageResult(tuple(_unanswered(q, (), "nothing was found") for q in questions))
         shown = _shown(found, questions[0], ctx.seed("order"))
@@ -280,7 +280,7 @@ def _subject(question: Question) -> tuple[str, str, str]:
     return question.wants, question.document_id or question.id, question.asked
 
 
-def _best(questions: Sequence[Question], pools: Sequence[Pool], ctx: StageContext) -> tuple[Passage, ...]:
+def best_passages(questions: Sequence[Question], pools: Sequence[Pool], ctx: StageContext) -> tuple[Passage, ...]:
     """Return the best of all pools that fit the window: what they were asked about, then their first entries, their
     second ones, and so on, at least eight of each."""
     window = ctx.chat.capabilities.context_tokens or _DEFAULT_CONTEXT
@@ -307,16 +307,20 @@ def _shown(found: Iterable[Passage], question: Question, seed: int) -> _Shown:
 
 
 async def _from_memory(made: Sequence[Record], ctx: StageContext) -> list[Record]:
-    """Return the outputs, the candidates among them with what the judge's model answers without documents."""
+    """Return the outputs, the candidates among them with what the judge's model answers without documents, and what it
+    would ask back."""
     pairs = [one for one in made if isinstance(one, QAPair)]
     if not pairs:
         return [*made]
     asked = [{"number": n, "text": pair.question} for n, pair in enumerate(pairs, 1)]
     prompt = ctx.prompt("memory").render(questions=asked, language=language_name(ctx.config.language))
-    fields: dict[str, Any] = {f"a{n}": (str, ...) for n, _ in enumerate(pairs, 1)}
+    fields: dict[str, Any] = {f"{letter}{n}": (str, ...) for n, _ in enumerate(pairs, 1) for letter in "ba"}
     reply = await ctx.judge.ask(prompt, create_model("FromMemory", **fields), seed=ctx.seed("memory"))
-    said = (" ".join(getattr(reply.value, name).split()) for name in fields)
-    return [r.model_copy(update={"from_memory": next(said)}) if isinstance(r, QAPair) else r for r in made]
+    said = iter([" ".join(getattr(reply.value, name).split()) for name in fields])
+    return [
+        one.model_copy(update={"asks_back": next(said), "from_memory": next(said)}) if isinstance(one, QAPair) else one
+        for one in made
+    ]
 
 
 async def _graded_again(

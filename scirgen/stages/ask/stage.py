@@ -16,10 +16,10 @@ from pydantic import BaseModel, Field, create_model
 
 from scirgen.claims.borrowed import borrowed, coined
 from scirgen.core.config import Config
+from scirgen.core.corpus.questions import Question, Wants
 from scirgen.core.errors import ConfigError
 from scirgen.core.fingerprint import content_id, derived_seed, digest, file_sha256
 from scirgen.core.prompts import RenderedPrompt
-from scirgen.core.questions import Question, Wants
 from scirgen.core.records import Dataset, Document, Frozen, Rejection
 from scirgen.core.text.analysis import terms
 from scirgen.core.text.language import language_name
@@ -61,16 +61,24 @@ class Seekers(Frozen):
     roles: dict[Wants, tuple[str, ...]]
     needs: dict[Wants, tuple[Need, ...]]
     forms: dict[Wants, tuple[Form, ...]]
+    types: tuple[str, ...] = Field(
+        default=(), description="ids in graesser.yaml of the types in which people ask what is known; empty: all"
+    )
 
 
-class Asked(BaseModel):
+class OtherWords(BaseModel):
+    """A wish in other words, for the search."""
+
+    other_words: list[str] = Field(min_length=1, max_length=2)
+    translations: list[str] = []
+
+
+class Asked(OtherWords):
     """One question in a reply; with a ``type`` if the prompt names question types."""
 
     need: str
     form: str
     question: str
-    other_words: list[str] = Field(min_length=1, max_length=2)
-    translations: list[str] = []
 
 
 class Needs(BaseModel):
@@ -80,7 +88,8 @@ class Needs(BaseModel):
 
 
 def seeking_share(config: Config, pack: str) -> float:
-    """Return the share of released rows that begin with somebody who asks; 0 for models that need the small prompts."""
+    """Return the share of released rows whose question comes before its answer; 0 for models that need the small
+    prompts."""
     mix = config.generate.mix
     total = sum(mix.values())
     return mix.get("seeking", 0.0) / total if total and pack == "standard" and not config.generate.off else 0.0
@@ -100,12 +109,12 @@ class AskStage(Stage):
         self._languages: tuple[str, ...] = ()
 
     def uses(self, config: Config) -> Uses:
-        """Return the prompt, the seekers, the question types and the writer; no model if nobody asks."""
-        if not config.generate.mix.get("seeking"):
+        """Return the prompt, the seekers, the question types and the writer; no model if no question is asked first."""
+        if not config.generate.asks:
             return Uses()
         return Uses(
             config=("ask", "language", "seed"),
-            prompts=("ask/needs", "ask/subject"),
+            prompts=("ask/needs", "ask/reword", "ask/subject"),
             taxonomies=("graesser", "seekers"),
             roles=("generator",),
         )
@@ -130,15 +139,15 @@ class AskStage(Stage):
         """Yield the user's questions; the record; the papers whose first user the dataset is. In later rounds, those of
         them that are asked about again."""
         self._read(scope, ctx)
+        languages: dict[str, object] = {"languages": self._languages} if self._languages else {}
         if not scope.round:
             for question in self._given.get(scope.dataset.id, ()):
-                yield WorkItem(f"user|{question.id}", (question,))
+                yield WorkItem(f"user|{question.id}", (question,), languages)
         if not seeking_share(ctx.config, ctx.pack):
             return
         again = {str(cell[AGAIN]): cell["count"] for cell in scope.wanted if AGAIN in cell}
         asked = [q for q in scope.outputs("ask", Question) if q.asked == "seeking"]
-        shared = {"like": self._like, "languages": self._languages}
-        shown: dict[str, object] = {name: value for name, value in shared.items() if value}
+        shown: dict[str, object] = {**({"like": self._like} if self._like else {}), **languages}
         for subject in subjects_of(scope):
             wants = "data" if subject.id == scope.dataset.id else "answer"
             parameters: dict[str, object] = {"wants": wants, "subject": subject.id, "part": subject.part, **shown}
@@ -157,7 +166,7 @@ class AskStage(Stage):
         """
         earlier = item.of(Question)
         if not item.of(Dataset):
-            return StageResult(earlier)
+            return StageResult((await _reworded(item, ctx),))
         task = item.asked(_Task)
         dataset, document = item.one(Dataset), next(iter(item.of(Document)), None)
         # A title is the text's own words as well, even where the sheet does not show it.
@@ -193,25 +202,47 @@ class AskStage(Stage):
         """Read the user's files once a run, and share out the questions among its subjects."""
         if ctx.run is not None and self._view is ctx.run:
             return
-        config, seeks = ctx.config.generate, bool(seeking_share(ctx.config, ctx.pack))
+        config, asks = ctx.config.generate, ctx.config.generate.asks
         self._view, self._given = ctx.run, {}
         if config.questions and not config.off:
             subjects = ctx.run.subjects() if ctx.run else (scope.dataset.id,)
             self._given = hosted(list(read_questions(Path(config.questions))), subjects)
-        self._languages = other_languages(ctx.run, ctx.config.language) if ctx.run and seeks else ()
+        self._languages = other_languages(ctx.run, ctx.config.language) if ctx.run and asks else ()
         self._like = tuple(g.question for g in read_questions(Path(config.like))) if config.like else ()
 
 
-class _Task(Frozen):
-    """The parameters of an item."""
+class _Searched(Frozen):
+    """The parameters of an item with the user's question: the other languages of the passages."""
+
+    languages: tuple[str, ...] = ()
+
+
+class _Task(_Searched):
+    """The parameters of an item about a subject."""
 
     wants: Wants
     subject: str
     part: int
     like: tuple[str, ...] = ()
-    languages: tuple[str, ...] = ()
     count: int = 0
     round: int = 0
+
+
+async def _reworded(item: WorkItem, ctx: StageContext) -> Question:
+    """Return the user's question with other words for the search; its own words stay."""
+    question, languages = item.one(Question), item.asked(_Searched).languages
+    prompt = ctx.prompt("reword").render(question=question.text, languages=[language_name(c) for c in languages])
+    reply = await ctx.chat.ask(prompt, _with_translations(OtherWords, len(languages)), seed=ctx.seed())
+    return question.model_copy(update=_other_words(reply.value, languages))
+
+
+def _other_words(said: OtherWords, languages: Sequence[str]) -> dict[str, Any]:
+    """Return the fields of `Question` that only the search uses."""
+    translated = zip(languages, said.translations, strict=False)
+    return {
+        "rewordings": tuple(" ".join(w.split()) for w in said.other_words if w.strip()),
+        "translations": tuple((code, words) for code, words in translated if words.strip()),
+    }
 
 
 async def _sheet(document: Document, part: int, names: frozenset[str], ctx: StageContext) -> str:
@@ -231,7 +262,7 @@ def _prompt(
     wants, count = task.wants, task.count or ctx.config.ask.questions_per_subject
     forms = _shares(seekers.forms[wants], count)
     # Needs for data have no type of Graesser's: most are plans and keywords.
-    kinds = ctx.taxonomies.question_types((), ctx.config.language) if wants == "answer" else ()
+    kinds = ctx.taxonomies.question_types(seekers.types, ctx.config.language) if wants == "answer" else ()
     like = list(task.like)
     random.Random(ctx.seed("like")).shuffle(like)
     prompt = ctx.prompt("needs").render(
@@ -261,11 +292,16 @@ def _near(question: Question, others: Iterable[Question], language: str) -> bool
 
 def _reply(choices: Mapping[str, Sequence[str]], count: int, languages: int) -> type[Needs]:
     fields: dict[str, Any] = {name: (Literal[tuple(ids)], ...) for name, ids in choices.items()}
-    if languages:
-        fields["translations"] = (list[str], Field(min_length=languages, max_length=languages))
-    one: Any = create_model("Asked", __base__=Asked, **fields)
+    one: Any = create_model("Asked", __base__=_with_translations(Asked, languages), **fields)
     several: dict[str, Any] = {"questions": (list[one], Field(min_length=1, max_length=count))}
     return create_model("Needs", __base__=Needs, **several)
+
+
+def _with_translations(kind: type[OtherWords], count: int) -> Any:
+    if not count:
+        return kind
+    exactly: Any = (list[str], Field(min_length=count, max_length=count))
+    return create_model(kind.__name__, __base__=kind, translations=exactly)
 
 
 def _question(asked: Asked, dataset: Dataset, document_id: str, task: _Task) -> Question:
@@ -282,8 +318,7 @@ def _question(asked: Asked, dataset: Dataset, document_id: str, task: _Task) -> 
         form=asked.form,
         question_type="" if typed == "none" else typed,
         round=task.round,
-        rewordings=tuple(" ".join(w.split()) for w in asked.other_words if w.strip()),
-        translations=tuple((c, w) for c, w in zip(task.languages, asked.translations, strict=False) if w.strip()),
+        **_other_words(asked, task.languages),
     )
 
 

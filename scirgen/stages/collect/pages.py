@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import time
 from collections import Counter
 from collections.abc import (
     AsyncGenerator,
@@ -28,10 +29,10 @@ from typing import TypeVar
 from scirgen.core.config import CollectConfig, Config
 from scirgen.core.errors import ConfigError, PaperError, ScirgenError, SourceError
 from scirgen.core.fingerprint import digest, file_sha256
-from scirgen.core.known_models import known_model, languages_of
-from scirgen.core.licences import UNKNOWN, licence_allowed, not_wanted
 from scirgen.core.records import Dataset, Failure, Link, Paper, Rejection
-from scirgen.core.text.language import in_other_languages, language_name
+from scirgen.core.records.licences import UNKNOWN, licence_allowed, not_wanted
+from scirgen.core.registry.known_models import known_model
+from scirgen.core.text.language import in_other_languages, language_name, languages_of
 from scirgen.stages.collect.source import MOST_BAD, Candidate, Cursor, Fetched, Source
 
 T = TypeVar("T")
@@ -160,10 +161,10 @@ def _endless(source: Source, cursor: str, barren: int) -> SourceError:
     what = (
         f"{barren} consecutive pages without a new dataset"
         if barren >= MOST_BARREN
-        else f"the cursor {cursor[:80]!r} again"
+        else f"the cursor {cursor[:80]!r} twice"
     )
     return SourceError(
-        f"source {source.name!r} gave {what}: it would never end",
+        f"source {source.name!r} returned {what}; stopped to avoid an endless loop",
         hint="The service is faulty; what was collected so far is kept.",
         code="endless_catalogue",
     )
@@ -227,7 +228,7 @@ NO_ID = "scirgen generate --dry-run without --ids shows the ids of the first rec
 
 
 def absent(ids: Sequence[str], entry: Dataset | Rejection) -> tuple[str, ...]:
-    """Return the ids that are neither the record's, used or set aside, nor its DOI."""
+    """Return the ids that match neither the id of a record, used or set aside, nor its DOI."""
     if isinstance(entry, Dataset):
         own, text = {entry.id.lower(), (entry.doi or entry.id).lower()}, ""
     else:
@@ -292,7 +293,8 @@ async def _with_file(
         return None
     if not isinstance(fetched, Fetched):
         raise SourceError(
-            f"source {source.name!r}: fetch() gave a {type(fetched).__name__}", hint="It must return scirgen.Fetched."
+            f"source {source.name!r}: fetch() returned a {type(fetched).__name__}",
+            hint="It must return scirgen.Fetched.",
         )
     if fetched.file is None:
         aside.append(rejected(paper, fetched.code or "no_file", fetched.reason or "no file was found", dataset.id))
@@ -353,18 +355,34 @@ async def iterate(method: Callable[[A], Iterable[T] | AsyncIterator[T]], argumen
         return
     iterator: Iterator[T] = iter(entries)
 
-    def advance() -> tuple[T, ...]:
-        # StopIteration cannot cross a future, so the end is an empty tuple.
-        for entry in iterator:
-            return (entry,)
-        return ()
+    def advance() -> tuple[list[T], bool, Exception | None]:
+        """Read for a moment, at most to a cursor, where the page ends; changing threads costs more than reading a
+        record. Return what was read, whether there is more, and the error that ended it."""
+        read: list[T] = []
+        until = time.monotonic() + _MOMENT_S
+        try:
+            for entry in iterator:
+                read.append(entry)
+                if isinstance(entry, Cursor) or time.monotonic() >= until:
+                    return read, True, None
+        except Exception as error:
+            return read, False, error
+        return read, False, None
 
-    while step := await asyncio.to_thread(advance):
-        yield step[0]
+    more = True
+    while more:
+        read, more, error = await asyncio.to_thread(advance)
+        for entry in read:
+            yield entry
+        if error is not None:
+            raise error
+
+
+_MOMENT_S = 0.02
 
 
 async def value_of(method: Callable[[A], object], argument: A) -> object:
-    """Return the result of a plain or async method; a plain one runs in a thread."""
-    is_async = bool(inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method))
-    result = method(argument) if is_async else await asyncio.to_thread(method, argument)
+    """Return the result of a plain or async method; a plain one runs in a thread, unless it is `quick`."""
+    here = inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method) or getattr(method, "quick", False)
+    result = method(argument) if here else await asyncio.to_thread(method, argument)
     return await result if inspect.isawaitable(result) else result

@@ -12,18 +12,19 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Protocol, cast
 
+from scirgen.core.corpus.printed import as_printed
 from scirgen.core.errors import InputError, PaperError, ParserKilledError, PluginError, SourceError
 from scirgen.core.files.yamlfile import validate
 from scirgen.core.fingerprint import digest, file_sha256
-from scirgen.core.plugincode import provided_code
-from scirgen.core.printed import as_printed
 from scirgen.core.records import OWN, Dataset, Frozen, Paper, Rejection
 from scirgen.core.registry import load_registry
+from scirgen.core.registry.plugincode import provided_code
 from scirgen.core.text.doi import find_dois
 from scirgen.core.text.language import detect_language
 from scirgen.core.text.sentences import sentence_spans
 from scirgen.stages.base import FrontMatter, PaperReader
 from scirgen.stages.collect.files.paperfolder import PaperFile, PaperFolder
+from scirgen.stages.collect.files.recordfiles import unopened
 from scirgen.stages.collect.source import NO_INPUT, Candidate, Cursor, Fetched, SourceSetup
 
 _PAGE = 25
@@ -54,7 +55,7 @@ class DatasetLookup(Protocol):
         ...
 
     def by_title(self, title: str) -> Dataset | Rejection | None:
-        """Return the same of a dataset with this title or one with few more words."""
+        """Return the same for a dataset with this title, or with one of few more words."""
         ...
 
 
@@ -86,11 +87,9 @@ class PapersSource:
     def __init__(self, setup: SourceSetup) -> None:
         given = setup.input or setup.papers
         if given is None:
-            raise InputError("no papers are given", hint=NO_INPUT)
+            raise InputError("no folder of papers is given", hint=NO_INPUT)
         if setup.reader is None:
-            raise PluginError(
-                "source 'papers' reads papers in a run only", hint="Use scirgen.generate or scirgen.parse."
-            )
+            raise PluginError("source 'papers' works only in a run", hint="Use scirgen.generate or scirgen.parse.")
         self._setup = setup
         self._reader: PaperReader = setup.reader
         self._options = validate(dict(setup.options), PapersOptions, "collect.options")
@@ -100,12 +99,12 @@ class PapersSource:
         self._lookups: tuple[DatasetLookup, ...] | None = None
         if setup.datasets_from_papers and not load_registry().names("dataset_lookup"):
             raise PluginError(
-                "no plugin looks datasets up, and collect.datasets_from_papers asks for it",
-                hint="Install one, or leave the setting out.",
+                "collect.datasets_from_papers needs a plugin that looks up datasets, and none is installed",
+                hint="Install one, or remove the setting.",
             )
         if not self._files:
             raise InputError(
-                f"no papers in {given}", hint="Put PDF, JATS, TEI or Markdown files there.", code="no_papers"
+                f"{given} contains no papers", hint="Put PDF, JATS, TEI or Markdown files there.", code="no_papers"
             )
 
     def revision(self, cursor: str | None) -> str:
@@ -119,8 +118,8 @@ class PapersSource:
         return len(self._files)
 
     def warnings(self) -> list[str]:
-        """Lines about documents of the folder that are not read."""
-        return self._folder.warnings(self._setup.language)
+        """Return lines about documents of the folder that are not read."""
+        return [*self._folder.warnings(self._setup.language), *unopened(self._folder.root)]
 
     async def datasets(self, cursor: str | None = None) -> AsyncIterator[Dataset | Cursor | Rejection]:
         """Yield a record for each paper, and for each dataset that a paper cites, if they are asked for."""

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
 from scirgen.core.config import HttpConfig, ParseConfig
 from scirgen.core.records import Dataset, Link, Paper, Rejection
 from scirgen.stages.base import PaperReader
 
+F = TypeVar("F", bound=Callable[..., object])
 MOST_BAD = 1000
 """A file, or a source, ends after this many records in a row that cannot be used."""
+
+
+def quick(method: F) -> F:
+    """Mark a method of a source that returns at once, so that it is called without a thread."""
+    vars(method)["quick"] = True
+    return method
 
 
 @dataclass(frozen=True)
@@ -84,7 +91,7 @@ class PaperService(Protocol):
     name: str
 
     def papers(self, dataset: Dataset) -> Iterable[Candidate] | AsyncIterator[Candidate]:
-        """Candidate papers of one dataset; none if the service only has files."""
+        """Return the candidate papers of one dataset; none if the service only has files."""
         ...
 
     def fetch(self, paper: Paper) -> object:
@@ -114,7 +121,7 @@ class Source(PaperService, Protocol):
     def datasets(
         self, cursor: str | None = None
     ) -> Iterable[Dataset | Cursor | Rejection] | AsyncIterator[Dataset | Cursor | Rejection]:
-        """Datasets, lazily, from the cursor on, with a `Cursor` at least every 500 datasets."""
+        """Return the datasets, lazily, from the cursor on, with a `Cursor` at least every 500 datasets."""
         ...
 
 

@@ -39,7 +39,12 @@ class ExtractStage(Stage):
         return Uses(config=("extract",), prompts=("extract/aspects",), taxonomies=("aspects",), roles=("generator",))
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
-        """Each labelled section of each paper that the dataset is linked to."""
+        """Yield each labelled section of each paper that the dataset is linked to.
+
+        Nothing where all questions are asked first: their answers come from the whole text.
+        """
+        if not (ctx.config.generate.off or ctx.config.generate.mix.get("known_item")):
+            return
         documents = {d.paper_id: d for d in scope.outputs("parse", Document)}
         labels = scope.outputs("section", SectionLabel)
         for link in scope.outputs("match", Link):
@@ -74,7 +79,7 @@ class ExtractStage(Stage):
 
 def _hostile(sentence: Sentence, ctx: StageContext) -> Rejection:
     """Return the rejection of a sentence that is not shown to the model."""
-    reason = "the sentence addresses a machine, not the paper's readers"
+    reason = "the sentence addresses a language model, not the paper's readers"
     return ctx.reject("instructions", reason, ("Aspect", f"{ctx.key}|{sentence.number}"), record=sentence.text)
 
 
@@ -83,7 +88,8 @@ def _short(caption: Span | None) -> str:
 
 
 def _result(document: Document, picked: Sequence[Picked], ctx: StageContext) -> StageResult:
-    """Aspects in the document's order; rejections for repeated statements and those that could not be located."""
+    """Return the aspects in the document's order; rejections for repeated statements and those that could not be
+    located."""
     aspects: dict[str, Aspect] = {}
     rejections: list[Rejection] = []
     for number, choice in enumerate(picked):

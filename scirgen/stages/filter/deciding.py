@@ -112,7 +112,7 @@ async def score_all(
             if not math.isfinite(score.value):
                 raise wrong_return(scorer.score, score.value, "a finite value")
             sure = scorer.only_unsure or scorer.name == JUDGE or not seems_an_order(pair, ctx)
-            decided = _decided(score, scorer, pair.question_type, ctx.config, sure_of=sure, blind=blind)
+            decided = decide(score, scorer, pair.question_type, ctx.config, sure_of=sure, blind=blind)
             found[pair.id] = (pair.model_copy(update={"scores": (*pair.scores, decided)}), None)
     return found
 
@@ -133,7 +133,7 @@ def seems_an_order(pair: QAPair, ctx: StageContext) -> bool:
     return any(talks_to_machine(t) or matches(patterns, normalise(t), normalised=True) is not None for t in texts)
 
 
-def _decided(
+def decide(
     score: Score, scorer: Faithfulness, type_id: str, config: Config, *, sure_of: bool = True,
     blind: Collection[str] = (),
 ) -> Score:  # fmt: skip
@@ -185,7 +185,7 @@ def check_unsure(ctx: StageContext) -> None:
     own = config.filter.thresholds.keys() & set(names)
     if config.filter.unsure == "reject" and names == ("shift",) and not own and config.filter.shift_form == "relative":
         raise ConfigError(
-            "filter.unsure=reject: the shift alone is sure of no pair, so every pair would be rejected",
+            "filter.unsure=reject: the shift alone never decides for a pair, so every pair would be rejected",
             hint="Name a judge (models.judge), fit coefficients (scirgen calibrate --coefficients), or set "
             "filter.thresholds.",
         )

@@ -10,9 +10,9 @@ from typing import Any, ClassVar, TypeVar
 from pydantic import BaseModel, Field, create_model
 
 from scirgen.core.config import Config, fingerprinted
-from scirgen.core.plugincode import made_of
 from scirgen.core.prompts import RenderedPrompt
 from scirgen.core.registry import Registry, returned
+from scirgen.core.registry.plugincode import made_of
 from scirgen.stages.base import StageContext, StageResult, asked_for
 from scirgen.stages.generate.strategy import Discard, Draft, Further, Task
 
@@ -35,7 +35,7 @@ class FurtherRequest(ABC):
 
     @abstractmethod
     def variables(self, most: int, turn: int, ctx: StageContext) -> Mapping[str, object] | None:
-        """Give the variables of the prompt for a call; None: this call is asked nothing.
+        """Give the variables of the prompt for a call; None: this call gets no further request.
 
         Args:
             most: number of pairs that the call may write.

@@ -41,7 +41,7 @@ _VAGUE_COST = 0.4
 def passages(
     dataset: Dataset, aspects: Iterable[Aspect], titles: Mapping[str, str] | None = None
 ) -> tuple[Passage, ...]:
-    """All passages of a dataset: kept aspects in document order, then the sentences of the metadata.
+    """Return all passages of a dataset: kept aspects in document order, then the sentences of the metadata.
 
     ``titles`` are those of the papers, by id: a paper's statements are about its own subject, not about the dataset's.
     """
@@ -88,7 +88,7 @@ def by_worth(statements: Sequence[Passage], seed: str) -> list[int]:
 
 
 def _metadata(dataset: Dataset) -> list[tuple[int, int]]:
-    """Sentences of the metadata, without the title line and bare lists of keywords."""
+    """Return the sentences of the metadata, without the title line and bare lists of keywords."""
     text = dataset.text
     spans: list[tuple[int, int]] = []
     position = 0
@@ -120,48 +120,3 @@ def fitness(passage: Passage, kind: QuestionType) -> float:
         score += 0.5 - 0.1 * kind.aspects.index(passage.category)
     score += 0.3 if words <= _MAX_WORDS else 0.0
     return max(score - _VAGUE_COST, 0.01) if _VAGUE.match(passage.text) else score
-
-
-def choose_evidence(
-    candidates: Sequence[Passage], kind: QuestionType, count: int, seed: int, used: Iterable[Span] = ()
-) -> list[Passage]:
-    """Return the ``count`` passages that suit the type best, spread over papers, sections and aspects.
-
-    It is greedy: each choice lowers the value of passages with the same paper, section or aspect. A hash of the seed
-    decides ties, so that the types of one dataset do not all ask about the same sentence. If fewer suit, fewer are
-    returned.
-    """
-    spent = {(s.document_id, s.start, s.end) for s in used}
-    worth = {i: fitness(p, kind) for i, p in enumerate(candidates)}
-    pool = [
-        i
-        for i, p in enumerate(candidates)
-        if worth[i] > 0 and (p.span.document_id, p.span.start, p.span.end) not in spent
-    ]
-    jitter = {i: derived_seed(seed, candidates[i].span.document_id, candidates[i].span.start) / 2**31 for i in pool}
-    chosen: list[Passage] = []
-    places: Counter[object] = Counter()
-    while pool and len(chosen) < count:
-        best = max(pool, key=lambda i: (worth[i] + 0.6 * jitter[i] - _crowding(candidates[i], places), -i))
-        pool.remove(best)
-        chosen.append(candidates[best])
-        places.update(_places(candidates[best]))
-    return chosen
-
-
-def further_evidence(
-    candidates: Sequence[Passage], kind: QuestionType, seed: int, used: Iterable[Span]
-) -> list[Passage]:
-    """All other passages that suit the type, in an order that the seed decides."""
-    spent = {(s.document_id, s.start, s.end) for s in used}
-    fit = [p for p in candidates if fitness(p, kind) > 0]
-    left = [p for p in fit if (p.span.document_id, p.span.start, p.span.end) not in spent]
-    return sorted(left, key=lambda p: (derived_seed(seed, p.span.document_id, p.span.start), p.span.end))
-
-
-def _places(passage: Passage) -> list[object]:
-    return [("doc", passage.span.document_id), ("section", passage.span.section), ("aspect", passage.category)]
-
-
-def _crowding(passage: Passage, places: Counter[object]) -> float:
-    return 0.15 * sum(places[p] for p in _places(passage))

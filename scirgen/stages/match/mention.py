@@ -32,7 +32,7 @@ USE_CUES = re.compile(
 _WINDOW = 250
 _MOST_PLACES = 8
 _PROGRAMME_COVERAGE = 0.6
-_MOST_CITED = 20
+MOST_CITED = 20
 """Number of references to one dataset whose citations are looked for; each is a search through the text."""
 
 
@@ -57,7 +57,7 @@ class Findings:
 
 
 def find_mentions(pair: Pair) -> Findings:
-    """All places where the paper names the dataset or cites it, by identifier, title or a name that the context
+    """Return all places where the paper names the dataset or cites it, by identifier, title or a name that the context
     confirms.
 
     It takes time linear in the text; a paper of megabytes may name a dataset at every word.
@@ -79,7 +79,7 @@ def find_mentions(pair: Pair) -> Findings:
     ranges = body_ranges(pair.document, pair.references)
     cited = [
         _place(pair, o, o + 1, f"citation of reference {e.number}, which has its {what}")
-        for e, what in islice(by_entry.items(), _MOST_CITED)
+        for e, what in islice(by_entry.items(), MOST_CITED)
         for o in citing_offsets(pair.document, ranges, e)
     ]
     entries = [Place(e.start, e.end, SectionClass.NONE, what, in_references=True) for e, what in by_entry.items()]
@@ -213,6 +213,6 @@ def says_use(pair: Pair, place: Place) -> bool:
 
 
 def evidence(uses: Sequence[Place], entries: Sequence[Place]) -> tuple[Place, ...]:
-    """Distinct sentences, at most eight, then the references that explain them."""
+    """Return the distinct sentences, at most eight, then the references that explain them."""
     distinct = {(p.start, p.end): p for p in sorted(uses, key=lambda p: p.start)}
     return (*list(distinct.values())[:_MOST_PLACES], *sorted(entries, key=lambda p: p.start))

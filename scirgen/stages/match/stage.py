@@ -11,9 +11,9 @@ from typing import cast
 
 from scirgen.core.config import Config
 from scirgen.core.errors import PluginError
-from scirgen.core.plugincode import provided_code
 from scirgen.core.records import OWN, Dataset, Document, Link, SectionLabel
 from scirgen.core.registry import Registry, known_needs, load_registry, returned
+from scirgen.core.registry.plugincode import provided_code
 from scirgen.stages.base import Role, Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.match.base import Judgement, MatchStrategy, Pair
 
@@ -25,13 +25,13 @@ class MatchStage(Stage):
     version = 5
 
     def uses(self, config: Config) -> Uses:
-        """Count the model too, if the strategy asks it."""
+        """Include the model if the strategy calls it."""
         needs: tuple[Role, ...] = strategy(config.match.strategy, load_registry()).needs
         code = provided_code(load_registry(), "match_strategy", config.match.strategy)
         return Uses(config=("match",), prompts=("match/judge",) if needs else (), roles=needs, extra=code)
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
-        """One item for each candidate link of the dataset whose paper has a document."""
+        """Yield one item for each candidate link of the dataset whose paper has a document."""
         documents = {d.paper_id: d for d in scope.outputs("parse", Document)}
         links: dict[str, list[Link]] = {}
         for link in scope.outputs("collect", Link):

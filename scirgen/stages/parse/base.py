@@ -8,7 +8,7 @@ from typing import Final, Literal, Protocol
 from pydantic import BaseModel, ConfigDict
 
 from scirgen.core.records import BlockKind, PlacedLine
-from scirgen.core.table import Table
+from scirgen.core.records.table import Table
 
 LAYOUT_VERSION: Final = 16
 """The version of the layout analysis. Raise it when a PDF gives another document: stage parse then reads it again."""

@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from scirgen.core.addresses import without_passwords
 from scirgen.core.errors import PaperError
 from scirgen.core.records import BlockKind
+from scirgen.core.secrets.addresses import without_passwords
 from scirgen.stages.parse.assemble import abstract_of, clean, mark_references
 from scirgen.stages.parse.base import ParsedBlock, ParsedPaper, ParserOptions
 from scirgen.stages.parse.grid import GivenCell, table_block
@@ -65,8 +65,8 @@ def paper_bytes(path: Path) -> bytes:
 
 
 def parse_markdown(text: str) -> ParsedPaper:
-    """Blocks of Markdown or plain text; in plain text, lines that hold only a numbered or a usual section name are
-    headings.
+    """Return the blocks of Markdown or plain text; in plain text, lines that hold only a numbered or a usual section
+    name are headings.
 
     Raises:
         PaperError: ``no_text``.

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 from scirgen.core.config import Config
 from scirgen.core.errors import PluginError
@@ -16,9 +16,6 @@ from scirgen.core.registry import Registry, returned, wrong_return
 from scirgen.release_files.release import ReleaseRow, RowField
 from scirgen.stages.base import RunView, StageContext, asked_for
 from scirgen.stages.release.describe.features import feature
-
-if TYPE_CHECKING:
-    from scirgen.release_files.release import Release
 
 
 class ReleaseMaterial(Protocol):
@@ -61,11 +58,12 @@ class PartContent(ABC):
         return ()
 
     def pairs(self) -> Iterable[QAPair]:
-        """Questions that the plugin adds to the rows; one with an empty answer has no answer in the release."""
+        """Return the questions that the plugin adds to the rows; one with an empty answer has no answer in the
+        release."""
         return ()
 
     def weights(self, uses: Mapping[str, tuple[str, ...]]) -> Counter[str]:
-        """Dataset id -> weight that balances the splits of a release without rows.
+        """Return a mapping: dataset id -> weight that balances the splits of a release without rows.
 
         Args:
             uses: dataset id -> ids of the papers that use it.
@@ -81,9 +79,6 @@ class PartContent(ABC):
             content: the content of the release.
             split_of: dataset id -> split.
         """
-
-    def export(self, form: str, release: Release, folder: Path) -> None:  # noqa: B027 (most parts have one form)
-        """Write the part in a release format (``beir``, ``trec`` ...) into the format's folder; by default nothing."""
 
 
 class ReleasePart(ABC):
@@ -133,7 +128,7 @@ def row_fields(config: Config, registry: Registry) -> list[RowFields]:
     for one in found:
         for column in one.fields.model_fields:
             if column in taken:
-                raise PluginError(f"row fields {one.name!r}: the field {column!r} is {taken[column]}'s already")
+                raise PluginError(f"row fields {one.name!r}: the field {column!r} already belongs to {taken[column]}")
             taken[column] = one.name
     columns(found)
     return found

@@ -14,9 +14,9 @@ from typing import ClassVar
 from scirgen.core.config import Config, ReleaseConfig
 from scirgen.core.errors import ConfigError
 from scirgen.core.fingerprint import digest, file_sha256
-from scirgen.core.plugincode import made_of, provided_code
 from scirgen.core.records import Rejection, ReleaseFile
 from scirgen.core.registry import Registry, load_registry
+from scirgen.core.registry.plugincode import made_of, provided_code
 from scirgen.core.safety.files import named_files
 from scirgen.llm.encoders.embedder import embedder_of
 from scirgen.release_files.release import Release, ReleaseInfo
@@ -90,7 +90,7 @@ class ReleaseStage(Stage):
 
     def _write(self, ctx: StageContext) -> tuple[Release, list[Rejection]]:
         if ctx.run is None:
-            raise ConfigError("the release stage can only run on a whole run")
+            raise ConfigError("the release stage needs a whole run")
         config = ctx.config
         info = ReleaseInfo(
             name=config.release.name or f"{config.domain}-qa",

@@ -101,8 +101,6 @@ def write_release(content: ReleaseContent, folder: Path, settings: ReleaseSettin
             except FileNotFoundError as error:
                 hint = "Its folder is new: write() begins with folder.mkdir()."
                 raise PluginError(f"release format {name!r}: {described(error)}", hint=hint) from error
-            for part in content.parts:
-                part.export(name, Release(making), making / name)
         empty = [name for name in writers if not any(f.is_file() and f.stat().st_size for f in _below(making / name))]
         for name in empty:
             shutil.rmtree(making / name, ignore_errors=True)
@@ -140,10 +138,10 @@ def refuse_foreign(folder: Path) -> None:
     if not found:
         return
     if not (folder / "release.json").is_file():
-        raise InputError(f"{folder} has files and no release.json: it is not a release of scirgen", hint=_MOVE_IT)
+        raise InputError(f"{folder} has files but no release.json: it is not a release of scirgen", hint=_MOVE_IT)
     if foreign := sorted(found - {f.path for f in Release(folder).info.files}):
         others = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
-        raise InputError(f"{folder} holds {foreign[0]}{others}, which its release.json does not list", hint=_MOVE_IT)
+        raise InputError(f"{folder} contains {foreign[0]}{others}, which its release.json does not list", hint=_MOVE_IT)
 
 
 EMPTY = "The format {} is not written: the release has nothing for it."

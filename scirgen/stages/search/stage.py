@@ -11,9 +11,9 @@ from typing import ClassVar
 
 from scirgen.core.config import Config
 from scirgen.core.corpus import Corpus, Passage, passages_of, record_passage
+from scirgen.core.corpus.questions import Pool, Pooled, Question
 from scirgen.core.corpus.stored import FORMAT, Unit
 from scirgen.core.errors import ConfigError
-from scirgen.core.questions import Pool, Pooled, Question
 from scirgen.core.records import OWN, Dataset, Document, Link
 from scirgen.core.registry import Registry, load_registry
 from scirgen.llm.encoders.embedder import embedder_of

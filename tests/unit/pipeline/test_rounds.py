@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from scirgen.core.config import Config
-from scirgen.core.questions import Question
+from scirgen.core.corpus.questions import Question
 from scirgen.core.records import QAPair, Record, Rejection
 from scirgen.pipeline.rounds import falls_short, subject_progress
 from scirgen.stages.ask.stage import seeking_share

@@ -1,16 +1,13 @@
 from __future__ import annotations
 
-import math
-
 import pytest
 from test_bench_figures import ranking
 
 from scirgen.core.errors import InputError
 from scirgen.core.registry import load_registry
 from scirgen.testing.server import FakeServer
-from scirgen_bench.metrics import ndcg_of_pool, per_query
+from scirgen_bench.metrics import per_query
 from scirgen_bench.retrieval import evaluate
-from scirgen_bench.tables import retrieval_table
 from scirgen_bench.tasks.pool_run import gold_seen, run_task_pool
 from scirgen_bench.tasks.pools import GOLD, PoolSettings
 from scirgen_bench.tasks.records import Grade
@@ -45,7 +42,6 @@ async def test_questions_are_pooled_and_graded_as_a_task(release, tmp_path):
     report = evaluate(release, ["bm25"], registry=load_registry(), settings=["with-paper"], split="train", qrels=qrels)
     assert (report.queries, report.judgements) == (6, "graded")
     assert report.rows[0]["judged@10"] > 1 / 12
-    assert "NDCG%20" in retrieval_table(report.rows)
 
 
 def test_a_grade_of_two_counts_as_relevant_and_one_does_not():
@@ -55,27 +51,6 @@ def test_a_grade_of_two_counts_as_relevant_and_one_does_not():
     assert table["MRR@100"][0] == 0.5
     assert table["R@5"][0] == 1
     assert table["judged@10"][0] == 0.75
-
-
-def test_ndcg_of_the_pool_is_cut_at_a_share_and_skips_the_unjudged():
-    # Ten judged, so 20 % is two: grades 1 and 3 are found first (x is unjudged), 3 and 2 would be ideal.
-    pool = {"a": 3, "b": 2, "c": 1, **{f"z{i}": 0 for i in range(7)}}
-    by_hand = (1 / math.log2(2) + 3 / math.log2(3)) / (3 / math.log2(2) + 2 / math.log2(3))
-    assert ndcg_of_pool(["c", "x", "a", "b"], pool) == pytest.approx(by_hand)
-    assert by_hand == pytest.approx(0.6788, abs=5e-4)
-    assert ndcg_of_pool(["x", "a", "y", "b", "c"], pool) == pytest.approx(1)
-    assert ndcg_of_pool(["z0", "z1", "a"], pool) == 0
-    # Four judged: a fifth of them is less than one document, so the first counts.
-    assert ndcg_of_pool(["b", "a"], {"a": 3, "b": 2, "c": 0, "d": 0}) == pytest.approx(2 / 3)
-    assert ndcg_of_pool(["a"], {"a": 0}) == 0
-
-
-def test_ndcg_of_the_whole_pool_is_that_of_ir_measures():
-    pool = {"a": 1, "b": 2, "c": 3, "d": 0}
-    table = per_query(ranking([0, 1, 3, 2]), ["q"], ["a", "b", "c", "d"], {"q": pool}, graded=True)
-    assert ndcg_of_pool(["a", "b", "d", "c"], pool, 100) == pytest.approx(table["NDCG@10"][0])
-    assert table["NDCG%20"][0] == pytest.approx(1 / 3)
-    assert "NDCG%20" not in per_query(ranking([0]), ["q"], ["a"], {"q": {"a": 1}})
 
 
 def test_the_judges_view_of_the_gold_is_summed_up():

@@ -111,6 +111,23 @@ def test_the_command_needs_no_folder_and_shows_both_baselines(tmp_path):
     assert (tmp_path / "release-qa" / "replies.db").is_file()
 
 
+@pytest.mark.parametrize(("given", "seconds"), [((), 600.0), (("--set", "limits.timeout_s=1200"), 1200.0)])
+def test_a_slow_model_is_waited_for_as_long_as_in_a_run_or_as_is_asked(tmp_path, monkeypatch, given, seconds):
+    release = write(small_run(), tmp_path / "release")
+    waits = []
+
+    async def opened(config, *args, **named):
+        waits.append(config.limits.timeout_s)
+        raise ModelError("seen enough")
+
+    monkeypatch.setattr("scirgen_bench.qa.open_sessions", opened)
+    asked = ["benchmark", "qa", str(release.folder), "--model", "openai:x@http://127.0.0.1:9/v1", "--split", "train"]
+    CliRunner().invoke(cli, [*asked, *given, "--out", str(tmp_path / "o")])
+    assert waits == [seconds]
+    refused = CliRunner().invoke(cli, [*asked, "--set", "filter.gates=[]"])
+    assert "changes nothing here" in refused.output + str(refused.exception) and len(waits) == 1
+
+
 async def test_shared_words_of_the_question_make_no_answer_right():
     prompt = PromptLibrary(Resources()).get("filter/entail", "standard")
     judge = open_entailment("lexical:words", load_registry(), {}, None, prompt)

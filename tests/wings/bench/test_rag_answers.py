@@ -129,7 +129,7 @@ def test_a_system_of_ones_own_is_scored_without_a_model(release, tmp_path):
     assert 0.5 < small["metrics"]["recall"] < large["metrics"]["recall"]
     assert 0.5 < small["metrics"]["all spans"] <= large["metrics"]["all spans"] <= 1.0
     assert {t["metric"] for t in report["tests"]} == {"recall", "IoU"}
-    assert "| seeking | small" in result.output and "| not measured | large" in result.output
+    assert "| seeking | small" in result.output and "| not measured (difficulty={}) | large" in result.output
 
 
 def test_exact_passages_have_recall_and_precision_that_can_be_computed_by_hand(release, tmp_path):
@@ -158,9 +158,9 @@ def test_a_question_that_one_system_leaves_out_counts_as_nothing_found(release, 
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ('{"id": "qa-0", "chunks": []}', "no question of"),
+        ('{"id": "qa-0", "chunks": []}', "not a question of"),
         ('{"id": "a", "chunks": [{"txt": "b"}]}', r"line 1: chunks\.0\.text"),
-        ('{"id": "a"}\n{"id": "a"}', "line 2: the id a comes twice"),
+        ('{"id": "a"}\n{"id": "a"}', "line 2: the id a occurs twice"),
         ("", "has no answers"),
     ],
 )

@@ -67,13 +67,15 @@ def test_releases_beir_folders_and_lines_are_read(tmp_path):
     lines = tmp_path / "q.jsonl"
     lines.write_text(
         '{"query": "Snow?", "dataset_ids": ["ds-001", "ds-002"]}\n{"text": "Ice?", "dataset_id": "ds-001"}\n'
+        '{"question": "Sleet?", "gold": ["ds_003"]}\n'
     )
-    assert read_queries(lines) == [Query("Snow?", ("ds-001", "ds-002")), Query("Ice?", ("ds-001",))]
+    assert read_queries(lines)[:2] == [Query("Snow?", ("ds-001", "ds-002")), Query("Ice?", ("ds-001",))]
     result = CliRunner().invoke(
         cli, ["benchmark", "agree", str(release.folder), str(release.folder), str(lines), "--quiet"]
     )
     assert result.exit_code == 0, result.output
     assert "Kendall's tau" in result.output and "two halves of the first set" in result.output
+    assert "note: 1 queries of the second set" in result.output and "ds_003 is not in it" in result.output
     lines.write_text('{"query": "Snow?"}\n')
     with pytest.raises(InputError, match="line 1: no gold"):
         read_queries(lines)

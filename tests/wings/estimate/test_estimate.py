@@ -18,7 +18,7 @@ from scirgen.pipeline.plan import PLAN
 from scirgen.pipeline.store import RUN, Store
 from scirgen.stages.base import StageResult
 from scirgen_estimate import estimating as estimate
-from scirgen_estimate.estimating import CALLS, KNOWN, Figure, Share, _of_history, _summed
+from scirgen_estimate.estimating import CALLS, KNOWN, Figure, Share, shares_of_history, sum_up
 from scirgen_estimate.trial import Call, Trial, rough_tokens, tried
 from tests.support.small_runs import write_records
 
@@ -30,34 +30,34 @@ def share(role: str = "generator", calls: float = 4, prompts: float = 400, repli
 
 
 def test_sums_keep_the_order_of_the_scenarios() -> None:
-    found = _summed([share(), share(calls=6)], Config(), 4, 4, 8, None, None, ())
+    found = sum_up([share(), share(calls=6)], Config(), 4, 4, 8, None, None, ())
     assert found.calls.low < found.calls.typical == 10 < found.calls.high
     assert found.prompt_tokens.typical == 800 and found.hours is None
 
 
 def test_cost_needs_the_price_of_every_model_used() -> None:
-    found = _summed([share()], load_config(flags=PRICES).config, 4, 4, 8, None, None, ())
+    found = sum_up([share()], load_config(flags=PRICES).config, 4, 4, 8, None, None, ())
     assert found.cost is not None and found.cost.typical == pytest.approx((400 * 1 + 80 * 2) / 1e6)
     other = load_config(flags={**PRICES, "models.scorer": "openai:other@http://h/v1"}).config
-    assert _summed([share(), share("scorer")], other, 4, 4, 8, None, None, ()).cost is None
+    assert sum_up([share(), share("scorer")], other, 4, 4, 8, None, None, ()).cost is None
 
 
 @pytest.mark.parametrize(("rows", "total", "each"), [(8, None, 560e-6 / 8), (8, 2, 560e-6 / 2), (0, None, None)])
 def test_a_row_costs_its_share_of_the_whole(rows: float, total: int | None, each: float | None) -> None:
     config = load_config(flags={**PRICES, "generate.quota.total": total}).config
-    found = _summed([share()], config, 4, 4, rows, None, None, ())
+    found = sum_up([share()], config, 4, 4, rows, None, None, ())
     assert found.cost_per_row == (each and pytest.approx(each))
     assert found.data()["cost_per_row"] == (each and pytest.approx(each, abs=1e-4))
 
 
 def test_hours_follow_from_the_speed_and_a_scorer_only_reads() -> None:
-    found = _summed([share(prompts=0), share("scorer", prompts=0)], Config(), 4, 4, 8, 0.1, None, ())
+    found = sum_up([share(prompts=0), share("scorer", prompts=0)], Config(), 4, 4, 8, 0.1, None, ())
     assert found.hours is not None and found.hours.typical == pytest.approx((80 + 8) / 0.1 / 3600)
 
 
 def test_a_cap_on_requests_a_minute_is_a_floor_for_the_hours() -> None:
     config = load_config(flags={"limits.requests_per_minute": 1}).config
-    found = _summed([share(calls=60)], config, 4, 4, 8, None, None, ())
+    found = sum_up([share(calls=60)], config, 4, 4, 8, None, None, ())
     assert found.hours is not None and found.hours.typical == pytest.approx(1.0)
 
 
@@ -76,7 +76,7 @@ def earlier_run(folder: Path, usage: object) -> Path:
 def test_an_earlier_run_gives_its_usage_per_dataset_and_its_speed(tmp_path: Path) -> None:
     usage = {"generator": {"calls": 10, "prompt_tokens": 1000, "completion_tokens": 60}, "seconds": 3}
     notes: list[str] = []
-    (found,), speed, rows = _of_history(earlier_run(tmp_path, usage), load_config(flags=PRICES).config, 20, notes)
+    (found,), speed, rows = shares_of_history(earlier_run(tmp_path, usage), load_config(flags=PRICES).config, 20, notes)
     assert (found.calls.typical, found.prompt_tokens.typical, found.reply_tokens.typical) == (100, 10_000, 600)
     assert found.calls.high == pytest.approx(100 * KNOWN[1]) and len(notes) == 1
     assert rows == 30, "three rows of two datasets"
@@ -84,8 +84,8 @@ def test_an_earlier_run_gives_its_usage_per_dataset_and_its_speed(tmp_path: Path
 
 
 def test_an_earlier_run_without_token_counts_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="counted no tokens"):
-        _of_history(earlier_run(tmp_path, {}), Config(), 20, [])
+    with pytest.raises(ConfigError, match="recorded no tokens"):
+        shares_of_history(earlier_run(tmp_path, {}), Config(), 20, [])
 
 
 async def test_the_start_counts_once_and_each_further_dataset_as_measured(
@@ -109,7 +109,7 @@ async def test_a_trial_takes_the_time_of_the_first_dataset_apart(tmp_path: Path)
     loaded, domain = resolve_config(flags={**flags, "input": str(write_records(tmp_path / "r.jsonl", 3))})
     registry = load_registry()
     source = open_input(loaded.config, registry, domain, tmp_path)
-    drawn, _, total, notes = await estimate._drawn(source, loaded.config, 3)
+    drawn, _, total, notes = await estimate.draw_datasets(source, loaded.config, 3)
     counts = []
     for sample, of in ((drawn, total), (drawn[:1], total), (drawn[:1], 1)):
         trial = await tried(loaded.config, registry, domain, source, sample, of, notes)
@@ -126,8 +126,8 @@ async def test_a_run_in_the_folder_of_the_same_model_is_the_history(tmp_path: Pa
     loaded, domain = resolve_config(flags=flags)
     found = await estimate.estimate_run(folder, loaded.config, domain)
     assert found.sampled == 0 and found.calls.typical == 20
-    assert not estimate._is_history(folder, load_config(flags={"models.generator": "openai:other@http://h/v1"}).config)
-    assert not estimate._is_history(tmp_path, loaded.config)
+    assert not estimate.is_history(folder, load_config(flags={"models.generator": "openai:other@http://h/v1"}).config)
+    assert not estimate.is_history(tmp_path, loaded.config)
 
 
 def test_scripts_without_spaces_have_more_tokens_a_character() -> None:

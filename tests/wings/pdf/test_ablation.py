@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import _ablate
+from benchmarks import layout_ablation
 
 pymupdf = pytest.importorskip("pymupdf")
 
@@ -24,7 +24,7 @@ def test_a_rule_that_makes_a_title_changes_the_paper_and_one_that_never_speaks_d
         page.insert_text((60, 320), "Figure 1. Snow.", fontsize=8)
         pdf.save(path)
     wanted = ("classify._is_caption", "page.order._is_box")
-    chosen = [rule for rule in _ablate.rules() if rule.name in wanted]
-    monkeypatch.setattr(_ablate, "rules", lambda: chosen)
-    _ablate.ablate([path], "auto", lines.append)
+    chosen = [rule for rule in layout_ablation.rules() if rule.name in wanted]
+    monkeypatch.setattr(layout_ablation, "rules", lambda: chosen)
+    layout_ablation.ablate([path], "auto", lines.append)
     assert [line.split()[0] for line in lines] == ["1", "0"] and "['p']" in lines[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scirgen.core.corpus import Passage
-from scirgen.core.questions import Pool, Pooled, Question, Unanswered
+from scirgen.core.corpus.questions import Pool, Pooled, Question, Unanswered
 from scirgen_probe.proving import ProbeStage
 from scirgen_probe.records import Unanswerable
 from tests.support.questioning import FakeScope, make_context, pair

@@ -252,7 +252,7 @@ def test_without_the_section_the_call_stays_as_it_was() -> None:
 def test_a_strategy_that_would_not_ask_is_refused() -> None:
     ctx, _ = make_context(probe={"nuggets": True}, generate={"strategy": "evidence"})
     stage = load_registry().get("stage", "generate")
-    with pytest.raises(scirgen.ConfigError, match="asks in the calls of the strategy joint"):
+    with pytest.raises(scirgen.ConfigError, match=r"needs generate\.strategy=joint"):
         stage().check(ctx)  # type: ignore[operator]
 
 

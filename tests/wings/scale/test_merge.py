@@ -246,9 +246,11 @@ def test_benchmarks_and_formats_can_be_given_to_the_merge(parts: Path, tmp_path:
     assert again.exit_code == 0 and release_bytes(tmp_path / "m") == release_bytes(parts / "whole")
     assert "contaminated" not in again.output
     triples = command(
-        "merge", parts / "p0", parts / "p1", "--out", tmp_path / "m", "--set", "release.formats=[triples]"
+        "merge", parts / "p0", parts / "p1", "--out", tmp_path / "m", "--set", "release.formats=[triples,preference]"
     )
     assert triples.exit_code == 0 and list((tmp_path / "m/release/triples").iterdir())
+    missing = not (tmp_path / "m/release/preference").exists()
+    assert ("The format preference is not written" in triples.output) is missing
 
 
 def test_merging_again_does_nothing_until_a_part_has_changed(copied: Path, tmp_path: Path) -> None:
@@ -389,6 +391,13 @@ def test_merge_refuses_mixed_languages_and_settings_of_models(parts: Path, tmp_p
     assert "cannot be set in a merge" in error.message
     assert "unknown key" in refused(parts / "p0", "--out", tmp_path / "m", "--set", "release.formts=[x]").message
     assert not (tmp_path / "m").exists()
+
+
+def test_a_merge_adds_what_a_release_part_measures_without_a_step(parts: Path, tmp_path: Path) -> None:
+    result = command("merge", parts / "p0", "--out", tmp_path / "m", "--set", "difficulty={}")
+    assert result.exit_code == 0, result.output
+    ranks = [row.added()["bm25_rank"] for row in Release(tmp_path / "m").rows() if row.answer]
+    assert ranks and any(rank == 1 for rank in ranks)
 
 
 # -- parts that are not whole ------------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ from scirgen.core.files.jsonl import json_value, parse_lines
 from scirgen.core.files.named import ordinary
 from scirgen.core.records import Rejection
 from scirgen.core.text.doi import find_doi
+from scirgen.core.text.shown import shown
 from scirgen.core.text.tame import tame_value, tame_values
 from scirgen.stages.collect.files.child import ChildError, printed_lines
 from scirgen.stages.collect.files.envelopes import records_in, unwrapped
@@ -69,7 +70,7 @@ def readable_name(path: Path) -> Path:
 
 
 def files_below(root: Path) -> list[Path]:
-    """Everything below a folder, sorted, without the folders of runs and releases that scirgen wrote there."""
+    """Return everything below a folder, sorted, without the folders of runs and releases that scirgen wrote there."""
     found = sorted(root.rglob("*"))
     made = {p.parent for p in found if p.parent != root and _marks_output(p)}
     return [p for p in found if made.isdisjoint(p.parents)] if made else found
@@ -80,6 +81,13 @@ def _marks_output(path: Path) -> bool:
         with suppress(OSError), ordinary(path, None).open("rb") as file:
             return b'"scirgen"' in file.read(_HEAD)
     return path.name == "run.db"
+
+
+def unopened(*roots: Path | None) -> list[str]:
+    """Return a line about pipes, devices and broken links below folders; they are passed over, since one may never
+    end."""
+    found = {p.name: None for root in roots if root for p in files_below(root) if not (p.is_file() or p.is_dir())}
+    return [f"not read: {shown(found, 4)}: not an ordinary file"] if found else []
 
 
 def kind_of(path: Path) -> Kind | None:
@@ -228,7 +236,7 @@ def oai_records(path: Path, name: str) -> Iterator[RawRecord | Rejection]:
 
 
 def dublin_core(record: Element) -> dict[str, list[str]] | None:
-    """Local name -> texts of an OAI-PMH record, its header's first; None for a deleted one."""
+    """Return a mapping: local name -> texts of an OAI-PMH record, its header's first; None for a deleted one."""
     header = record.find(f"{OAI}header")
     if header is not None and header.get("status") == "deleted":
         return None

@@ -100,7 +100,7 @@ class JudgeScorer(Faithfulness):
     needs: ClassVar[tuple[Need, ...]] = ("judge",)
     default_threshold: ClassVar[float] = 0.5
     prompts: ClassVar[tuple[str, ...]] = ("judge",)
-    version: ClassVar[int] = 10
+    version: ClassVar[int] = 11
 
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
         found = await ask_each(evidence_batches(pairs, material, PAIRS), lambda batch: self._judge(batch, ctx))
@@ -145,9 +145,10 @@ class JudgeScorer(Faithfulness):
 
 
 def _parts_of(verdict: JudgeVerdict, memory: str | None) -> tuple[tuple[str, float], ...]:
-    if verdict in _UNSUPPORTED:
-        return (("order", 1.0),) if verdict == "order" else ()
+    # What memory gives counts also where the answer is doubted: a second look may keep it.
     guessed = () if memory is None else ((GUESSED, float(memory == "stated")),)
+    if verdict in _UNSUPPORTED:
+        return (*((("order", 1.0),) if verdict == "order" else ()), *guessed)
     return (("question", float(verdict in ("supported", "minor"))), *guessed)
 
 

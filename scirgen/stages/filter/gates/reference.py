@@ -136,6 +136,22 @@ class GuessableGate(PairGate):
         return Verdict(False, f"without documents, a model answers: {pair.from_memory}")
 
 
+class AsksBackGate(PairGate):
+    """A model that sees the question alone would have to ask what is meant. Asks no model: step answer asked it."""
+
+    code: ClassVar[str] = "asks_back"
+    explanation: ClassVar[str] = (
+        "A model that sees the question alone would have to ask what is meant. The user's own questions stay."
+    )
+    order: ClassVar[int] = 72
+    needs: ClassVar[tuple[str, ...]] = ()
+
+    def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
+        if pair.asked == "user" or not pair.asks_back:
+            return ACCEPT
+        return Verdict(False, f"whoever sees it alone asks: {pair.asks_back}")
+
+
 @lru_cache(maxsize=8)
 def shown_examples(taxonomies: Taxonomies, prompts: PromptLibrary) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Normalised questions (type definitions and instructions among them), and answers, that a model may have been

@@ -9,10 +9,10 @@ import pytest
 
 from scirgen.claims.needed import needed_evidence
 from scirgen.core.corpus import Passage, Sentence
+from scirgen.core.corpus.questions import Pool, Pooled, Question, Regraded, Unanswered
 from scirgen.core.errors import ModelError
-from scirgen.core.questions import Pool, Pooled, Question, Regraded, Unanswered
 from scirgen.core.records import QAPair, Record
-from scirgen.stages.answer.stage import AnswerStage, _best
+from scirgen.stages.answer.stage import AnswerStage, best_passages
 from scirgen.stages.base import StageResult, WorkItem
 from tests.support.questioning import FakeScope, make_context
 
@@ -46,7 +46,7 @@ async def run(reply: Mapping[str, object], grades: Mapping[str, int], **more: ob
     def rule(prompt, n):
         nonlocal shown
         if prompt.id == "answer/memory":
-            return {"a1": " Snow does. "}
+            return {"b1": " What  snow? ", "a1": " Snow does. "}
         shown = prompt.messages[-1][1]
         lines = {text: int(number) for number, text in re.findall(r"^\[(\d+)\] (.*)$", shown, re.M)}
         order = [next(p.id for p in PASSAGES if p.text.split(".")[0] in part) for part in shown.split("Passage ")[1:]]
@@ -81,6 +81,7 @@ async def test_an_answer_has_the_places_of_its_sentences_their_roles_and_all_gra
     assert [s.text for s in needed_evidence(pair)] == ["Snow insulates ice."]
     assert pair.found_by == ("subject",)
     assert (pair.from_memory, pair.guessable) == ("Snow does.", None), "the judge has to compare"
+    assert pair.asks_back == "What snow?"
 
 
 async def test_a_cited_row_brings_along_what_says_what_it_is(monkeypatch) -> None:
@@ -170,7 +171,7 @@ async def test_questions_about_one_subject_share_a_call_and_are_settled_each_by_
     def rule(prompt, n):
         if prompt.id == "answer/memory":
             assert "Answer" not in prompt.messages[-1][1] and "Passage" not in prompt.messages[-1][1]
-            return {"a1": "Yes.", "a2": ""}
+            return {"b1": "", "a1": "Yes.", "b2": "", "a2": ""}
         asked = re.findall(r"^(q\d)", prompt.messages[-1][1], re.M)
         calls.append(len(asked))
         empty = {"grades": [], "answer": "", "lines": [], "about": [], "lacking": "", "narrower": ""}
@@ -192,7 +193,7 @@ def test_a_call_shows_the_first_of_every_pool_before_the_second_of_any() -> None
         Pool(id="a", dataset_id="ds-1", entries=tuple(Pooled(passage=p) for p in long[:10])),
         Pool(id="b", dataset_id="ds-1", entries=tuple(Pooled(passage=p) for p in long[10:])),
     )
-    shown = [p.id for p in _best(several, pools, make_context(stage="answer", **MIX)[0])]
+    shown = [p.id for p in best_passages(several, pools, make_context(stage="answer", **MIX)[0])]
     assert shown[:2] == [long[0].id, long[10].id]
     assert len(shown) == 16 and {p.id for p in (*long[:8], *long[10:18])} == set(shown)
 
@@ -257,7 +258,7 @@ async def test_passages_of_two_documents_give_questions_that_both_answer(cited, 
         asked.append(prompt.id)
         shown = prompt.messages[-1][1]
         if prompt.id == "answer/memory":
-            return {"a1": "It depends."}
+            return {"b1": "", "a1": "It depends."}
         lines = {text: int(number) for number, text in re.findall(r"^\[(\d+)\] (.*)$", shown, re.M)}
         if prompt.id == "answer/linked":
             assert "Rain fell." not in shown and "Why does thick snow" in shown

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from scirgen.core.questions import Question
+from scirgen.core.corpus.questions import Question
 from scirgen.core.records import Block, Dataset, Document, Link
 from scirgen.stages.ask.stage import AskStage
 from scirgen.stages.ask.subjects import Subject, material_of, other_languages, subjects_of
@@ -114,6 +114,17 @@ async def test_the_users_questions_show_the_manner(tmp_path: Path) -> None:
     [item] = AskStage().items(FakeScope({}), ctx)
     await AskStage().process(item, ctx)
     assert "got any soil maps??" in chat.prompts[0].messages[-1][1]
+
+
+async def test_the_users_question_keeps_its_words_and_is_searched_in_others_too() -> None:
+    words = {"other_words": ["gauge  losses"], "translations": ["lluvia de montaña"]}
+    ctx, chat = make_context(lambda prompt, n: words, stage="ask", key="user|q1", **MIX)
+    own = Question(id="q1", dataset_id="ds-1", document_id="", wants="answer", text="does rain get lost?", asked="user")
+    result = await AskStage().process(WorkItem("user|q1", (own,), {"languages": ("es",)}), ctx)
+    [made] = result.outputs
+    searched = {"rewordings": ("gauge losses",), "translations": (("es", "lluvia de montaña"),)}
+    assert made == own.model_copy(update=searched)
+    assert [p.id for p in chat.prompts] == ["ask/reword"]
 
 
 def long_paper(words: int) -> Document:

@@ -1,4 +1,4 @@
-"""A small catalogue on disk, and the real data's folder."""
+"""A small catalogue on disk."""
 
 from __future__ import annotations
 
@@ -10,15 +10,7 @@ import pytest
 
 from scirgen import SourceSetup
 from scirgen.stages.collect.files.folder import FolderSource
-from tests.support.realdata import REALDATA
-
-
-@pytest.fixture
-def realdata() -> Path:
-    folder = REALDATA
-    if not folder.is_dir():
-        pytest.skip(f"REAL DATA NOT FOUND at {folder}: set SCIRGEN_REALDATA to run this test")
-    return folder
+from tests.support.realdata import realdata as realdata
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from scirgen import Candidate, Cursor, Dataset, Fetched, Paper, Rejection, SourceError
 from scirgen.core.config import CollectConfig
-from scirgen.stages.collect.pages import CollectedPage, pages
+from scirgen.stages.collect.pages import CollectedPage, iterate, pages
 from scirgen.testing import ContractError, check_source
 
 
@@ -177,10 +177,38 @@ class Wanders(Plain):
 @pytest.mark.parametrize(
     ("kind", "complaint"),
     [
-        (LosesOne, "does not go on right after"), (NoReason, "neither a file nor a code"),
+        (LosesOne, "does not continue right after"), (NoReason, "neither a file nor a code"),
         (NoCursor, "no Cursor within"), (Raises, "raised KeyError"), (Wanders, "second walk"),
     ],
 )  # fmt: skip
 def test_the_conformance_suite_names_each_breach(kind: type[Plain], complaint: str, file: Path) -> None:
     with pytest.raises(ContractError, match=complaint):
         check_source(kind(file))
+
+
+async def test_records_read_before_an_error_come_first() -> None:
+    def datasets(cursor: None) -> Iterator[Dataset]:
+        yield Dataset(id="d0", title="Dataset 0")
+        raise SourceError("503 from the server")
+
+    read = 0
+    with pytest.raises(SourceError):
+        async for entry in iterate(datasets, None):
+            read += entry.id == "d0"
+    assert read == 1
+
+
+async def test_no_record_behind_a_cursor_is_read_before_the_page_ends() -> None:
+    read: list[int] = []
+
+    def datasets(cursor: None) -> Iterator[Dataset | Cursor]:
+        for number in range(4):
+            read.append(number)
+            yield Dataset(id=f"d{number}", title="Dataset")
+            if number == 1:
+                yield Cursor("1")
+
+    async for entry in iterate(datasets, None):
+        if isinstance(entry, Cursor):
+            assert read == [0, 1]
+    assert read == [0, 1, 2, 3]

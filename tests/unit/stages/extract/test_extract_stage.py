@@ -26,7 +26,7 @@ from scirgen.stages.parse.assemble import assemble
 from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
 from scirgen.stages.parse.grid import GivenCell, table_block
 from tests.support.papers import make_paper
-from tests.support.questioning import make_context
+from tests.support.questioning import FakeScope, make_context
 from tests.support.scripted_chat import Rule
 
 METHODS = [
@@ -88,6 +88,18 @@ async def test_the_datasets_of_the_paper_are_shown_and_all_share_the_item() -> N
     await ExtractStage().process(item, ctx)
     shown = chat.prompts[0].messages[-1][1]
     assert "Flow of a. Variables: streamflow\nFlow of b" in shown and "GB" not in shown
+
+
+def test_nothing_is_extracted_where_every_question_is_asked_first() -> None:
+    document, labels = make_paper([("Methods", SectionClass.METHOD, METHODS)])
+    link = Link(dataset_id="ds-1", paper_id=document.paper_id, found_by="doi", used=True)
+    scope = FakeScope({"parse": (document,), "section": tuple(labels), "match": (link,)})
+
+    def planned(**config: object) -> int:
+        return len(list(ExtractStage().items(scope, make_context(stage="extract", **config)[0])))
+
+    seeking = {"generate.mix": {"seeking": 1.0}}
+    assert (planned(), planned(**seeking), planned(**seeking, **{"generate.off": True})) == (1, 0, 1)
 
 
 async def test_long_section_is_cut_between_sentences_and_shown_once() -> None:

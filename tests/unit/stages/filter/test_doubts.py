@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from scirgen.core.corpus import Passage
+from scirgen.core.corpus.questions import Pool, Pooled
 from scirgen.core.errors import ModelError
-from scirgen.core.questions import Pool, Pooled
 from scirgen.core.records import QAPair, Span
 from scirgen.llm.base import Capabilities, ModelIdentity, ScoreReply, ScoreRequest
 from scirgen.llm.session import Answer

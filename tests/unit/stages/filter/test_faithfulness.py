@@ -19,11 +19,11 @@ from scirgen.llm.session import Answer
 from scirgen.llm.uri import ModelURI
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Material
-from scirgen.stages.filter.deciding import _decided, outcome, score_all, sentence
+from scirgen.stages.filter.deciding import decide, outcome, score_all, sentence
 from scirgen.stages.filter.faithfulness.judged import EntailmentScorer, JudgeReply, JudgeScorer
 from scirgen.stages.filter.faithfulness.shift import FORMS, ShiftScorer
 from scirgen.stages.filter.faithfulness.windows import evidence_window, passages, rank
-from scirgen.stages.filter.gates.reference import GuessableGate, PoorQuestionGate
+from scirgen.stages.filter.gates.reference import AsksBackGate, GuessableGate, PoorQuestionGate
 from tests.support.filtering import DATASET, DESCRIPTION, MATERIAL, ScriptedScorer, pair, span
 
 MakeCtx = Callable[..., StageContext]
@@ -250,12 +250,14 @@ async def test_the_judge_says_whether_memory_has_the_answer_where_memory_said_so
     pairs = [pair(answer=f"snowfall {n}", asked="seeking", from_memory=said) for n, said in enumerate(memory)]
     scores = await JudgeScorer().score(pairs[:4], MATERIAL, ctx)
     rated = [p.model_copy(update={"scores": (s,)}) for p, s in zip(pairs, scores, strict=False)]
-    assert [p.guessable for p in (*rated, pairs[4])] == [True, False, False, None, None]
+    assert [p.guessable for p in (*rated, pairs[4])] == [True, False, False, True, None], "also where it is doubted"
     assert judge.asked[0].count("From memory:") == 3
     users = rated[0].model_copy(update={"asked": "user"})
     verdicts = await GuessableGate().check([*rated, users, pairs[4]], MATERIAL, ctx)
-    assert [v.accept for v in verdicts] == [False, True, True, True, True, True]
+    assert [v.accept for v in verdicts] == [False, True, True, False, True, True]
     assert verdicts[0].reason == "without documents, a model answers: Snow."
+    unclear = [p.model_copy(update={"asks_back": "Which hail?"}) for p in (rated[1], users)]
+    assert [v.accept for v in await AsksBackGate().check(unclear, MATERIAL, ctx)] == [False, True]
     await JudgeScorer().score([pairs[4]], MATERIAL, ctx)
     assert "memory" not in judge.asked[1].lower(), "the prompt of other pairs is as it was"
 
@@ -304,11 +306,11 @@ def test_one_failing_score_rejects_and_a_later_one_decides_the_unsure() -> None:
 
 def test_a_score_is_unsure_of_types_that_its_scorer_cannot_tell(make_ctx: MakeCtx) -> None:
     config = make_ctx(thresholds={"shift": {"*": 0.1, "disjunctive": 0.2}}).config
-    unsure = _decided(scored("shift", -0.4, 0.0), ShiftScorer(), "verification", config, blind=("verification",))
+    unsure = decide(scored("shift", -0.4, 0.0), ShiftScorer(), "verification", config, blind=("verification",))
     assert unsure.unsure and unsure.passed is None
-    own = _decided(scored("shift", -0.4, 0.0), ShiftScorer(), "disjunctive", config, blind=("disjunctive",))
+    own = decide(scored("shift", -0.4, 0.0), ShiftScorer(), "disjunctive", config, blind=("disjunctive",))
     assert own.passed is False, "the user set its edges"
-    assert _decided(scored("shift", -0.4, 0.0), ShiftScorer(), "other", config).passed is False
+    assert decide(scored("shift", -0.4, 0.0), ShiftScorer(), "other", config).passed is False
 
 
 async def test_edges_are_by_type_then_for_all_then_the_scorers_own(make_ctx: MakeCtx) -> None:

@@ -209,7 +209,7 @@ async def test_paper_that_names_the_dataset_everywhere_is_judged_soon_and_beside
     ticks, judging = 0, asyncio.ensure_future(judge("mention", RAIN, ("Data", METHOD, NAMED_EVERYWHERE[what])))
     began = time.monotonic()
     while not judging.done():
-        await asyncio.sleep(0.01)
+        await asyncio.wait([judging], timeout=0.01)
         ticks += 1
     assert (await judging).used and ticks > 5
     assert time.monotonic() - began < 25, "quadratic: a minute or more"
@@ -229,4 +229,4 @@ async def test_citations_are_looked_for_of_some_references_to_a_dataset_only(mon
     monkeypatch.setattr(mention, "citing_offsets", lambda d, r, e: searched.append(e.number) or [])
     references = tuple(f"{n}. Data of rain. doi:10.11888/Atmos.tpdc.272763" for n in range(1, 200))
     said = await judge("mention", RAIN, ("Data", METHOD, ["We used it."]), references=references)
-    assert said.used and len(searched) == mention._MOST_CITED
+    assert said.used and len(searched) == mention.MOST_CITED

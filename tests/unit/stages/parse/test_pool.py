@@ -27,7 +27,7 @@ from scirgen.stages.parse.process.pool import ParserPool
 
 PARSERS = textwrap.dedent(
     """
-    import os, signal, sys, time
+    import os, signal, sys
     from scirgen.core.errors import ServerUnavailableError
     from scirgen.core.records import BlockKind
     from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
@@ -62,10 +62,10 @@ text="x"),))
                 if number == signal.SIGQUIT:  # a shell's background jobs ignore it
                     signal.signal(number, signal.SIG_DFL)
                 os.kill(os.getpid(), number)
-                time.sleep(30)
+                signal.pause()
             with (path.parent / "log").open("a") as log:
                 print("again", path.name, file=log, flush=True)
-                time.sleep(0.05)
+                sum(range(10**6))  # others would write in between
                 print("ended", path.name, file=log)
             return Good().parse(path, options)
 
@@ -181,7 +181,7 @@ def test_worker_when_the_parent_is_killed_then_it_dies_too(tmp_path: Path) -> No
     (tmp_path / "odd_parsers.py").write_text(PARSERS)
     script = textwrap.dedent(
         """
-        import threading, time
+        import signal, threading
         from pathlib import Path
         from scirgen.core.registry import Provided
         from scirgen.stages.parse.base import ParserOptions
@@ -192,7 +192,7 @@ def test_worker_when_the_parent_is_killed_then_it_dies_too(tmp_path: Path) -> No
         threading.Thread(target=pool.parse_blocking, args=(plugin("Hangs"), Path("x"), \
 ParserOptions(timeout_s=60))).start()
         print(pool.pids()[0], flush=True)
-        time.sleep(600)  # whoever leaves Python ends its threads, and with them the workers
+        signal.pause()  # whoever leaves Python ends its threads, and with them the workers
         """
     )
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}

@@ -62,7 +62,7 @@ def test_papers_are_parsed_again_when_the_code_of_a_parser_that_auto_takes_chang
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     before = ParseStage().uses(Config())
-    monkeypatch.setattr("scirgen.core.plugincode.file_sha256", lambda path: "edited")
+    monkeypatch.setattr("scirgen.core.registry.plugincode.file_sha256", lambda path: "edited")
     assert ParseStage().uses(Config()) != before
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scirgen.core.questions import Regraded
+from scirgen.core.corpus.questions import Regraded
 from scirgen.core.records import Dataset, Grade, Link, Paper, QAPair, SectionLabel
 from scirgen.release_files.release import Release
 from tests.support.content_factory import FakeRun, aspect, dataset, name, pair

@@ -1,0 +1,82 @@
+"""The records of asking first: questions of people who have not read the text, what a search found for them, and those
+that nothing read can answer."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from scirgen.core.corpus.cut import Passage
+from scirgen.core.records import Id, Ids, Origin, Provenance, Record
+
+Wants = Literal["data", "answer"]
+"""The wish of one who asks: datasets, or an answer from what is written."""
+
+
+class Question(Record):
+    """A question, before anything was searched for it."""
+
+    id: Id
+    dataset_id: Id = Field(description="the dataset whose subject, or whose paper's, it is about")
+    document_id: Id = Field(
+        description="what its subject was taken from: a paper's document, or a record; empty if the user asks"
+    )
+    subject: str = Field(default="", description="id of the record, document or part of one")
+    wants: Wants
+    text: str
+    need: str = Field(default="", description="what the one who asks is about to do")
+    form: str = Field(default="question", description="question, keywords, plan or request")
+    question_type: str = Field(default="", description="id in taxonomies/graesser.yaml; empty for other forms")
+    rewordings: tuple[str, ...] = Field(default=(), description="for search only")
+    translations: tuple[tuple[str, str], ...] = Field(default=(), description="(language, text), for search only")
+    asked: Origin = "seeking"
+    round: int = 0
+    given_id: Id = Field(default="", description="the user's own id of it")
+    provenance: Provenance | None = None
+
+    @property
+    def key(self) -> str:
+        """Key of its items. The key of a user's question does not depend on the dataset that it is processed with."""
+        return f"user|{self.id}" if self.asked == "user" else f"{self.dataset_id}|{self.id}"
+
+    @property
+    def words(self) -> str:
+        """The text, its need and its rewordings: the words that a narrowed question may use."""
+        return " ".join((self.text, self.need, *self.rewordings))
+
+
+class Pooled(Record):
+    """A passage of a pool, and the searches that found it: ``question``, ``rewording 1``, ``in pt``, ``..., dense``."""
+
+    passage: Passage
+    found_by: tuple[str, ...] = ()
+    dataset_ids: Ids = Field(default=(), description="the datasets that use its paper; of a record, the record's own")
+
+
+class Pool(Record):
+    """All that was found for a question, best first. It counts by its content: a new paper that no search finds changes
+    nothing."""
+
+    id: Id = Field(description="the question's")
+    dataset_id: Id
+    entries: tuple[Pooled, ...]
+
+
+class Unanswered(Record):
+    """A question that the passages found for it do not answer."""
+
+    id: Id = Field(description="the question's")
+    dataset_id: Id
+    question: Question
+    lacking: str = Field(default="", description="what the passages do not say")
+    nearest: tuple[Passage, ...] = Field(default=(), description="those that come closest, best first")
+
+
+class Regraded(Record):
+    """The grades of one call of step answer beside those of a second grader, who saw the passages in another order."""
+
+    id: Id = Field(description="the first question's")
+    dataset_id: Id
+    grades: tuple[tuple[int, int], ...] = Field(description="(first, second) of each question and passage")
+    by: str = Field(description="the second grader's model")

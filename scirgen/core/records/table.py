@@ -1,0 +1,95 @@
+"""Tables of a parsed document as cells. A cell's text is the document's own text at its place."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from functools import cached_property
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Cell(BaseModel):
+    """A cell that is not empty, at [start, end) of the document's text; page and box are those of that span."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    start: int
+    end: int
+    row: int = Field(description="0-based, as column; of a cell over several: the first")
+    column: int
+    rows: int = Field(default=1, description="rows that it covers")
+    columns: int = Field(default=1, description="columns that it covers")
+    header: bool = Field(default=False, description="it names a column, a row or the rows below it")
+    number: float | None = Field(default=None, description="its value, if it is one number")
+    unit: str = Field(default="", description="the number's unit, from the cell or else from its header")
+
+
+class Table(BaseModel):
+    """The cells of a table in reading order. ``caption`` and ``notes`` are places in the document's text."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", ignored_types=(cached_property,))
+
+    width: int = Field(description="number of columns")
+    header_rows: int
+    header_columns: int
+    cells: tuple[Cell, ...]
+    caption: tuple[int, int] | None = None
+    notes: tuple[int, int] | None = None
+
+    @cached_property
+    def _above(self) -> list[Cell]:
+        return [c for c in self.cells if c.row < self.header_rows]
+
+    @cached_property
+    def _groups(self) -> list[Cell]:
+        return [c for c in self.cells if self.is_group(c)]
+
+    @cached_property
+    def _beside(self) -> dict[int, list[Cell]]:
+        """The cells that name each row."""
+        found: dict[int, list[Cell]] = {}
+        for c in self.cells:
+            if c.row >= self.header_rows and c.column < self.header_columns and not self.is_group(c):
+                for row in range(c.row, c.row + c.rows):
+                    found.setdefault(row, []).append(c)
+        return found
+
+    @cached_property
+    def _by_place(self) -> dict[tuple[int, int], Cell]:
+        return {(c.start, c.end): c for c in self.cells}
+
+    def headers(self, cell: Cell) -> tuple[Cell, ...]:
+        """Return the cells that say what a cell is: its group's heading row, its row's and its column's headers."""
+        if cell.row < self.header_rows or self.is_group(cell):
+            return ()
+        last = cell.column + cell.columns
+        before = bisect_left(self._groups, cell.row, key=lambda c: c.row)
+        beside = (c for c in self._beside.get(cell.row, ()) if c.column < cell.column)
+        above = (c for c in self._above if c.column < last and cell.column < c.column + c.columns)
+        return (*self._groups[max(0, before - 1) : before], *beside, *above)
+
+    def is_group(self, cell: Cell) -> bool:
+        """Check whether a cell fills its row below the header, and so heads the rows that follow."""
+        return cell.header and cell.row >= self.header_rows and cell.columns >= self.width > 1
+
+    def is_value(self, cell: Cell) -> bool:
+        """Check whether a question may ask for a cell: it is in no header and not a row's name."""
+        return cell.row >= self.header_rows and cell.column > 0 and not self.is_group(cell)
+
+    def at(self, start: int, end: int) -> Cell | None:
+        """Return the cell with exactly this place."""
+        return self._by_place.get((start, end))
+
+    def with_cells(
+        self, cells: tuple[Cell, ...], caption: tuple[int, int] | None = None, notes: tuple[int, int] | None = None
+    ) -> Table:
+        """Return the same table with other cells; a copy of the model would keep what was derived from the old ones."""
+        return Table(
+            width=self.width, header_rows=self.header_rows, header_columns=self.header_columns, cells=cells,
+            caption=caption, notes=notes,
+        )  # fmt: skip
+
+    def shifted(self, by: int, caption: tuple[int, int] | None = None, notes: tuple[int, int] | None = None) -> Table:
+        """Return the table with its cells' places moved by ``by``."""
+        moved = (c.model_copy(update={"start": c.start + by, "end": c.end + by}) for c in self.cells)
+        return self.with_cells(tuple(moved), caption, notes)

@@ -1,0 +1,1 @@
+from tests.support.realdata import realdata as realdata
