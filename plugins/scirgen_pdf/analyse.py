@@ -9,7 +9,7 @@ from typing import Annotated, Any, NamedTuple
 
 from scirgen import BlockKind, ParsedBlock, ParsedPaper
 from scirgen.core.text.language import detect_language
-from scirgen.plugin import Box, find_doi
+from scirgen.plugin import find_doi
 from scirgen.stages.parse.assemble import clean
 from scirgen_pdf.authors import printed_authors
 from scirgen_pdf.classify import Kinds, References, mark_kinds, mark_references, mark_reviews
@@ -25,21 +25,9 @@ from scirgen_pdf.page.linenumbers import LineNumbers, without_line_numbers
 from scirgen_pdf.page.lines import Line, Lines, Style, page_lines, same_size
 from scirgen_pdf.page.order import Columns, Region, common_gutter, reading_order
 from scirgen_pdf.paragraphs import Group, Paragraphs, groups, split
-from scirgen_pdf.reading.page import TextLine, Word
+from scirgen_pdf.reading.page import Page, TextLine
 from scirgen_pdf.tables import with_tables
 from scirgen_pdf.units import Chars, Count, Share
-
-
-@dataclass(frozen=True)
-class RawPage:
-    """A page's upright text and its height in points; its words and rules if it may have a table and tables are
-    requested."""
-
-    lines: Sequence[TextLine]
-    height: float
-    words: Sequence[Word] = ()
-    rules: Sequence[Box] = ()
-
 
 _NO_TEXT = Style("", 10.0, False, False)
 
@@ -60,7 +48,7 @@ class Draft:
         result: the paper's blocks; ``abstract``: those of its abstract.
     """
 
-    pages: Sequence[RawPage]
+    pages: Sequence[Page]
     title: str
     given: list[Sequence[TextLine]]
     printed: list[list[Line]] = field(default_factory=list)
@@ -146,9 +134,7 @@ def _kinds(draft: Draft, rules: Kinds) -> None:
 
 
 def _tables(draft: Draft, _: None) -> None:
-    for number, page in enumerate(draft.pages, 1):
-        if page.words:
-            draft.groups = with_tables(draft.groups, draft.body, number, page.words, page.rules)
+    draft.groups = with_tables(draft.groups, draft.body, draft.pages)
 
 
 def _front(draft: Draft, _: None) -> None:
@@ -230,7 +216,7 @@ TEXT: tuple[Pass, ...] = (
 """From groups to blocks, with headings and references."""
 
 
-def lay_out(pages: Sequence[RawPage], title: str, passes: Sequence[Pass] = LAYOUT) -> Draft:
+def lay_out(pages: Sequence[Page], title: str, passes: Sequence[Pass] = LAYOUT) -> Draft:
     """Take a paper through the passes up to its headings. ``title``: the one that the file states."""
     draft = Draft(pages, title, [page.lines for page in pages])
     for one in passes:

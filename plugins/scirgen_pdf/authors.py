@@ -18,7 +18,7 @@ _PARTICLE = r"(?:van|von|der|den|de|da|do|dos|das|del|della|di|du|la|le|ten|ter|
 _WORD = r"(?:(?:d|l|al|el|O)['’-])?[^\W\d_a-z][^\W\d_]*(?:[.'’-]+[^\W\d_]+)*[.'’-]*"
 _NAME = re.compile(rf"(?:{_PARTICLE}\s+)*{_WORD}(?:\s+(?:{_PARTICLE}|{_WORD})){{1,5}}")
 _INITIALS = re.compile(r"(?:[^\W\d_a-z]\.[\s-]?){1,4}")
-_SEPARATOR = re.compile(r"[,;&|·•\x00]|(?<![^\s,;&\x00])(?:and|und|et|e|y)(?=\s)")
+_SEPARATOR = re.compile(r"[,;&|·•\x00\x01]|(?<![^\s,;&\x00])(?:and|und|et|e|y)(?=\s)")
 _MARKS = re.compile(r"[\d*∗⁎†‡§¶#✉\u2070-\u209f\ue000-\uf8ff]+|\b\d{4}-\d{4}-\d{4}-\d{3}[\dX]\b|\([^()]{1,60}\)")
 _MARK = re.compile(r"(?:[\d*∗⁎†‡§¶#✉,\s]|ID|iD|\b[a-z]\b)+")
 _DEGREE = re.compile(
@@ -43,7 +43,7 @@ _LONGEST = 60  # characters of a name
 
 @dataclass(frozen=True)
 class _Cell:
-    """A piece of a row between wide gaps. Marks in ``text`` are NUL."""
+    """A piece of a row between wide gaps. Marks in ``text`` are NUL, wide blanks \\x01."""
 
     text: str
     style: tuple[str, float]
@@ -67,7 +67,10 @@ def printed_authors(lines: Sequence[TextLine], top: float, size: float, bottom: 
         found = [_names(_text(part)) or _above_affiliation(part) for part in parts]
         start = next((n for n, names in enumerate(found[:_FIRST]) if names), None)
         if start is not None:
-            lists = takewhile(lambda names: names is not None, found[start:])
+            more = (
+                names or _beside(parts[start], part) for part, names in zip(parts[start:], found[start:], strict=True)
+            )
+            lists = takewhile(lambda names: names is not None, more)
             return tuple(dict.fromkeys(name for names in lists for name in names or ()))
     return ()
 
@@ -80,6 +83,12 @@ def _above_affiliation(part: Sequence[_Cell]) -> list[str] | None:
     if not last or not _NO_NAME.search(_text(rows[last])):
         return None
     return [name for held in names[:last] for name in held or ()]
+
+
+def _beside(first: Sequence[_Cell], part: Sequence[_Cell]) -> list[str] | None:
+    """Return the names in the first row of a column that begins beside the first names."""
+    level = [c for c in part if abs(c.box[3] - first[0].box[3]) < 0.4 * c.style[1]]
+    return _names(_text(level)) if level else None
 
 
 def _names(text: str) -> list[str] | None:
@@ -115,7 +124,7 @@ def _joined(cells: Sequence[_Cell]) -> list[list[_Cell]]:
 
 def _text(cells: Sequence[_Cell]) -> str:
     """Return the text of cells; a row ends a name where no separator does."""
-    listed = any(_SEPARATOR.search(c.text) for c in cells)
+    listed = any(_SEPARATOR.search(c.text.replace("\x01", " ")) for c in cells)
     return (" " if listed else "\0").join(c.text for c in cells)
 
 
@@ -172,7 +181,7 @@ def _cell(spans: Sequence[Span]) -> _Cell:
         small = span.size < 0.88 * base.size
         raised = small and span.base[1] < base.base[1] - 0.1 * base.size
         gap = (span.box[0] - end) / base.size
-        text += "" if gap <= _BLANK else " " if gap <= _WIDE_BLANK else "\0"
+        text += "" if gap <= _BLANK else " " if gap <= _WIDE_BLANK else "\x01"
         text += "\0" if raised or (small and _MARK.fullmatch(span.text.strip())) else span.text
         end = span.box[2]
     boxes = [s.box for s in spans]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
+from statistics import median
 
 from rapidfuzz import fuzz
 
@@ -24,6 +26,7 @@ _OTHER_RUN_IN = re.compile(
     r"^(?:plain[- ]language summary|key points|highlights|significance statement|graphical abstract)\b", re.I
 )
 _MIN_ABSTRACT = 300
+_LONG = 200  # characters of prose
 _DOUBLE_SPACED = 1.9  # the widest gap between lines of one title, in parts of its size
 _CHINESE = re.compile(r"[\u4e00-\u9fff]{6}")
 _LABELLED_KEYWORDS = re.compile(r"[A-ZÀ-Þ\u4e00-\u9fff][^.]{1,40}?[:：—–]")
@@ -119,9 +122,7 @@ def _read_front(groups: list[Group], body: Style, known_title: str, language: st
     if not front.abstract and not (labelled and intro == front.body_start):
         near = [i for i, g in enumerate(groups) if title is not None and i > title and g.page <= groups[0].page + 2]
         intro = next((i for i in near if _opens_body(groups[i])), intro)  # the abstract may have a page of its own
-        front.abstract = (
-            _unlabelled(groups, head, title, intro, body) or _before(groups, head, title, intro, body) or []
-        )
+        front.abstract = _unlabelled(groups, head, title, intro) or _before(groups, head, title, intro, body) or []
         if front.abstract:
             front.body_start = groups.index(front.abstract[-1]) + 1
         elif not labelled:
@@ -316,7 +317,10 @@ def _before(
     while taken[0] - 1 in prose and not _other_setting(groups[taken[0] - 1], groups[taken[0]]):
         taken.insert(0, taken[0] - 1)
     found = [groups[i] for i in taken]
-    if len(found) > 3 and all(abs(g.style.size - body.size) < 0.4 and g.style.font == body.font for g in found):
+    named = "introdu" in plain(groups[intro].text)
+    if (len(found) > 3 or not named) and all(
+        abs(g.style.size - body.size) < 0.4 and g.style.font == body.font for g in found
+    ):
         return None  # an introduction without a heading
     return found if sum(len(g.text) for g in found) >= _MIN_ABSTRACT else None
 
@@ -339,9 +343,7 @@ def _other_setting(last: Group, group: Group) -> bool:
     )
 
 
-def _unlabelled(
-    groups: list[Group], head: Sequence[int], title: int | None, intro: int | None, body: Style
-) -> list[Group] | None:
+def _unlabelled(groups: list[Group], head: Sequence[int], title: int | None, intro: int | None) -> list[Group] | None:
     """Return a first long paragraph set apart from the body (larger, other type, or alone across the columns)."""
     if title is None:
         return None
@@ -351,19 +353,16 @@ def _unlabelled(
             continue
         if len(group.text) < _MIN_ABSTRACT or group.kind is not BlockKind.PARAGRAPH or not _is_prose(group.text):
             continue
+        prose = [g for g in groups if g.kind is BlockKind.PARAGRAPH and len(g.text) > _LONG]
+        usual = Counter(g.style for g in prose).most_common(1)[0][0]
         set_apart = (
-            abs(group.style.size - body.size) >= 0.5
-            or group.style.bold != body.bold
-            or group.style.font != body.font
-            or (group.x1 - group.x0) > 1.6 * _usual_width(groups)
+            abs(group.style.size - usual.size) >= 0.5
+            or group.style.bold != usual.bold
+            or group.style.font != usual.font
+            or (group.x1 - group.x0) > 1.6 * median(g.x1 - g.x0 for g in prose)
         )
         return [group] if set_apart else None
     return None
-
-
-def _usual_width(groups: Sequence[Group]) -> float:
-    widths = sorted(g.x1 - g.x0 for g in groups if len(g.text) > 200)
-    return widths[len(widths) // 2] if widths else 1e9
 
 
 def _first_prose(groups: list[Group], head: Sequence[int], title: int | None, body: Style) -> int:

@@ -12,7 +12,7 @@ from scirgen import PaperError, ParsedPaper, ParserOptions
 from scirgen.plugin import find_dois
 from scirgen.stages.parse.base import LAYOUT_VERSION
 from scirgen.stages.parse.readers import chosen, reader_in_use
-from scirgen_pdf.analyse import Draft, RawPage, analyse, lay_out
+from scirgen_pdf.analyse import Draft, analyse, lay_out
 from scirgen_pdf.headings.candidates import Outline
 from scirgen_pdf.headings.trees import Classifier, classifier
 from scirgen_pdf.page.characters import (
@@ -27,7 +27,7 @@ from scirgen_pdf.page.upright import upright
 from scirgen_pdf.reading.ocr import has_tesseract, recognised
 from scirgen_pdf.reading.page import Page, PdfFile, Signs
 from scirgen_pdf.reading.readers import opened
-from scirgen_pdf.tables import has_caption, page_words
+from scirgen_pdf.tables import has_caption, may_go_on, page_words
 
 _MAX_PAGES = 2000
 _LEAST_CHARS = 10  # of a page with a text layer
@@ -80,7 +80,7 @@ def _damage() -> Iterator[None]:
 class Reading(NamedTuple):
     """What a reader gives for a PDF: its pages, and the title, the DOI and the outline that the file states."""
 
-    pages: list[RawPage]
+    pages: list[Page]
     title: str
     doi: str | None
     outline: Outline
@@ -107,7 +107,7 @@ def read_pages(path: Path, options: ParserOptions) -> Reading:
     with opened(path, options.reader) as file:
         _check(file, options)
         signs = file.signs()
-        pages = [_page(file, number, options, signs) for number in range(file.count)]
+        pages = _pages(file, options, signs)
         chars = [sum(len(span.text.strip()) for span in page.spans()) for page in pages]
         if sum(chars) < _LEAST_CHARS * max(1, len(pages)):
             raise _no_text(options)
@@ -119,7 +119,7 @@ def read_pages(path: Path, options: ParserOptions) -> Reading:
                 raise _unreadable(options)
             pages = [recognised(file, number, options.ocr_language) for number in range(file.count)]
         elif any(has_glued_words(page.text()) for page in pages):
-            pages = [_page(file, number, options, signs, tight=True) for number in range(file.count)]
+            pages = _pages(file, options, signs, tight=True)
         name_ligatures(span for page in pages for span in page.spans())
         if is_right_to_left(" ".join(page.text() for page in pages)):
             raise PaperError(
@@ -129,8 +129,7 @@ def read_pages(path: Path, options: ParserOptions) -> Reading:
             )
         facts = file.facts()
         stated = (doi for doi in find_dois(facts.metadata[:_MOST_METADATA]) if "(issn)" not in doi)
-        made = [RawPage(*upright(page), page.words, page.rules) for page in pages]
-        return Reading(made, facts.title, next(stated, None), Outline(tuple(file.outline())))
+        return Reading(pages, facts.title, next(stated, None), Outline(tuple(file.outline())))
 
 
 def _check(file: PdfFile, options: ParserOptions) -> None:
@@ -154,9 +153,22 @@ def _check(file: PdfFile, options: ParserOptions) -> None:
         raise PaperError(f"{file.count} pages are too many for a paper", code="too_large", hint="Split the file.")
 
 
-def _page(file: PdfFile, number: int, options: ParserOptions, signs: Signs, *, tight: bool = False) -> Page:
-    """Return a page's text, by OCR if it has none. ``signs`` replace what fonts give for them. ``tight``: narrow blanks
-    are put back. A page that may have a table gets its words and rules."""
+def _pages(file: PdfFile, options: ParserOptions, signs: Signs, *, tight: bool = False) -> list[Page]:
+    """Return the pages of a file, upright. ``signs`` replace what fonts give for them. ``tight``: narrow blanks are put
+    back. A page that may have a table, or go on with one, gets its words and rules."""
+    pages: list[Page] = []
+    for number in range(file.count):
+        page = _page(file, number, options, signs, tight)
+        if options.tables == "cells" and (has_caption(page.lines) or (pages and pages[-1].words)):
+            page.rules = file.rules(number)
+            if has_caption(page.lines) or may_go_on(pages[-1], page):
+                page.words = page_words(upright(page if tight else file.page(number, glyphs=True)).lines, signs)
+        pages.append(upright(page))
+    return pages
+
+
+def _page(file: PdfFile, number: int, options: ParserOptions, signs: Signs, tight: bool) -> Page:
+    """Return a page's text, by OCR if it has none."""
     page = file.page(number, glyphs=tight)
     if not page.lines and options.ocr and has_tesseract():
         return recognised(file, number, options.ocr_language)
@@ -166,9 +178,6 @@ def _page(file: PdfFile, number: int, options: ParserOptions, signs: Signs, *, t
     for span in page.spans() if signs else ():
         if span.font in signs:
             span.text = span.text.translate(signs[span.font])
-    if options.tables == "cells" and has_caption(page.lines):
-        page.words = page_words((page if tight else file.page(number, glyphs=True)).lines, signs)
-        page.rules = file.rules(number)
     return page
 
 

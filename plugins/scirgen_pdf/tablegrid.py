@@ -48,32 +48,62 @@ _LEAST_FILLED: Final = 0.3
 
 @dataclass(frozen=True)
 class PageTable:
-    """A table of a page: its box, and its rows, or the code of its refusal."""
+    """A table of a page: its box, and its rows, or the code of its refusal. ``head``: the lines of its header."""
 
     box: Box
     rows: tuple[tuple[GivenCell, ...], ...] = ()
     header_rows: int = 0
     refused: str = ""
+    head: tuple[str, ...] = ()
 
 
 def page_table(
-    caption: Box, others: Sequence[Box], words: Sequence[Word], rules: Sequence[Box], page: int
+    caption: Box,
+    others: Sequence[Box],
+    words: Sequence[Word],
+    rules: Sequence[Box],
+    page: int,
+    first: PageTable | None = None,
 ) -> PageTable | None:
     """Return the table that belongs to a caption; None if no rules are near it.
 
-    ``others``: boxes of other captions and of prose, where it ends; ``words`` and ``rules``: all of the page.
+    Args:
+        caption: its box; of a further part of a table, what `further_start` gives.
+        others: boxes of other captions and of prose, where it ends.
+        words: all of the page.
+        rules: all of the page.
+        page: its number.
+        first: the first part of a table that goes on here; None is returned too if it does not.
     """
     wide = [r for r in rules if r[2] - r[0] > _SHORTEST_RULE and r[3] - r[1] < 4]
-    caption, *others = (_above_rules(box, wide) for box in (caption, *others))
-    area = _area(caption, others, rules) or _open_area(caption, others, rules, words)
-    if area is None:
-        return None
+    caption, *others = (_above_rules(box, wide) for box in (caption, *(o for o in others if not _is_framed(o, rules))))
+    found: PageTable | None = None
+    for area in (_area(caption, others, rules), _open_area(caption, others, rules, words)):
+        if area is not None and (found is None or found.refused):
+            read = _further_rows(words, area, page, first) if first else _rows(words, area, page)
+            found = read if found is None or not read.refused else found
+    return None if first and found and found.refused else found
+
+
+def further_start(table: PageTable, rules: Sequence[Box]) -> Box | None:
+    """Return the place above the first rule of the next page that is as wide as a table."""
+    level = _joined(r for r in rules if _is_level(r))
+    alike = [r for r in level if abs((r[2] - r[0]) - (table.box[2] - table.box[0])) < _SAME]
+    top = min(alike, key=lambda r: r[1], default=None)
+    return (top[0], top[1] - 1, top[2], top[1] - 1) if top else None
+
+
+def _lines(words: Sequence[Word], area: Area) -> list[Row]:
     x0, y0, x1, y1 = area.box
     inside = [
         w for w in words
         if x0 - _SAME < (w.box[0] + w.box[2]) / 2 < x1 + _SAME and y0 - 1 < (w.box[1] + w.box[3]) / 2 < y1 + 1
     ]  # fmt: skip
-    lines = _without_notes(printed_rows(inside), area)
+    return _without_notes(printed_rows(inside), area)
+
+
+def _rows(words: Sequence[Word], area: Area, page: int) -> PageTable:
+    lines = _lines(words, area)
     if len(lines) < 3:
         return PageTable(area.box, refused="table_shape")
     head, body = _parted(lines, area)
@@ -88,7 +118,32 @@ def page_table(
     below = body_rows(body, columns, area, page)
     if below is None or not _is_sure(below, top):
         return PageTable(area.box, refused="table_columns")
-    return PageTable(area.box, (*top, *below), len(top))
+    return PageTable(area.box, (*top, *below), len(top), head=tuple(map(_text, head)))
+
+
+def _further_rows(words: Sequence[Word], area: Area, page: int, first: PageTable) -> PageTable:
+    """Read rows below the header of another page, which may be repeated; another header begins another table."""
+    lines = _lines(words, area)
+    repeated = tuple(map(_text, lines[: len(first.head)])) == first.head
+    body = lines[len(first.head) :] if repeated else [] if _parted(lines, area)[0] else lines
+    columns = _columns(body) if body else []
+    below = body_rows(body, columns, area, page) if len(columns) == _width(first) else None
+    return PageTable(area.box, tuple(below), head=first.head) if below else PageTable(area.box, refused="table_columns")
+
+
+def _text(row: Row) -> str:
+    return " ".join(w.text for w in row.words)
+
+
+def _width(table: PageTable) -> int:
+    return max(sum(cell.columns for cell in row) for row in table.rows)
+
+
+def _is_framed(box: Box, rules: Iterable[Box]) -> bool:
+    """Check whether upright rules stand on both sides of a text: it is a long cell."""
+    middle = (box[1] + box[3]) / 2
+    beside = [r for r in rules if r[2] - r[0] < 4 and r[1] - 1 < middle < r[3] + 1]
+    return any(r[2] < box[0] + 1 for r in beside) and any(r[0] > box[2] - 1 for r in beside)
 
 
 def _above_rules(box: Box, wide: Iterable[Box]) -> Box:
@@ -149,7 +204,9 @@ def _open_area(caption: Box, others: Sequence[Box], rules: Sequence[Box], words:
     if last < 2:
         return None
     bottom = max(w.box[3] for w in lines[last].words)
-    return Area((x0, y0, x1, bottom), [y0, bottom])
+    return Area(
+        (x0, y0, x1, bottom), sorted({y0, bottom, *(r[1] for r in level if _alike(r, first) and y0 < r[1] < bottom)})
+    )
 
 
 def _is_level(rule: Box) -> bool:

@@ -108,9 +108,13 @@ def body_rows(
     for row in body:
         cells: dict[int, list[Word]] = {}
         chunks = chunks_of(row, COLUMN_GAP)
-        alone = len(chunks) == 1 and len(columns_under(chunks[0], columns)) > 1
-        for word in row.words:
-            cells.setdefault(0 if alone else columns_under([word], columns)[0], []).append(word)
+        for chunk in chunks:
+            over = columns_under(chunk, columns)
+            alone = len(chunks) == 1 and (len(over) > 1 or _heads_group(chunk, columns[over[0]], area, row.size))
+            whole = 0 if alone else over[0]
+            for word in chunk:
+                n = columns_under([word], columns)[0] if len(over) > 1 < len(chunks) else whole
+                cells.setdefault(n, []).append(word)
         parts.append((row, cells))
     merged = _at_middle_height(parts)
     if merged is None:
@@ -135,6 +139,14 @@ def body_rows(
         made.append(tuple(given[1:] if covered else given))
         covered = height - 1 if height > 1 else max(0, covered - 1)
     return made
+
+
+def _heads_group(chunk: Sequence[Word], column: tuple[float, float], area: Area, size: float) -> bool:
+    """Check whether a text that is alone in its line names the rows below: it is in the middle of the table, and wider
+    than its column."""
+    left, right = chunk[0].box[0], chunk[-1].box[2]
+    middle = abs((left + right) - (area.box[0] + area.box[2])) < 2 * size
+    return middle and (left < column[0] - 1 or right > column[1] + 1)
 
 
 _Part = tuple[Row, dict[int, list[Word]]]

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import zip_longest
+from itertools import product, zip_longest
 from typing import Final
 
-from scirgen import BlockKind
+from scirgen import BlockKind, ParsedBlock
 from scirgen.plugin import Box
 from scirgen.stages.parse.grid import table_block
 from scirgen_pdf.page.characters import composed
 from scirgen_pdf.page.lines import LIGATURES, UNKNOWN, Line, Run, Style
 from scirgen_pdf.paragraphs import Group
-from scirgen_pdf.reading.page import Signs, TextLine, Word, around
-from scirgen_pdf.tablegrid import PageTable, page_table
+from scirgen_pdf.reading.page import Page, Signs, TextLine, Word, around
+from scirgen_pdf.tablegrid import PageTable, further_start, page_table
 
 _CAPTION: Final = re.compile(
     r"\s*(?:tab(?:le|ela|la|elle|leau|\\.)?|quadro|cuadro|表)\s*\.?\s*(?:\d|[IVX]+\b|[A-Z]\.?\d)", re.I
@@ -24,7 +24,10 @@ _AWAY: Final = 10
 _GAP: Final = 0.5
 """Parts of a character's height: a wider gap parts words."""
 _LONG: Final = 200
-"""Characters of a paragraph in the body's type that ends a table."""
+"""Characters of a paragraph in the body's type that ends a table; text behind a table that ends on its page."""
+_WIDE: Final = 60
+"""Points of the rules of a table that goes on."""
+_CONTINUED: Final = re.compile(r"\b(?:contin|cont(?:\.|['’]?d\b)|suite\b|forts|续)", re.I)
 
 
 def has_caption(lines: Iterable[TextLine]) -> bool:
@@ -64,32 +67,93 @@ def _words(characters: Iterable[tuple[str, Box]]) -> Iterator[list[tuple[str, Bo
         yield word
 
 
-def with_tables(
-    groups: list[Group], body: Style, page: int, words: Sequence[Word], rules: Sequence[Box]
-) -> list[Group]:
-    """Return the groups of a paper, with the lines of each table of a page replaced by one group behind its caption.
+def may_go_on(before: Page, page: Page) -> bool:
+    """Check whether a table of the page before may go on: both draw a rule of one length."""
+    long = [[max(r[2] - r[0], r[3] - r[1]) for r in p.rules] for p in (before, page)]
+    return any(abs(a - b) < 1 for a, b in product(*({n for n in part if n > _WIDE} for part in long)))
+
+
+def with_tables(groups: list[Group], body: Style, pages: Sequence[Page]) -> list[Group]:
+    """Return the groups of a paper, with the lines of each table replaced by one group behind its caption.
 
     A table that is not sure stays as it is printed, and its caption keeps the code of the refusal.
     """
-    here = [g for g in groups if g.page == page]
-    captions = [g for g in here if g.kind is BlockKind.CAPTION]
-    prose = [g for g in here if g.kind is BlockKind.PARAGRAPH and len(g.text) > _LONG and g.style.size == body.size]
-    for caption, below in zip_longest(captions, captions[1:]):
-        if not _CAPTION.match(caption.text) or (below and _in_two_languages(caption, below, page)):
+    for number, page in enumerate(pages, 1):
+        if not page.words:
             continue
-        others = [_box(g, page) for g in (*filter(_is_labelled, captions), *prose) if g is not caption]
-        found = page_table(_box(caption, page), others, words, rules, page)
-        block = table_block(found.rows, found.header_rows, found.refused) if found else None
-        if found is None or block is None or block.table is None or _holds_header(caption):
-            caption.refused = (block.refused if block else "") or ("table_header" if found else "table_columns")
-            continue
-        groups = list(_outside(groups, found, page))
-        line = Line(page, found.box, [Run("table", caption.style)], 0).settle()
-        made = Group(
-            [line], caption.region, found.box[0], found.box[2], kind=BlockKind.TABLE, in_table=True, made=block
-        )
-        groups.insert(next(n for n, g in enumerate(groups) if g is caption) + 1, made)
+        captions = [g for g in groups if g.page == number and g.kind is BlockKind.CAPTION]
+        for caption, below in zip_longest(captions, captions[1:]):
+            if not _CAPTION.match(caption.text) or (below and _in_two_languages(caption, below, number)):
+                continue
+            found = page_table(_box(caption, number), _ends(groups, body, caption), page.words, page.rules, number)
+            parts = [found] if found else []
+            while found and not found.refused and (more := _further(groups, body, caption, parts, pages)):
+                parts.append(more)
+            made = _block(parts)
+            if found is None or made is None or made.table is None or _holds_header(caption):
+                caption.refused = (made.refused if made else "") or ("table_header" if found else "table_columns")
+                continue
+            for n, part in enumerate(parts, number):
+                groups = list(_outside(groups, part, n))
+            line = Line(number, found.box, [Run("table", caption.style)], 0).settle()
+            table = Group(
+                [line], caption.region, found.box[0], found.box[2], kind=BlockKind.TABLE, in_table=True, made=made
+            )
+            groups.insert(next(n for n, g in enumerate(groups) if g is caption) + 1, table)
     return groups
+
+
+def _block(parts: Sequence[PageTable]) -> ParsedBlock | None:
+    if not parts:
+        return None
+    rows = [row for n, part in enumerate(parts) for row in part.rows[part.header_rows if n else 0 :]]
+    return table_block(rows, parts[0].header_rows, parts[0].refused)
+
+
+def _ends(groups: Sequence[Group], body: Style, caption: Group, page: int = 0) -> list[Box]:
+    """Return the boxes of a page's other captions and of prose, where a table ends."""
+    number = page or caption.page
+    here = [g for g in groups if g.page == number and g is not caption]
+    return [
+        _box(g, number) for g in here
+        if (g.kind is BlockKind.CAPTION and _is_labelled(g))
+        or (g.kind is BlockKind.PARAGRAPH and len(g.text) > _LONG and g.style.size == body.size)
+    ]  # fmt: skip
+
+
+def _further(
+    groups: Sequence[Group], body: Style, caption: Group, parts: Sequence[PageTable], pages: Sequence[Page]
+) -> PageTable | None:
+    """Return the part of a table on the page after its last part; None if it ends there.
+
+    It ends where text follows it, or where the next page has text or another caption above its first wide rule.
+    """
+    number = caption.page + len(parts)
+    if number > len(pages) or not pages[number - 1].words:
+        return None
+    last, page = parts[-1], pages[number - 1]
+    below = [g for g in groups if g.page == number - 1 and _box(g, number - 1)[1] > last.box[3] - 1]
+    start = further_start(last, page.rules)
+    above = [g for g in groups if g.page == number and start and _box(g, number)[1] < start[1]]
+    label = (m := _CAPTION.match(caption.text)) and m.group()
+    same = [
+        g for g in above if g.kind is BlockKind.CAPTION and g.text.startswith(str(label)) and _CONTINUED.search(g.text)
+    ]
+    rest = [g for g in above if g not in same]
+    if (
+        start is None
+        or _size(below) > _LONG
+        or _size(rest) > _LONG
+        or any(_CAPTION.match(g.text) and not _CONTINUED.search(g.text) for g in (*rest, *below))
+    ):
+        return None
+    for group in same:
+        group.kind = BlockKind.OTHER
+    return page_table(start, _ends(groups, body, caption, number), page.words, page.rules, number, parts[0])
+
+
+def _size(groups: Iterable[Group]) -> int:
+    return sum(len(g.text) for g in groups)
 
 
 def _outside(groups: Iterable[Group], table: PageTable, page: int) -> Iterator[Group]:

@@ -7,14 +7,14 @@ from collections.abc import Callable
 from typing import Final
 
 from scirgen.plugin import Box
-from scirgen_pdf.reading.page import Page, Point, TextLine
+from scirgen_pdf.reading.page import Glyph, Page, Point
 
 _LEAST_SIDEWAYS: Final = 100  # characters
 _MOST_TEXT: Final = 0.7  # of the page that stands in one direction
 
 
-def upright(page: Page) -> tuple[list[TextLine], float]:
-    """Return the page's lines, turned if most text is sideways or upside down, and the height of the turned page.
+def upright(page: Page) -> Page:
+    """Turn a page's lines and rules if most of its text is sideways or upside down.
 
     Boxes on such a page are those of the turned page.
     """
@@ -30,7 +30,7 @@ def upright(page: Page) -> tuple[list[TextLine], float]:
         (-1, 0): lambda x, y: (width - x, height - y),
     }
     if most not in turns or weights[most] < max(_LEAST_SIDEWAYS, _MOST_TEXT * weights.total()):
-        return page.lines, height
+        return page
     turn = turns[most]
     for line in page.lines:
         end, start = turn(*line.direction), turn(0.0, 0.0)
@@ -39,7 +39,11 @@ def upright(page: Page) -> tuple[list[TextLine], float]:
         for span in line.spans:
             span.box = _turned(span.box, turn)
             span.base = turn(*span.base)
-    return page.lines, width if most[1] else height
+            span.glyphs = tuple(Glyph(g.text, _turned(g.box, turn)) for g in span.glyphs)
+    page.rules = [_turned(rule, turn) for rule in page.rules]
+    if most[1]:
+        page.width, page.height = height, width
+    return page
 
 
 def _turned(box: Box, turn: Callable[[float, float], Point]) -> Box:

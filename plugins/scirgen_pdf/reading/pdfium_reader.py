@@ -459,7 +459,9 @@ def _strokes(item: Any, place: Place) -> list[Box]:
     pdfium.FPDFPath_GetDrawMode(item.raw, ctypes.byref(filled), ctypes.byref(stroked))
     if not (filled.value or stroked.value):
         return []
-    matrix = item.get_matrix()
+    matrix, form = item.get_matrix(), item.container
+    while form is not None:
+        matrix, form = matrix.multiply(form.get_matrix()), form.container
     parts: list[list[Point]] = []
     found: list[Box] = []
     x, y = ctypes.c_float(), ctypes.c_float()

@@ -23,6 +23,8 @@ PROSE: Final = frozenset({BlockKind.PARAGRAPH, BlockKind.LIST_ITEM})
 
 _LONGEST_ASIDE: Final = 400
 """Characters of a bracket whose inner full stops do not end a sentence."""
+_LEAST_ASIDE: Final = 5
+"""Words of a bracket that may be a sentence: "(It would also work.) You can"."""
 _LONGEST_JOINED: Final = 1500
 _UPPER: Final = r"A-ZÀ-ÖØ-ÞŁŚŠŽČΑ-ΩА-Я"
 
@@ -161,7 +163,10 @@ def _cuts(text: str, language: str) -> tuple[int, ...]:
     for match in _MARK.finditer(text):
         end = match.end()
         begin = found[-1] if found else 0
-        if end >= len(text) or not text[end:].strip() or any(a < match.start() < b for a, b in asides):
+        if end >= len(text) or not text[end:].strip():
+            continue
+        around = next(((a, b) for a, b in asides if a < match.start() < b), None)
+        if around and not (end == around[1] + 1 and len(text[slice(*around)].split()) >= _LEAST_ASIDE):
             continue
         if _ITEM.fullmatch(text[begin:end].strip()) or _LABEL.fullmatch(text[begin:end].strip()):
             continue
@@ -178,7 +183,8 @@ def _ends(text: str, at: int, end: int, likely: bool) -> bool:
     if text[at] in "!?…" or text[at : at + 2] == "..":
         return likely or bool(_BEGINS.match(after))
     if end > at + 1 and text[at + 1] in ')]”’"»':  # "(Figure 6A.). The"
-        return bool(_BEGINS.match(after))
+        short = _NEVER_LAST.search(before) or before.endswith("al.")
+        return bool((_STARTER if short else _BEGINS).match(after))
     pattern = before.endswith("*.") and not text[end].isspace()
     if pattern or _NEVER_LAST.search(before) or _is_abbreviation(before, after):
         return False

@@ -90,3 +90,15 @@ def test_document_sentences_when_headings_and_tables_then_left_out() -> None:
     )
     assert [text[s:e] for s, e in document_sentences(document)] == ["We used X1.", "We used Y2.", "Then C."]
     assert [text[s:e] for s, e in document_sentences(document, 18, 40)] == ["We used Y2."]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("A name is set (it would also work here.) You can change it.", 2),
+        ("It froze. (The other lake froze too, see Smith et al.) The ice was thin.", 3),
+        ("It froze late (as in the winter of 1990 by Smith et al.) Brown saw it.", 1),
+    ],
+)
+def test_a_full_stop_before_a_closing_bracket_may_end_a_sentence(text: str, sentences: int) -> None:
+    assert len(sentence_spans(text)) == sentences

@@ -1,0 +1,56 @@
+"""Tables that stand sideways or go on over several pages are one table with one header."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from scirgen.core.records import BlockKind, Document, Paper
+from scirgen.stages.parse.assemble import assemble
+from scirgen.stages.parse.base import ParserOptions
+from scirgen_pdf.parser import PdfParser
+
+pymupdf = pytest.importorskip("pymupdf")
+
+HEADER = ("Station", "Depth (m)", "Days")
+ROWS = [(f"Station {n} of the valley", f"2.{n}", str(80 + n)) for n in range(10, 22)]
+
+
+def two_pages(path: Path, second: str, header: tuple[str, ...], rotate: int) -> Document:
+    """The document of a table of which half the rows are on each of two pages; ``second``: the line above the second
+    half."""
+    with pymupdf.open() as source, pymupdf.open() as made:
+        for above, first, rows in (("Table 1. Days with snow.", HEADER, ROWS[:6]), (second, header, ROWS[6:])):
+            page = source.new_page(width=595, height=842)
+            page.insert_text((60, 80), above, fontname="tiro", fontsize=9)
+            lines = [*([first] if first else []), *rows]
+            for number, row in enumerate(lines):
+                for column, text in enumerate(row):
+                    page.insert_text((64 + 130 * column, 102 + 14 * number), text, fontname="tiro", fontsize=9)
+            for y in (90, 106, 92 + 14 * len(lines)):
+                page.draw_line((60, y), (420, y))
+        for page in source:
+            sheet = made.new_page(width=842 if rotate else 595, height=595 if rotate else 842)
+            sheet.show_pdf_page(sheet.rect, source, page.number, rotate=rotate)
+        made.save(path)
+    return assemble(Paper(id="p"), PdfParser().parse(path, ParserOptions()))
+
+
+@pytest.mark.parametrize("rotate", [0, 90, 270])
+@pytest.mark.parametrize("second", ["Table 1. (Continued)", ""])
+def test_a_table_over_two_pages_is_one_also_sideways(tmp_path: Path, second: str, rotate: int) -> None:
+    document = two_pages(tmp_path / "p.pdf", second, HEADER, rotate)
+    (block,) = [b for b in document.blocks if b.kind is BlockKind.TABLE]
+    rows = document.text[block.start : block.end].splitlines()
+    assert rows == [f"| {' | '.join(row)} |" for row in (HEADER, ("---",) * 3, *ROWS)]
+    assert block.table and {document.span(c.start, c.end).page for c in block.table.cells} == {1, 2}
+
+
+@pytest.mark.parametrize(
+    ("second", "header"), [("Table 2. Days with ice.", HEADER), ("Table 1. (Continued)", ("Lake", "Ice (days)"))]
+)
+def test_another_table_on_the_next_page_stays_another(tmp_path: Path, second: str, header: tuple[str, ...]) -> None:
+    document = two_pages(tmp_path / "p.pdf", second, header, 0)
+    first, *_ = [b for b in document.blocks if b.kind is BlockKind.TABLE]
+    assert document.text[first.start : first.end].count("\n") == len(ROWS[:6]) + 1
