@@ -5,6 +5,7 @@ Printed are, each from files beside this one and from the public sample:
 - how sixteen retrieval systems rank by people's queries and by scirgen's (`scores.json`: nDCG@10 query by query);
 - what readers say of the sample's rows (examples/release/figures.json), and the questions that name a number or study;
 - how hard, alike and recognisable the sample's questions are beside others' (`question_sets.json`);
+- what training on scirgen's rows adds on people's queries (`training.json`);
 - what `benchmark rag` says of two systems (`rag/`).
 
 With --draw it writes the picture of docs/proof.md; without, it stops if that differs from what it would draw.
@@ -32,6 +33,7 @@ import pictures  # noqa: E402
 from benchmarks.question_sets import measure, of_sample  # noqa: E402
 from scirgen import Release  # noqa: E402
 from scirgen.plugin import SPLITS, load_registry  # noqa: E402
+from scirgen_bench.metrics import Clusters  # noqa: E402
 from scirgen_bench.rag.evaluate import System, asked_rows, evaluate_rag, read_systems  # noqa: E402
 from scirgen_bench.rag.judging import judge_systems  # noqa: E402
 from scirgen_bench.rag.tables import cells_table, systems_table  # noqa: E402
@@ -46,6 +48,7 @@ _STUDY = re.compile(r"et al|\(\d{4}\)")
 def main() -> None:
     """Print all tables; draw the picture or compare it."""
     drawn = {"proof-ranks.svg": ranks()}
+    training()
     reading()
     question_sets()
     rag()
@@ -77,6 +80,21 @@ def ranks() -> str:
                 f"Spearman {_interval(alike.spearman, alike.spearman_95)}, people's halves tau {alike.halves:.2f}"
             )
     return pictures.rankings(systems, {name: values.mean(axis=1).tolist() for name, values in sets.items()})
+
+
+def training() -> None:
+    """Print nDCG@10 before and after training, with the gain's interval over queries."""
+    measured = _read("training.json")
+    scores = {name: np.array(list(seeds.values())) for name, seeds in measured["scores"].items()}
+    before = scores["untrained"].mean(axis=0)
+    clusters = Clusters([str(n) for n in range(len(before))])
+    print(f"\ntraining: {measured['rows']}; {len(before)} people's queries, {measured['documents']} documents")
+    for name, values in scores.items():
+        low, high = clusters.interval(values.mean(axis=0) - before)
+        print(
+            f"{name}: nDCG@10 {values.mean():.3f}, seeds {', '.join(f'{v.mean():.3f}' for v in values)}, "
+            f"over untrained {values.mean() - before.mean():+.3f} [{low:+.3f}, {high:+.3f}]"
+        )
 
 
 def reading() -> None:
