@@ -43,8 +43,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Run:
-    """Reads a run's folder (a string or a path), also while the run goes on. ``outcome`` is set when this process made
-    it."""
+    """Reads a run's folder (a string or a path), also while the run is working. ``outcome`` is set when this process
+    made it."""
 
     folder: Path
     outcome: Outcome | None = None
@@ -83,10 +83,10 @@ class Run:
         with open_view(self.folder) as view:
             return view.queries_by_recipe()
 
-    def left(self) -> int:
+    def dropped_datasets(self) -> int:
         """Return the number of datasets of earlier runs that the catalogue, or the selection, no longer has."""
         with open_view(self.folder) as view:
-            return view.left()
+            return view.dropped_datasets()
 
     def records(self, stage: str, kind: type[R]) -> Iterator[R]:
         """Yield the current records of a class that a step produced, also a plugin's step, by dataset."""
@@ -94,12 +94,12 @@ class Run:
             yield from view.records(stage, kind)
 
     def funnel(self) -> dict[str, dict[str, int]]:
-        """Stage by stage: done, failed, to do, outputs, rejected by code."""
+        """Return the counts of each stage: done, failed, to do, outputs, and rejections by code."""
         with open_view(self.folder) as view:
             return view.funnel()
 
     def asked(self) -> dict[str, int]:
-        """Count the questions of people who asked: asked, answered, narrowed, not here; empty if nobody did."""
+        """Count the questions asked first: asked, answered, narrowed, not here; empty if there are none."""
         with open_view(self.folder) as view:
             return view.asked()
 
@@ -127,7 +127,7 @@ class Options(TypedDict, total=False):
 
 
 def takes_options(function: F) -> F:
-    """Give a function with ``**given: Unpack[Options]`` the signature that it stands for, as notebooks complete it."""
+    """Give a function with ``**given: Unpack[Options]`` its full signature, which notebooks use for completion."""
     own = signature(function)
     added = [
         Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind)
@@ -268,7 +268,7 @@ async def run_pipeline(
     notes: Sequence[str] = (),
 ) -> Run:
     """Run the pipeline with resolved settings, then write the report, however the run ended. The asynchronous part of
-    `generate`; ``notes`` are for the user, once the input is there.
+    `generate`; ``notes`` are shown to the user once the input is open.
 
     Raises:
         ScirgenError: wrong input or settings (before any work), or a fatal error (all finished work is kept).
@@ -295,7 +295,8 @@ def _modified(folder: Path) -> int:
 
 
 def inspect(run: str | Path, id: str) -> list[Record]:
-    """All records of a run whose id is or starts with ``id``, accepted and rejected, in the order of the stages."""
+    """Return all records of a run whose id is or starts with ``id``, accepted and rejected, in the order of the
+    stages."""
     with open_view(Path(run)) as view:
         return [
             record

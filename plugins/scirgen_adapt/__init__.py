@@ -17,7 +17,7 @@ PLUGIN = Plugin(
             ("prompts", "prompts:prompts", "List, show, render, check and try prompts."),
             ("taxonomy", "taxonomy:taxonomy", "List, show and copy question types, levels and wording."),
             ("models", "models:models", "Show the models that can be used here, and their prices."),
-            ("context", "show:context", "Print commands, settings, plugins and a run's state in one read."),
+            ("context", "show:context", "Print commands, settings, plugins and a run's state in one document."),
             ("plugins", "show:plugins", "List the installed plugins."),
         )
     ),

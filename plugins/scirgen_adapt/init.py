@@ -22,8 +22,10 @@ from scirgen_adapt.scaffold import OVERRIDES, scaffold
     help="Built-in file to copy, as 'prompts list' and 'taxonomy list' print it. [default: by --pack]",
 )  # fmt: skip
 @click.option("--gate", "parts", flag_value="gate", multiple=True, help="Also a gate, with its tests.")
-@click.option("--scorer", "parts", flag_value="scorer", multiple=True, help="Also a faithfulness scorer, likewise.")
-@click.option("--recipe", "parts", flag_value="recipe", multiple=True, help="Also a query recipe, likewise.")
+@click.option(
+    "--scorer", "parts", flag_value="scorer", multiple=True, help="Also a faithfulness scorer, with its tests."
+)
+@click.option("--recipe", "parts", flag_value="recipe", multiple=True, help="Also a query recipe, with its tests.")
 def init(domain: str, into: Path, pack: str, overrides: tuple[str, ...], parts: tuple[str, ...]) -> None:
     """Write a plugin package for DOMAIN: an adapter, prompts, a sample, and tests that pass."""
     made = scaffold(domain, into, load_registry(), overrides or OVERRIDES[pack], parts)

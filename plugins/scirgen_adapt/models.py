@@ -34,8 +34,8 @@ class Usable:
 def models(as_json: bool, prices: bool) -> None:
     """Show the models that can be used here: services with a key, servers on this machine, the embedded model.
 
-    A service counts as usable if the environment has its key; it is not asked. Servers on this machine are asked on
-    their usual ports.
+    A service counts as usable if the environment has its key; scirgen does not contact it. It does contact servers on
+    this machine, on their usual ports.
     """
     if prices:
         _show_prices(as_json)

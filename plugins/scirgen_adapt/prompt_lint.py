@@ -71,7 +71,7 @@ def lint(
     language: str = "en",
     context_tokens: int | None = None,
 ) -> list[Finding]:
-    """All findings, errors first, over all prompts and taxonomies.
+    """Return all findings, errors first, over all prompts and taxonomies.
 
     Args:
         context_tokens: the model's window; None: 8192 for standard prompts, 2048 for those of the small pack.
@@ -89,7 +89,7 @@ _RENDERED = ("taxonomies/graesser", "taxonomies/bloom", "taxonomies/wording")
 
 
 def lint_files(taxonomies: Taxonomies) -> Iterator[Finding]:
-    """Taxonomy files that do not load, those of plugins among them."""
+    """Yield the taxonomy files that do not load, those of plugins among them."""
     registry = load_registry()
     models = registry.names("taxonomy")
     for name in taxonomies.names():
@@ -165,7 +165,8 @@ def lint_prompts(
 
 
 def _attributes(prompt: Prompt) -> Iterator[Finding]:
-    """Unknown attributes of a question type, such as ``{{ kind.replay }}``, with the place and a similar name."""
+    """Yield the unknown attributes of a question type, such as ``{{ kind.replay }}``, with the place and a similar
+    name."""
     lines = Path(prompt.path).read_text(encoding="utf-8").splitlines()
     for number, line in enumerate(lines, 1):
         for found in _KIND.finditer(line):

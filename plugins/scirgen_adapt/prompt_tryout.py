@@ -160,13 +160,13 @@ async def try_prompt(
     base = prompt.removesuffix(".small")
     if base not in PROMPTS:
         raise InputError(
-            f"{prompt} cannot be tried on its own",
+            f"prompts try does not support {prompt}",
             hint=f"Prompts that can: {', '.join(PROMPTS)}. For others, use prompts render.",
         )
     if base.partition("/")[0] in _OF_PAPERS and not known.get("parse"):
         raise InputError(
-            f"{prompt} reads papers, and there is none for {dataset.id!r}",
-            hint="Pass --run with a run that parsed papers of it.",
+            f"{prompt} needs papers, and {dataset.id!r} has none",
+            hint="Pass --run with a run that parsed its papers.",
         )
     strategy, pack = PROMPTS[base]
     if prompt.endswith(".small"):

@@ -168,7 +168,7 @@ def try_(
     from scirgen_adapt import prompt_tryout as tryout
 
     if beside and not given["overrides"]:
-        raise click.UsageError("--beside compares with --overrides, which is not given")
+        raise click.UsageError("--beside needs --overrides")
     flags = {
         "input": given["input_"],
         "models.generator": given["model"],
@@ -232,7 +232,7 @@ def _by_type(tried: Tried) -> dict[str, list[str]]:
     for pair in tried.pairs:
         found.setdefault(pair.question_type, []).append(f"Q {pair.question}\nA {pair.answer}")
     for record in tried.records:
-        found.setdefault(type(record).__name__, []).append(_said(record))
+        found.setdefault(type(record).__name__, []).append(_as_line(record))
     for rejection in tried.rejections:
         name = rejection.question_type or rejection.record_kind
         found.setdefault(name, []).append(f"{_shown(rejection.record)}\n{rejection.code}: {rejection.reason}")
@@ -256,7 +256,7 @@ def _show_tried(tried: Tried) -> None:
         if pair.note:
             click.echo(f"  ({pair.note})")
     for record in tried.records:
-        click.echo(_said(record))
+        click.echo(_as_line(record))
     for rejection in tried.rejections:
         click.secho(
             f"\n{rejection.question_type or rejection.record_kind}: {rejection.stage} {rejection.code}: "
@@ -268,7 +268,7 @@ def _show_tried(tried: Tried) -> None:
     click.echo(f"\n{kept} pass, {len(tried.rejections)} do not; {len(tried.prompts)} calls")
 
 
-def _said(record: Record) -> str:
+def _as_line(record: Record) -> str:
     """Return a stage's record as one line."""
     if isinstance(record, Link):
         return f"{record.paper_id}: {'used' if record.used else 'not used'}. {record.explanation}"

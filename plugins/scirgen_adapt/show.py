@@ -51,7 +51,8 @@ def gates() -> None:
 def list_gates(domain: str | None, config_file: Path | None, settings: tuple[str, ...], as_json: bool) -> None:
     """List the gates in the order they run.
 
-    Code, whether it is on (alone: only where no judge reads the pairs), threshold, what it rejects.
+    Each line has the code, whether the gate is on (alone: only if no judge reads the pairs), the threshold, and what it
+    rejects.
     """
     from scirgen.stages.filter.stage import describe_gates
 
@@ -98,9 +99,9 @@ def list_plugins(kind: str | None, as_json: bool) -> None:
 @click.option("--skill", is_flag=True, help="Print a skill file for agents instead (SKILL.md).")
 @click.pass_context
 def context(ctx: click.Context, run: Path | None, as_json: bool, skill: bool) -> None:
-    """Print all that a program needs to use scirgen, in one read.
+    """Print all that a program needs to use scirgen, in one document.
 
-    Commands with their options, settings with their defaults, plugins by kind, and the state of RUN if one is given.
+    It lists commands with options, settings with defaults, plugins by kind, and the state of RUN if one is given.
     """
     if skill:
         click.echo(Path(__file__).with_name("skill.md").read_text("utf-8"), nl=False)

@@ -66,7 +66,7 @@ def show(name: str, entry: str | None, domain: str, overrides: Path | None, lang
         record = taxonomies.bloom_level(entry)  # type: ignore[assignment]
     else:
         raise click.BadParameter(
-            "only graesser and bloom show single entries; leave the entry out to see the file", param_hint="ENTRY"
+            "only graesser and bloom have single entries to show; omit ENTRY to see the file", param_hint="ENTRY"
         )
     plain = record.model_dump(mode="json", exclude_defaults=True)
     click.echo(yaml.safe_dump(plain, sort_keys=False, allow_unicode=True, width=120), nl=False)

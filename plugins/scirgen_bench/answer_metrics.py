@@ -75,7 +75,7 @@ def with_entailment(found: Sequence[Entailment | ModelError], model: Judge) -> l
     returned_list(model.entail, found, (Entailment, ModelError), "an Entailment")
     if any(isinstance(one, Entailment) and one.only == "contradiction" for one in found):
         raise ModelAccessError(
-            f"{model.identity} detects contradiction and not entailment",
+            f"{model.identity} detects contradiction, not entailment",
             hint="Only the score nli can use such a model.",
         )
     return list(found)

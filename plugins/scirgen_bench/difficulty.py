@@ -50,7 +50,7 @@ class DifficultyRow(Record):
     )
     dense_rank: int | None = Field(default=None, description="the same under difficulty.encoder")
     overlap: float | None = Field(
-        default=None, description="share of the question's terms that stand in its passages of grade 2"
+        default=None, description="share of the question's terms that its passages of grade 2 contain"
     )
     hard: bool | None = Field(
         default=None, description="true: no search has one among the first five, and no model answers without documents"

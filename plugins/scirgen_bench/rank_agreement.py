@@ -142,7 +142,9 @@ def measure_agreement(
         PluginError: an unknown retriever.
     """
     if len(set(systems)) < 3:
-        raise InputError("a ranking needs at least three systems", hint=f"For example: {';'.join(SYSTEMS[:4])}")
+        raise InputError(
+            "comparing rankings needs at least three systems", hint=f"For example: {';'.join(SYSTEMS[:4])}"
+        )
     known = {d.id for d in corpus}
     sets = [_usable(queries, known) for queries in (first, second)]
     for queries, name in zip(sets, ("first", "second"), strict=True):

@@ -181,7 +181,7 @@ class SemanticScorer(Faithfulness):
         )
         texts = [text for answer in answers if (text := answer.text.strip())]
         if not texts:
-            raise ModelError("no sampled response holds any text", code="no_responses")
+            raise ModelError("all sampled responses are empty", code="no_responses")
         return texts
 
     async def _entailed(

@@ -23,7 +23,8 @@ class AspectCues:
         self._definitions = [(d, [re.compile(c, re.I) for c in d.cues]) for d in definitions]
 
     def scores(self, sentence: str, section: SectionClass | None = None) -> dict[AspectCategory, float]:
-        """Aspect -> number of its cues in the sentence, plus half a cue if it is in a typical section.
+        """Return a mapping: aspect -> number of its cues in the sentence, plus half a cue if it is in a typical
+        section.
 
         Aspects without any cue in the sentence are left out. The first cues of an aspect are the most reliable and
         weigh slightly more, so ties are rare. In related work, the aims, methods and findings of others count as
@@ -40,7 +41,7 @@ class AspectCues:
         return found
 
     def ranked(self, sentence: str, section: SectionClass | None = None) -> list[tuple[AspectCategory, float]]:
-        """Aspects with a cue in the sentence, best first."""
+        """Return the aspects with a cue in the sentence, best first."""
         return sorted(self.scores(sentence, section).items(), key=lambda item: -item[1])
 
 

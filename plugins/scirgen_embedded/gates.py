@@ -135,7 +135,7 @@ def _is_known(name: str, texts: Sequence[str]) -> bool:
 
 @lru_cache(maxsize=64)
 def _known(text: str) -> frozenset[str]:
-    """Stems of the words, and their first letters."""
+    """Return the stems of the words, and their first letters."""
     found = {stem(w) for w in words(text)}
     return frozenset(found | {w[:_SHARED_BEGINNING] for w in found})
 

@@ -118,7 +118,7 @@ class _Bundled(Backend):
     def __init__(self, uri: ModelURI, models: ModelsConfig, limits: LimitsConfig) -> None:
         super().__init__(uri, models, limits)
         if uri.name != NAME:
-            raise ConfigError(f"{uri}: unknown bundled model", hint=f"There is one: bundled:{NAME}.")
+            raise ConfigError(f"{uri}: unknown bundled model", hint=f"Use bundled:{NAME}.")
 
     def load(self) -> LoadedModel:
         """Fetch, verify and load it; blocks. The default is float32 on any device, since the dtype is part of the
@@ -146,7 +146,7 @@ class BundledChat(_Bundled, TransformersChat):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Known in advance."""
+        """The capabilities, known without loading the model."""
         return Capabilities(structured=True, context_tokens=CONTEXT_TOKENS, pack="small", parameters=PARAMETERS)
 
 
@@ -168,5 +168,5 @@ class BundledScoring(_Bundled, TransformersScoring):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Known in advance."""
+        """The capabilities, known without loading the model."""
         return Capabilities(logprobs=True, context_tokens=CONTEXT_TOKENS, pack="small", parameters=PARAMETERS)

@@ -27,7 +27,7 @@ class EvidenceStrategy:
     writes_together: ClassVar[bool] = False
 
     async def generate(self, task: Task, ctx: StageContext) -> Sequence[Draft | Discard]:
-        """One draft or discard for each wish; the calls of a task run concurrently."""
+        """Return one draft or discard for each wish; the calls of a task run concurrently."""
         wishes, unmet = await _typed(task, ctx)
         work = []
         used: list[Span] = []
@@ -127,7 +127,7 @@ def _choose_evidence(
 def _further_evidence(
     candidates: Sequence[Passage], kind: QuestionType, seed: int, used: Iterable[Span]
 ) -> list[Passage]:
-    """All other passages that suit the type, in an order that the seed decides."""
+    """Return all other passages that suit the type, in an order that the seed decides."""
     spent = {(s.document_id, s.start, s.end) for s in used}
     fit = [p for p in candidates if fitness(p, kind) > 0]
     left = [p for p in fit if (p.span.document_id, p.span.start, p.span.end) not in spent]

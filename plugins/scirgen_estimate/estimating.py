@@ -208,6 +208,7 @@ async def estimate_run(
     began = time.monotonic()
     drawn, others, total, notes = await draw_datasets(opened, config, 1 if history else sample)
     walked = time.monotonic() - began
+    notes += [f"{charges}." for s in opened.services if (charges := getattr(s, "charges", ""))]
     if not drawn:
         raise InputError("there is no dataset to estimate from", hint="Look at: scirgen generate --dry-run.")
     if history:
@@ -329,7 +330,9 @@ def shares_of_history(
     usage, models = manifest.get("usage"), manifest.get("models")
     rows = {role: row for role, row in usage.items() if isinstance(row, Mapping)} if isinstance(usage, dict) else {}
     if not datasets or not any(row.get("completion_tokens") for row in rows.values()):
-        raise ConfigError(f"{folder} counted no tokens", hint="Name a run whose model counts its tokens.")
+        raise ConfigError(
+            f"the run in {folder} recorded no tokens", hint="Name a run whose model reports token counts."
+        )
     name = ModelURI.parse(config.models.generator).name
     if not (isinstance(models, dict) and name in str(models.get("generator"))):
         notes.append(f"{folder} was made with {models}, not with this model.")
@@ -343,7 +346,7 @@ def shares_of_history(
 
 
 def _active_seconds(store: Store) -> float:
-    """Wall time in which results arrived, without pauses; the first result's own time is added."""
+    """Return the wall time in which results arrived, without pauses; the first result's own time is added."""
     with store.guarded():
         rows = store.db.execute("SELECT finished, seconds FROM results ORDER BY finished").fetchall()
     active = float(rows[0][1]) if rows else 0.0

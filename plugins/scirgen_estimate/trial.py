@@ -71,7 +71,7 @@ class Call:
 
 
 def rough_tokens(text: str) -> int:
-    """Estimated number of tokens of a text: 4.2 characters each, or 1.4 in scripts without spaces."""
+    """Return the estimated number of tokens of a text: 4.2 characters each, or 1.4 in scripts without spaces."""
     wide = sum(1 for c in text if c >= "\u2e80")
     return max(1, round((len(text) - wide) / CHARACTERS_A_TOKEN + wide / 1.4))
 
@@ -262,7 +262,7 @@ async def tried(
 
 
 async def _generator(config: Config, registry: Registry, notes: list[str]) -> tuple[ModelIdentity, Capabilities]:
-    """Identity and capabilities of the generator. A server is only asked for its list of models."""
+    """Return the identity and capabilities of the generator. A server is only asked for its list of models."""
     uri = config.models.generator
     try:
         chat = await open_chat(uri, config, registry)

@@ -29,7 +29,7 @@ _YES: Final = "yes"
 
 
 def measure(labels: LabelSet, *, resamples: int = 500) -> dict[str, Any]:
-    """Agreement of the annotators on all items and on each part, and counts of how items were resolved.
+    """Measure the annotators' agreement on all items and on each part, and count how items were resolved.
 
     Raises:
         InputError: fewer than two annotators' labels were merged.
@@ -76,7 +76,7 @@ def measure(labels: LabelSet, *, resamples: int = 500) -> dict[str, Any]:
 
 
 def _further(labels: LabelSet) -> dict[str, Any]:
-    """Agreement on the further questions of the task."""
+    """Measure agreement on the further questions of the task."""
     table: dict[str, Any] = {}
     for name in labels.task.required:
         columns = [[_field(labels, a, i, name) for i in labels.items] for a in labels.annotators]

@@ -43,7 +43,7 @@ def exact(a: Column, b: Column, weights: Sequence[float] | None = None) -> float
 
 
 def kappa(a: Column, b: Column, order: Sequence[Value] = (), *, quadratic: bool = False) -> float | None:
-    """Cohen's kappa (J. Cohen, 1960), or with quadratic weights (1968).
+    """Return Cohen's kappa (J. Cohen, 1960), or with quadratic weights (1968).
 
     Args:
         a: labels of one annotator.
@@ -68,7 +68,7 @@ def kappa(a: Column, b: Column, order: Sequence[Value] = (), *, quadratic: bool 
 
 
 def macro_f1(gold: Column, other: Column) -> float | None:
-    """Mean of the F1 of each label that occurs, ``gold`` being right; symmetric in its arguments."""
+    """Return the mean of the F1 of each label that occurs, ``gold`` being right; symmetric in its arguments."""
     x, y = _both(gold, other)
     return _number(_sklearn().f1_score(list(map(str, x)), list(map(str, y)), average="macro")) if x else None
 
@@ -76,7 +76,7 @@ def macro_f1(gold: Column, other: Column) -> float | None:
 def alpha(
     columns: Sequence[Column], order: Sequence[Value] = (), *, level: Literal["nominal", "ordinal"] = "nominal"
 ) -> float | None:
-    """Krippendorff's alpha (2004) of any number of annotators; missing labels are left out item by item.
+    """Return Krippendorff's alpha (2004) of any number of annotators; missing labels are left out item by item.
 
     Args:
         columns: one sequence of labels an annotator, all of one length.
@@ -98,7 +98,7 @@ def alpha(
 
 
 def spearman(a: Column, b: Column, order: Sequence[Value] = ()) -> float | None:
-    """Spearman's rank correlation with mean ranks for ties; None if an annotator used a single label."""
+    """Return Spearman's rank correlation with mean ranks for ties; None if an annotator used a single label."""
     x, y = _both(a, b)
     if len(set(x)) < 2 or len(set(y)) < 2:
         return None
@@ -115,7 +115,7 @@ def agreement(
     resamples: int = 500,
     seed: int = 0,
 ) -> dict[str, Any]:
-    """All statistics of agreement: over all items, with intervals, and as medians over clusters.
+    """Return all statistics of agreement: over all items, with intervals, and as medians over clusters.
 
     Alpha is over all columns, the other statistics are means over pairs of columns; those of ordered labels are None
     without an order. ``exact_weighted`` estimates the share of equal labels for the whole population.
@@ -173,7 +173,7 @@ def _statistics(
 
 
 def mean_known(values: Any) -> float | None:
-    """Mean of the values that are defined; None if none is."""
+    """Return the mean of the values that are defined; None if none is."""
     known = [v for v in values if v is not None]
     return fmean(known) if known else None
 
@@ -208,7 +208,7 @@ class NonInferiority:
     sd: float
 
     def as_json(self) -> dict[str, object]:
-        """Plain data, rounded to six decimals."""
+        """Return plain data, rounded to six decimals."""
         return {k: _rounded(v) for k, v in asdict(self).items()}
 
 
@@ -317,7 +317,7 @@ def _ranks(columns: Sequence[Column], order: Sequence[Value]) -> dict[Value | No
         return {v: int(v) for v in used}
     known = list(order) or sorted(used, key=str)
     if strange := used - set(known):
-        raise InputError(f"labels outside of the scale {', '.join(map(str, known))}: {sorted(map(str, strange))}")
+        raise InputError(f"labels outside the scale {', '.join(map(str, known))}: {sorted(map(str, strange))}")
     if all(isinstance(v, int) for v in known):
         return {v: int(v) for v in known}
     return {v: n for n, v in enumerate(known)}

@@ -104,7 +104,7 @@ _domain = click.option("--domain", help="Domain whose guidelines and taxonomies 
 _overrides = click.option("--overrides", type=PATH, help="Folder with your own prompts and taxonomies.")
 _POPULATION = (
     click.argument("source", type=click.Path(path_type=Path, exists=True)),
-    click.option("--task", required=True, type=_TASK, help="What will be asked."),
+    click.option("--task", required=True, type=_TASK, help="What the annotators decide."),
     click.option(
         "--of",
         help="relevance: a retrieval task of the release (facets, aspects, recommend). [default: its questions]",
@@ -288,6 +288,6 @@ def agree(
 @_folder
 @click.option("--out", type=PATH, help="Output file. [default: L/labels.csv]")
 def export(folder: Path, out: Path | None) -> None:
-    """Write the labels as a table (CSV), one row a label."""
+    """Write the labels as a table (CSV), one row per label."""
     path, count = export_labels(LabelSet(folder), out)
     click.echo(f"{path}: {count} rows")

@@ -136,7 +136,7 @@ def freeze(
 
 
 def _as_dev(earlier: LabelSet) -> list[Item]:
-    """All items of an earlier sample as dev items, weighted by their strata."""
+    """Return all items of an earlier sample as dev items, weighted by their strata."""
     counts: dict[str, int] = {}
     for item in earlier.items:
         counts[item.stratum] = counts.get(item.stratum, 0) + 1
@@ -218,7 +218,7 @@ def shares(sizes: Mapping[str, int], wanted: int, power: float) -> dict[str, int
 
 
 def _strata(candidates: Sequence[Candidate], request: Request) -> dict[str, list[Candidate]]:
-    """Candidates by stratum; strata that are too small for a test item are pooled within their first key."""
+    """Return the candidates by stratum; strata that are too small for a test item are pooled within their first key."""
 
     def grouped(keys: Sequence[tuple[Candidate, str]]) -> dict[str, list[Candidate]]:
         table: dict[str, list[Candidate]] = {}

@@ -69,7 +69,7 @@ def ask_judges(
     resources: Resources,
     registry: Registry,
 ) -> list[Judged]:
-    """Judges' labels of some items.
+    """Return the judges' labels of some items.
 
     Args:
         labels: the folder; replies are cached in it, so that asking again costs nothing.
@@ -125,7 +125,9 @@ def _from_pool(labels: LabelSet, folder: Path, items: Sequence[Item], facets: Fa
     different labels.
     """
     if labels.sample.task != "relevance":
-        raise InputError(f"{folder} holds grades; {labels.folder} is a sample of the task {labels.sample.task}")
+        raise InputError(
+            f"{folder} holds grades of relevance, but {labels.folder} has labels of the task {labels.sample.task}"
+        )
     info, grades = read_pool(folder)
     wanted = {i.record: i.id for i in items}
     label_of = {word.word: str(place) for place, word in enumerate(facets.requirement)}
@@ -150,8 +152,8 @@ def _from_pool(labels: LabelSet, folder: Path, items: Sequence[Item], facets: Fa
 async def _by_score(
     labels: LabelSet, name: str, items: Sequence[Item], config: Config, resources: Resources, registry: Registry
 ) -> Judged:
-    """Labels by a run's scores and the threshold. Scores that the run did not measure are measured now, from what
-    annotators saw."""
+    """Return the labels by a run's scores and the threshold. Scores that the run did not measure are measured now, from
+    what annotators saw."""
     if labels.sample.task != "faithful":
         raise InputError(
             f"the score {name} judges faithfulness, not {labels.sample.task}", hint="Name a model instead."

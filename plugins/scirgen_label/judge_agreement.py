@@ -121,8 +121,8 @@ def _row(group: str, measured: Sequence[_Query]) -> AgreementRow:
 
 
 def cited_shares(grades: Iterable[Grade]) -> dict[int, tuple[int, int]]:
-    """Settled grade -> (pairs of which the query's paper cites the document or is cited by it, all pairs), as in
-    CSFCube's Appendix D."""
+    """Return a mapping: settled grade -> (pairs of which the query's paper cites the document or is cited by it, all
+    pairs), as in CSFCube's Appendix D."""
     found = list(grades)
     cited = {(g.query_id, g.document_id) for g in found if CITED in g.found_by}
     table: dict[int, tuple[int, int]] = {}

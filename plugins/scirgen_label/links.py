@@ -34,7 +34,7 @@ class LinkSource:
             )
 
     def candidates(self) -> Iterator[Candidate]:
-        """Every judged link; those of one paper are a cluster."""
+        """Return every judged link; those of one paper are a cluster."""
         for name, link in sorted(self._links.items()):
             verdict = _VERDICTS[link.used]
             hidden = Hidden(verdict=verdict, code=link.strategy or "", dataset_id=link.dataset_id)
@@ -95,7 +95,7 @@ class FacetSource:
                     self._items[f"{document.paper_id}|{n}"] = sentence, document, text, label
 
     def candidates(self) -> Iterator[Candidate]:
-        """Every sentence; those of one abstract are a cluster."""
+        """Return every sentence; those of one abstract are a cluster."""
         for record, (_, document, _, label) in sorted(self._items.items()):
             keys = {"verdict": label, "code": "none", "dataset": document.paper_id}
             yield Candidate(record, document.paper_id, keys, Hidden(verdict=label))

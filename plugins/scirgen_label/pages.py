@@ -57,7 +57,7 @@ def write_adjudication(labels: LabelSet, items: Sequence[Item], pictures: Mappin
 
 
 def page(labels: LabelSet, annotator: str, items: Sequence[Item], pictures: Mapping[str, Picture]) -> str:
-    """One annotator's page.
+    """Return one annotator's page.
 
     Args:
         labels: the folder.
@@ -113,7 +113,7 @@ def _given(item: Item, labels: LabelSet) -> list[dict[str, object]]:
 
 
 def pictures_of(labels: LabelSet) -> dict[str, Picture]:
-    """Pictures of all PDF pages with evidence of the sample."""
+    """Return the pictures of all PDF pages with evidence of the sample."""
     papers = labels.texts("papers.json") if (labels.folder / "papers.json").is_file() else {}
     wanted: dict[str, set[int]] = {}
     for item in labels.items:

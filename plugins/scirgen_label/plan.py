@@ -31,7 +31,7 @@ def pilot_figures(file: Path) -> tuple[float, float]:
         newest = judges[-1]
         return float(newest["result"]["sd"]), max(0.0, float(newest["result"]["gap"]))
     except (ValueError, KeyError, IndexError, TypeError) as error:
-        raise InputError(f"{file} has no figures of a judge", hint=hint) from error
+        raise InputError(f"{file} has no results of a judge", hint=hint) from error
 
 
 def plan_text(

@@ -66,7 +66,7 @@ class Source(Protocol):
     kind: str
 
     def candidates(self) -> Iterator[Candidate]:
-        """All candidates."""
+        """Return all candidates."""
         ...
 
     def material(self, records: Collection[str]) -> Material:

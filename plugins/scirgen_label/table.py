@@ -1,4 +1,4 @@
-"""Writes the labels of a folder as a table, one row a label."""
+"""Writes the labels of a folder as a table, one row per label."""
 
 from __future__ import annotations
 

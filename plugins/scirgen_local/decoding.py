@@ -75,7 +75,7 @@ class Row:
     _generator: torch.Generator | None = None
 
     def allowed(self, vocabulary: int) -> np.ndarray[Any, np.dtype[np.bool_]] | None:
-        """Tokens that the grammar allows next, as a mask of shape (vocabulary,); None for all."""
+        """Return the tokens that the grammar allows next, as a mask of shape (vocabulary,); None for all."""
         if self.matcher is None:
             return None
         packed = np.frombuffer(self.matcher.compute_bitmask(), dtype=np.uint8)

@@ -81,7 +81,7 @@ class Embedder:
         return int(self._model.max_seq_length or 0)
 
     def embed(self, texts: Sequence[str], role: Role = "document") -> Vectors:
-        """Vectors of length 1, shape (len(texts), dimensions)."""
+        """Return vectors of length 1 with shape (len(texts), dimensions)."""
         prompt = next((p for p in _PROMPTS[role] if (getattr(self._model, "prompts", None) or {}).get(p)), "")
         with self._lock:
             new = sorted({t for t in texts if (prompt, t) not in self._known}, key=lambda t: (len(t), t))

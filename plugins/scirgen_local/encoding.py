@@ -44,7 +44,7 @@ class JointEncoder:
             ModelError: an empty continuation, or chat messages for a model without a chat template.
         """
         if not request.continuation:
-            raise ModelError("there is nothing to score: the continuation is empty", code="empty_continuation")
+            raise ModelError("nothing to score: the continuation is empty", code="empty_continuation")
         if isinstance(request.prompt, str):
             ids, first = self._once(request.prompt + request.continuation, len(request.prompt), plain=True)
         elif not self._tokenizer.chat_template:
@@ -63,12 +63,12 @@ class JointEncoder:
                 )
             ids, first = [self._start, *ids], 1
         if first >= len(ids):
-            raise ModelError("the continuation has no token of its own", code="empty_continuation")
+            raise ModelError("the continuation adds no token to the prompt", code="empty_continuation")
         return Encoded(tuple(ids), first)
 
     def encode_chat(self, messages: Sequence[Message]) -> list[int]:
-        """Chat messages through the template, ready for the reply to follow; without one their contents, separated by
-        blank lines.
+        """Return the chat messages through the template, ready for the reply to follow; without one their contents,
+        separated by blank lines.
 
         Raises:
             ModelError: the template refuses the messages.
@@ -102,8 +102,8 @@ class JointEncoder:
         ) from refused
 
     def _once(self, text: str, boundary: int, *, plain: bool) -> tuple[list[int], int]:
-        """Token ids, and where those past the boundary begin. In a plain text the names of control tokens are spelled
-        out."""
+        """Return the token ids, and where those past the boundary begin. In a plain text the names of control tokens
+        are spelled out."""
         if not self._tokenizer.is_fast:
             return self._without_offsets(text, boundary, plain)
         encoded = self._tokenizer(
@@ -124,7 +124,7 @@ class JointEncoder:
         return ids, first
 
     def _without_offsets(self, text: str, boundary: int, add_special: bool) -> tuple[list[int], int]:
-        """For tokenizers without offsets: the boundary is where encoding only the prompt differs."""
+        """Encode without offsets: the boundary is where the encoding of the prompt alone differs."""
         whole = list(self._tokenizer.encode(text, add_special_tokens=add_special))
         alone = list(self._tokenizer.encode(text[:boundary], add_special_tokens=add_special))
         first = next((i for i, (a, b) in enumerate(zip(whole, alone, strict=False)) if a != b), len(alone))

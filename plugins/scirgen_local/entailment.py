@@ -108,7 +108,7 @@ def load_classifier(name: str, options: Mapping[str, object]) -> Classifier:
     licence = licence_of(name)
     if _NON_COMMERCIAL.search(licence) and not options.get("non_commercial"):
         raise ConfigError(
-            f"the entailment model {name!r} is under {licence}: not for commercial use",
+            f"the entailment model {name!r} has the licence {licence}, which forbids commercial use",
             hint="If your use is non-commercial, set models.options.non_commercial: true.",
         )
     _LOG.warning("entailment model %s: licence %s", name, licence)

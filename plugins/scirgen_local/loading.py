@@ -12,6 +12,7 @@ import os
 import shutil
 import tempfile
 import threading
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -84,6 +85,8 @@ def load_causal_lm(name: str, options: Mapping[str, object] | None = None) -> Lo
     with require("local", "models in process"):
         import torch
         import transformers  # noqa: F401
+    # A rename inside transformers, which says nothing to users.
+    warnings.filterwarnings("ignore", "`past_key_values` is deprecated", FutureWarning)
     options = options or {}
     device = _device(str(options.get("device", "auto")))
     dtype = _dtype(str(options.get("dtype", "")), device)
@@ -223,7 +226,7 @@ def cache_folder() -> Path:
 
 
 def converted_folder(gguf: Path) -> Path | None:
-    """Where the dequantised copy of a small GGUF file is, or would be; None for large files.
+    """Return where the dequantised copy of a small GGUF file is, or would be; None for large files.
 
     transformers reads a GGUF file's header in Python, three times over: 20 s of processor time for a model of 135M
     parameters, at every start. The copy (float32 safetensors, about six times the file's size) loads in one second.

@@ -64,7 +64,7 @@ class SharedPrefixEngine:
         return self._limit
 
     def logprobs(self, sequences: Sequences) -> list[tuple[float, ...]]:
-        """Log-probabilities (nats) of each sequence's scored tokens, in order.
+        """Return the log-probabilities (nats) of each sequence's scored tokens, in order.
 
         Equal to running each sequence alone, up to the rounding of the model's dtype: within 1e-4 in float32. In
         bfloat16 they differ from each other by less than either differs from float32, where rounding the weights alone
@@ -185,8 +185,8 @@ class SharedPrefixEngine:
         return {i: tuple(islice(values, len(ids) - first)) for i, (ids, first) in pack.items()}
 
     def _masks(self, owners: torch.Tensor, positions: torch.Tensor, trunk: int) -> Any:
-        """Attention mask of a pack: each token sees the trunk and the tokens of its own sequence before it; additive,
-        [1, 1, q, k]."""
+        """Return the attention mask of a pack: each token sees the trunk and the tokens of its own sequence before it;
+        additive, [1, 1, q, k]."""
         device, dtype = self._model.device, self._model.dtype
         own = (owners[:, None] == owners[None, :]) & (positions[:, None] >= positions[None, :])
         seen = torch.cat([torch.ones(len(owners), trunk, dtype=torch.bool), own], dim=1)
@@ -202,7 +202,7 @@ class SharedPrefixEngine:
     # -- the model ---------------------------------------------------------------------------------------------------
 
     def _logits(self, keep: torch.Tensor, **inputs: Any) -> torch.Tensor:
-        """Logits [len(keep), vocabulary] at the kept positions."""
+        """Return the logits [len(keep), vocabulary] at the kept positions."""
         if self._keeps_logits:
             return self._model(**inputs, logits_to_keep=keep).logits[0]  # type: ignore[no-any-return]
         return self._model(**inputs).logits[0, keep]  # type: ignore[no-any-return]
@@ -288,7 +288,7 @@ class SharedPrefixEngine:
             raise error
         if whole or self._limit <= _SMALLEST_PACK or size <= 1:
             raise ModelError(
-                f"out of memory with a pack of {size} tokens",
+                f"out of memory while scoring {size} tokens",
                 hint="Use a smaller model, bfloat16, or a shorter context (filter.window: evidence).",
                 code="out_of_memory",
             ) from error
@@ -300,7 +300,7 @@ class SharedPrefixEngine:
 
 
 def _gather(logits: torch.Tensor, rows: list[int], targets: list[int]) -> list[float]:
-    """log softmax(logits)[rows, targets] in float32, in slices, so a large vocabulary needs little memory."""
+    """Return log softmax(logits)[rows, targets] in float32, in slices, so a large vocabulary needs little memory."""
     values: list[float] = []
     for at in range(0, len(rows), 64):
         row = torch.tensor(rows[at : at + 64], device=logits.device)
@@ -309,7 +309,7 @@ def _gather(logits: torch.Tensor, rows: list[int], targets: list[int]) -> list[f
         values += (part.gather(1, target[:, None])[:, 0] - part.logsumexp(dim=1)).tolist()
     if any(v != v for v in values):
         raise ModelError(
-            "the model gave a log-probability that is not a number",
+            "the model returned a log-probability that is not a number",
             hint="Use float32 or bfloat16.",
             code="not_a_number",
         )
@@ -317,7 +317,7 @@ def _gather(logits: torch.Tensor, rows: list[int], targets: list[int]) -> list[f
 
 
 def _additive(seen: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """0 for visible positions, the dtype's lowest value elsewhere."""
+    """Return 0 for visible positions, the dtype's lowest value elsewhere."""
     mask = torch.zeros(seen.shape, dtype=dtype)
     return mask.masked_fill_(~seen, torch.finfo(dtype).min)[None, None]
 

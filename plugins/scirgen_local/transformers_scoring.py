@@ -87,7 +87,7 @@ class TransformersScoring(ScoringModel):
             return [self._reply(e, found) for e in encoded]
 
     async def aclose(self) -> None:
-        """Nothing to close: other users may share the weights."""
+        """Do nothing: other users may share the weights."""
 
     def _encode(self, request: ScoreRequest) -> Encoded | ModelError:
         try:

@@ -96,7 +96,7 @@ def score(
 @settings_option("tag.batch_size=10")
 @as_json_flag
 def tag(file: Path, model: str | None, domain: str | None, settings: tuple[str, ...], as_json: bool) -> None:
-    """Find the question types that a question has the form of, and its Bloom level.
+    """Find the question types whose form a question has, and its Bloom level.
 
     FILE is a run, a release, or a table (CSV, JSON Lines, Parquet, a folder of them) with question and answer.
     """

@@ -109,12 +109,13 @@ class ProbeStage(Stage):
         )  # fmt: skip
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
-        """One item; the passages nearest to its questions are part of it, so a larger corpus proves them again."""
+        """Yield one item; the passages nearest to its questions are part of it, so a larger corpus proves them
+        again."""
         accepted = {p.id: p for p in scope.outputs("filter", QAPair) if p.round == scope.round}
         nuggets = [n for n in scope.outputs("generate", Nugget) if n.pair_id in accepted]
         written = () if scope.round else scope.outputs("generate", Unanswerable)
         most = math.ceil(settings(ctx.config).unanswerable * len(accepted))
-        left = _left(scope)[:most]
+        left = _unanswered(scope)[:most]
         questions = [*written, *(q for q, _ in left)]
         if not nuggets and not questions:
             return
@@ -189,7 +190,7 @@ class ProbeStage(Stage):
     async def _judged(
         self, part: Sequence[R], prompt: Callable[[Sequence[R]], RenderedPrompt], verdicts: object, ctx: StageContext
     ) -> list[Record]:
-        """Each record if the judge keeps it, else its rejection, or its failure where there is no verdict."""
+        """Return each record if the judge keeps it, else its rejection, or its failure where there is no verdict."""
         fields: dict[str, tuple[object, object]] = {"p": (verdicts, None)}
         if verdicts is Answerable:
             fields["l"] = (Literal[tuple(level.id for level in ctx.taxonomies.bloom.levels)], None)
@@ -214,7 +215,7 @@ class ProbeStage(Stage):
         return found
 
 
-def _left(scope: Scope) -> list[tuple[Unanswerable, list[str]]]:
+def _unanswered(scope: Scope) -> list[tuple[Unanswerable, list[str]]]:
     """Return the questions of people that step answer left without an answer, with the passages that it read; those
     with a passage that adds something come first."""
     pools = {pool.id: pool for pool in scope.outputs("search", Pool)}

@@ -99,7 +99,7 @@ class Worker:
     def _check_reader(self) -> None:
         if (here := reader_in_use(self._config.parse.reader)) != self._reader:
             raise ConfigError(
-                f"this node reads PDFs with {here}, the run with {self._reader}",
+                f"this node reads PDFs with {here}, but the run uses {self._reader}",
                 hint="Install the same version of the reader on each node of the cluster.",
             )
 

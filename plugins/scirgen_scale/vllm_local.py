@@ -84,7 +84,7 @@ class VLLMChat(_VLLM, ChatModel):
             ids = await asyncio.to_thread(self.engine.encoder.encode_chat, request.messages)
         window = self.engine.context_tokens
         if window is not None and len(ids) >= window:
-            raise ContextTooLongError(f"{len(ids)} tokens of prompt do not fit the window of {window}")
+            raise ContextTooLongError(f"{len(ids)} prompt tokens do not fit the window of {window}")
         room = request.sampling.max_tokens if window is None else min(request.sampling.max_tokens, window - len(ids))
         output = await self.engine.generate(ids, _sampling(request, room))
         choice = output.outputs[0]
@@ -154,7 +154,7 @@ class VLLMScoring(_VLLM, ScoringModel):
         rows = output.prompt_logprobs[encoded.first :]
         values = tuple(float(row[token].logprob) for row, token in zip(rows, encoded.ids[encoded.first :], strict=True))
         if any(v != v for v in values):
-            raise ModelError("vLLM gave a log-probability that is not a number", code="not_a_number")
+            raise ModelError("vLLM returned a log-probability that is not a number", code="not_a_number")
         return ScoreReply(self.engine.encoder.pieces(encoded.ids[encoded.first :]), values, encoded.first)
 
     def _encode(self, request: ScoreRequest) -> Encoded | ModelError:

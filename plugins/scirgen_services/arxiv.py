@@ -35,7 +35,7 @@ class ArxivService(WebService[ArxivOptions]):
     per_second = 1 / 3
 
     def papers(self, dataset: Dataset) -> Iterator[Candidate]:
-        """Preprints that the record names by their number, then those that a search finds."""
+        """Yield the preprints that the record names by their number, then those that a search finds."""
         seen: set[str] = set()
         for entry in dataset.related:
             if found := re.match(r"(?:arxiv:|.{0,200}10\.48550/arxiv\.)(\S{1,100})", entry, re.I):

@@ -51,8 +51,8 @@ class BibliographyService:
         self._folder = _Listed(root, tuple(e for e in self._entries if e.path.is_file()))
 
     def papers(self, dataset: Dataset) -> list[Candidate]:
-        """Entries whose file matches the dataset, then entries without a file if the record names them or they name the
-        dataset."""
+        """Return the entries whose file matches the dataset, then entries without a file if the record names them or
+        they name the dataset."""
         found = self._folder.candidates(dataset)
         own = {dataset.id.lower(), (dataset.doi or "").lower()} - {""}
         related = {d for r in dataset.related if (d := find_doi(r))}
@@ -92,11 +92,11 @@ class FolderService:
         self._folder = PaperFolder(root, everyone_up_to=options.everyone_up_to, scan_up_to=options.scan_up_to)
         if not root.is_dir() or not self._folder.files:
             raise InputError(
-                f"no papers in {root}", hint="Put PDF, JATS, TEI or Markdown files there.", code="no_papers"
+                f"{root} contains no papers", hint="Put PDF, JATS, TEI or Markdown files there.", code="no_papers"
             )
 
     def papers(self, dataset: Dataset) -> list[Candidate]:
-        """Files that match the dataset, and files that match no dataset if they are few."""
+        """Return the files that match the dataset, and files that match no dataset if they are few."""
         return self._folder.candidates(dataset)
 
     def fetch(self, paper: Paper) -> Fetched:

@@ -50,7 +50,7 @@ class CkanSource(WebService[CkanOptions]):
         return total if isinstance(total, int) else None
 
     def papers(self, dataset: Dataset) -> Iterator[Candidate]:
-        """DOIs in the package's text and extras, except its own."""
+        """Return the DOIs in the package's text and extras, except its own."""
         return related_papers(dataset)
 
     def _search(self, start: int, rows: int) -> Mapping[str, object]:
@@ -59,5 +59,5 @@ class CkanSource(WebService[CkanOptions]):
         reply = as_dict(self.http.json(f"{self.base}/api/3/action/package_search", params))
         if reply.get("success") is not True:
             error = as_dict(reply.get("error"))
-            raise self.problem(as_text(error.get("message")) or "the reply does not say success")
+            raise self.problem(as_text(error.get("message")) or "the reply does not report success")
         return as_dict(reply.get("result"))

@@ -32,8 +32,8 @@ class DataCiteSource(WebService[DataCiteOptions]):
     options_type = DataCiteOptions
 
     def datasets(self, cursor: str | None = None) -> Iterator[Dataset | Cursor | Rejection]:
-        """Pages in the order of creation: a record added during the run comes at the end, so none is lost or read
-        twice."""
+        """Yield the pages in the order of creation: a record added during the run comes at the end, so none is lost or
+        read twice."""
         token = cursor or "1"
         while True:
             reply = as_dict(self.http.json(f"{self.base}/dois", self._params(token, self.options.page_size)))
@@ -77,7 +77,8 @@ class DataCiteLookup(WebService[LookupOptions]):
     options_type = LookupOptions
 
     def by_title(self, title: str) -> Dataset | Rejection | None:
-        """DataCite's record of a dataset whose title holds the words of a name and few more; None if there is none."""
+        """Return DataCite's record of a dataset whose title has the words of a name and few others; None if there is
+        none."""
         query: dict[str, str | int] = {
             "query": f'titles.title:"{title}"',
             "resource-type-id": "dataset",
@@ -92,7 +93,7 @@ class DataCiteLookup(WebService[LookupOptions]):
         return None
 
     def by_doi(self, doi: str) -> Dataset | Rejection | None:
-        """DataCite's record of a dataset; None if DataCite does not know the DOI, or it is no dataset's."""
+        """Return DataCite's record of a dataset; None if DataCite does not know the DOI, or it is not a dataset's."""
         reply = as_dict((self.known(f"{self.base}/dois/{doi}", {}) or {}).get("data"))
         kind = as_dict(as_dict(reply.get("attributes")).get("types")).get("resourceTypeGeneral")
         return dataset_of(reply) if kind == "Dataset" else None

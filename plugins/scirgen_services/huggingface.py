@@ -42,7 +42,7 @@ class HuggingFaceSource(WebService[HuggingFaceOptions]):
         return {"Authorization": f"Bearer {token}"} if token else {}
 
     def datasets(self, cursor: str | None = None) -> Iterator[Dataset | Cursor | Rejection]:
-        """All datasets that match; the cursor is the address of the next page, which must be on the same host."""
+        """Yield all datasets that match; the cursor is the address of the next page, which must be on the same host."""
         url, params = f"{self.base}/api/datasets", self._params()
         if cursor:
             url, params = self._own(cursor), {}

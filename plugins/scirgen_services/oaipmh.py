@@ -38,7 +38,7 @@ class OaiSource(WebService[OaiOptions]):
     per_second = 1.0
 
     def datasets(self, cursor: str | None = None) -> Iterator[Dataset | Cursor | Rejection]:
-        """All records that are not deleted."""
+        """Yield all records that are not deleted."""
         mapping, token = RecordMapping(), cursor
         while True:
             page = self._page(token)
@@ -53,7 +53,7 @@ class OaiSource(WebService[OaiOptions]):
             yield Cursor(token)
 
     def papers(self, dataset: Dataset) -> Iterator[Candidate]:
-        """DOIs in dc:relation."""
+        """Return the DOIs in dc:relation."""
         return related_papers(dataset)
 
     def _page(self, token: str | None) -> Element:
@@ -81,7 +81,7 @@ class OaiSource(WebService[OaiOptions]):
         code = error.get("code") if error is not None else "noRecordsMatch"
         if code == "badResumptionToken":
             raise SourceRefusedError(
-                f"{self.base}: the cursor is no longer known: {page.findtext(f'{OAI}error')}",
+                f"{self.base}: the server no longer knows the cursor: {page.findtext(f'{OAI}error')}",
                 hint="The repository drops cursors after a while; run with --set collect.http.cache_days=0 to start "
                 "again.",
                 code="expired_cursor",

@@ -32,6 +32,10 @@ class OpenAlexService(WebService[OpenAlexOptions]):
     name = "openalex"
     options_type = OpenAlexOptions
     per_second = 8.0
+    charges = (
+        "OpenAlex needs a key (OPENALEX_API_KEY) and charges above a free amount; a dataset costs two or three "
+        "requests, a file one more"
+    )
 
     def secret_params(self) -> Mapping[str, str]:
         """Return the API key, if there is one."""
@@ -39,7 +43,7 @@ class OpenAlexService(WebService[OpenAlexOptions]):
         return {"api_key": key} if key else {}
 
     def papers(self, dataset: Dataset) -> Iterator[Candidate]:
-        """Works that cite the dataset, then works whose text holds its DOI."""
+        """Yield the works that cite the dataset, then works whose text holds its DOI."""
         if not dataset.doi:
             return
         seen: set[str] = set()

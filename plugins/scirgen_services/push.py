@@ -39,7 +39,7 @@ def check_repo(repo: str) -> str:
 
 
 def plan_upload(release: Release, leave_out: Sequence[str] = ()) -> list[Upload]:
-    """All files of a release, each checked against the hash in release.json.
+    """Return all files of a release, each checked against the hash in release.json.
 
     Args:
         release: an opened release.

@@ -29,7 +29,7 @@ class UnpaywallService(WebService[UnpaywallOptions]):
         self._email = self.contact()
 
     def papers(self, dataset: Dataset) -> list[Candidate]:
-        """Nothing: the service finds no papers."""
+        """Yield nothing: the service finds no papers."""
         return []
 
     def fetch(self, paper: Paper) -> Fetched:

@@ -57,7 +57,7 @@ class DataFinderStrategy:
 
 
 def counted(sections: Iterable[tuple[str, Sequence[S]]], text: Callable[[S], str]) -> Iterator[S]:
-    """Yield the sentences that count; a heading with words of both kinds turns counting on.
+    """Yield the sentences of relevant sections; a heading with words of both kinds counts as relevant.
 
     Args:
         sections: (heading, sentences) in the paper's order.

@@ -80,13 +80,13 @@ class RunQueries(PartContent):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """A line for the card on what a licence kept out."""
+        """Yield a line for the card on what licences excluded."""
         if not self.withheld:
             return ()
         return (f"The abstracts of {self.withheld} paper(s) are left out: their licence does not admit it.",)
 
     def weights(self, uses: Mapping[str, tuple[str, ...]]) -> Counter[str]:
-        """Dataset id -> number of queries of its papers."""
+        """Return a mapping: dataset id -> number of queries of its papers."""
         of_paper = Counter(q.paper_id for q in self.queries)
         return Counter({d: sum(of_paper[p] for p in papers) for d, papers in uses.items()})
 
@@ -136,8 +136,8 @@ class QueryPart(ReleasePart):
 
 
 def settled_facets(folders: Iterable[Path]) -> dict[str, dict[str, str]]:
-    """Paper -> sentence -> facet, from folders of labels of the task ``facet``; those that are not settled are left
-    out."""
+    """Return a mapping: paper -> sentence -> facet, from folders of labels of the task ``facet``; those that are not
+    settled are left out."""
     found: dict[str, dict[str, str]] = defaultdict(dict)
     for labels in map(LabelSet, folders):
         for item in labels.items if labels.sample.task == "facet" else ():
@@ -195,7 +195,7 @@ def queries_of_run(run: RunView, facets: Facets, *, every_licence: bool) -> RunQ
 def run_tasks(
     found: RunQueries, uses: Mapping[str, Sequence[str]], datasets: Mapping[str, Dataset], split_of: Mapping[str, str]
 ) -> tuple[list[TaskContent], list[Rejection]]:
-    """One task per recipe.
+    """Return one task per recipe.
 
     Args:
         found: see `queries_of_run`.
@@ -304,7 +304,7 @@ def _sentences(
 
 
 def _cited(document: Document, titles: Mapping[str, tuple[str, str | None]]) -> set[str]:
-    """Papers of the corpus whose DOI or long title is in the document's references."""
+    """Return the papers of the corpus whose DOI or long title is in the document's references."""
     entries = " ".join(document.text[b.start : b.end] for b in document.blocks if b.kind is BlockKind.REFERENCE)
     squeezed = letters(entries)
     return {

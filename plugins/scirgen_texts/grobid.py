@@ -71,12 +71,12 @@ def _read(status: int, text: str) -> ParsedPaper:
     if status == _BUSY or 502 <= status <= 504:
         raise ServerUnavailableError(f"GROBID is busy (HTTP {status})", hint="Lower parse.workers.")
     if status == 204:
-        raise PaperError("GROBID found no text in it", hint="It is probably a scan; see parse.ocr.", code="no_text")
+        raise PaperError("GROBID found no text", hint="It is probably a scan; see parse.ocr.", code="no_text")
     if status == 500:
         code = "no_text" if "NO_BLOCKS" in text else "damaged"
-        raise PaperError(f"GROBID cannot read it: {text[:200]}", code=code)
+        raise PaperError(f"GROBID cannot read the file: {text[:200]}", code=code)
     if status != 200:
-        raise ServerUnavailableError(f"GROBID answers HTTP {status}: {text[:200]}", hint="Check parse.grobid_url.")
+        raise ServerUnavailableError(f"GROBID answered HTTP {status}: {text[:200]}", hint="Check parse.grobid_url.")
     if len(text) > _MAX_BYTES:
         raise PaperError("GROBID's answer is too large for a paper", code="too_large")
     return parse_tei(text.encode(), parser="grobid")

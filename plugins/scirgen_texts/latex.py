@@ -55,7 +55,7 @@ _COMMENT: Final = re.compile(r"(?<!\\)%.*")
 
 
 def parse_latex(source: str) -> ParsedPaper:
-    """Blocks of a LaTeX document; they have no pages and boxes.
+    """Return the blocks of a LaTeX document; they have no pages and boxes.
 
     Raises:
         PaperError: ``no_text`` if it holds no prose, ``damaged`` if pylatexenc cannot read it.
@@ -109,7 +109,7 @@ class _Reader:
         yield from self._blocks(self._nodes(source), 0)
 
     def front(self, source: str) -> Iterator[ParsedBlock]:
-        """Title and abstract, if they are before the body, as in some classes."""
+        """Yield the title and abstract, if they are before the body, as in some classes."""
         for node in self._nodes(source):
             macro = getattr(node, "macroname", None)
             if macro == "title":

@@ -15,7 +15,7 @@ _NUMBER = re.compile(r"^\s*(\d+(?:\.\d+)*)\.?")
 
 
 def parse_tei(data: bytes, parser: str = "tei/1") -> ParsedPaper:
-    """Blocks of a TEI document.
+    """Return the blocks of a TEI document.
 
     Raises:
         PaperError: ``no_text`` if it has no text, ``damaged``, ``too_large``.
@@ -113,7 +113,7 @@ def _paragraph(element: Element) -> ParsedBlock:
 
 
 def _places(element: Element | None) -> tuple[PlacedLine, ...]:
-    """From ``coords="page,x,y,w,h;..."``; several boxes of one page become one place, since TEI has no offsets of
+    """Parse ``coords="page,x,y,w,h;..."``; several boxes of one page become one place, since TEI has no offsets of
     lines."""
     if element is None:
         return ()

@@ -23,7 +23,7 @@ _MIN_PROSE: Final = 1500
 
 
 def parse_html(data: bytes) -> ParsedPaper:
-    """Blocks of a paper's HTML page; they have no pages and boxes.
+    """Return the blocks of a paper's HTML page; they have no pages and boxes.
 
     Raises:
         PaperError: ``not_a_pdf`` if the page holds too little prose for a paper (a log-in or consent page, an abstract

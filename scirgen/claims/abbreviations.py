@@ -24,7 +24,7 @@ spelled out."""
 
 @lru_cache(maxsize=32)
 def definitions(text: str) -> dict[str, str]:
-    """Abbreviation -> its long form, at its first definition in the text."""
+    """Return a mapping: abbreviation -> its long form, at its first definition in the text."""
     found: dict[str, str] = {}
     for match in _DEFINED.finditer(text):
         short = match.group(2)

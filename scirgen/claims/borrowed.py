@@ -57,8 +57,8 @@ def borrowed(question: str, shown: str, names: frozenset[str], run: int = RUN) -
 
 
 def _sequence(text: str) -> list[str]:
-    """Words in order. In scripts without spaces each is a character and the three behind it, so that a run is as long
-    as four words."""
+    """Return the words in order. In scripts without spaces each is a character and the three behind it, so that a run
+    is as long as four words."""
     found: list[str] = []
     for word in _WORD.findall(text):
         if unspaced(word):

@@ -43,14 +43,14 @@ def phrase(patterns: tuple[str, ...], text: str) -> str | None:
 
 
 def question_problem(kind: QuestionType, question: str) -> str | None:
-    """Why the question does not have the form of its type, or None."""
+    """Return why the question does not have the form of its type, or None."""
     text = question.strip().lstrip("¿¡ ")
     asks = text.rstrip(_CLOSERS).endswith(_QUESTION_MARKS)
     expected = kind.question
     if expected.form == "question" and not asks and matches(expected.unmarked, text) is None:
         return "does not end with a question mark"
     if expected.form == "statement" and asks:
-        return "is a question, and a statement is asked for"
+        return "is a question, but the type requires a statement"
     if expected.any_of and matches(expected.any_of, text) is None:
         return f"has none of the forms of a {kind.name} question"
     unwanted = matches(expected.none_of, text)
@@ -58,7 +58,7 @@ def question_problem(kind: QuestionType, question: str) -> str | None:
 
 
 def answer_problem(kind: QuestionType, question: str, answer: str, wording: LanguageWording) -> str | None:
-    """Why the answer does not have the form of its type, or None."""
+    """Return why the answer does not have the form of its type, or None."""
     expected, text = kind.answer, answer.strip()
     count = len(words(text))
     if count < expected.min_words or count > expected.max_words:
@@ -103,7 +103,7 @@ def _without_named(question: str, wording: LanguageWording) -> str:
 
 
 def polarity(answer: str, wording: LanguageWording) -> str | None:
-    """ "yes" or "no" when the answer begins with a word of that meaning, else None."""
+    """Return "yes" or "no" when the answer begins with a word of that meaning, else None."""
     text = normalise(answer)
     for value, options in (("no", wording.negative), ("yes", wording.affirmative)):
         for option in sorted(options, key=len, reverse=True):

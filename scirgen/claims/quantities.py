@@ -107,7 +107,7 @@ class Quantity:
 
     @property
     def count(self) -> bool:
-        """Tells whether it may be a count of things that the text lists: a whole number up to 20 without sign or
+        """True if it may be a count of things that the text lists: a whole number up to 20 without sign or
         unit."""
         return (
             not self.unit
@@ -290,7 +290,7 @@ def stated(text: str, number_words: Mapping[str, float] | None = None) -> Stated
 
 
 def _in_words(text: str, number_words: Mapping[str, float]) -> Iterator[float]:
-    """Numbers said in words: each word's, and those of "ninety-nine", "two hundred" and "four and a half"."""
+    """Yield the numbers said in words: each word's, and those of "ninety-nine", "two hundred" and "four and a half"."""
     runs = re.findall(r"\w+", normalise(text))
     values = {word.lower(): value for word, value in number_words.items()}
     yield from (value for word, value in values.items() if not word.isalnum() and _stands(word, text))

@@ -48,7 +48,7 @@ class Support:
 
 @lru_cache(maxsize=65536)
 def related(word: str, other: str) -> float:
-    """1 for words of one family, 0.7 for words that share half of the longer one, 0 for others."""
+    """Return 1 for words of one family, 0.7 for words that share half of the longer one, 0 for others."""
     if word == other or stem(word) == stem(other):
         return 1.0
     common = 0
@@ -63,7 +63,7 @@ def related(word: str, other: str) -> float:
 
 
 def content(text: str, stop: Collection[str]) -> list[str]:
-    """Content words in order, numbers left out, repeats kept."""
+    """Return the content words in order, numbers left out, repeats kept."""
     return [w for w in words(text) if w not in stop and (len(w) > 1 or not w.isascii()) and not w[0].isdigit()]
 
 
@@ -122,8 +122,8 @@ def _denied(answer: str, evidence: str, wording: LanguageWording) -> tuple[str, 
 
 
 def _negated(text: str, negators: Collection[str], reach: int, wording: LanguageWording) -> tuple[set[str], set[str]]:
-    """Stems of the content words that follow a negator within their clause, at most ``reach`` words later; and stems of
-    all content words."""
+    """Return the stems of the content words that follow a negator within their clause, at most ``reach`` words later;
+    and stems of all content words."""
     inside: set[str] = set()
     every: set[str] = set()
     for clause in _CLAUSE_END.split(_NO_NEGATOR.sub("", _SHORT_NOT.sub(" not", text))):

@@ -31,8 +31,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
 
 
 def plugin_commands() -> dict[str, tuple[str, str]]:
-    """Commands of plugins: name -> (plugin's name, summary). A name of two words is a subcommand, or an option, of the
-    first."""
+    """Return the commands of plugins: name -> (plugin's name, summary). A name of two words is a subcommand or
+    option."""
     return _registry().summaries("command")
 
 
@@ -71,7 +71,7 @@ class LazyGroup(click.Group):
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names in the order of the table above, then those of plugins."""
+        """Return the names in the order of the table above, then those of plugins."""
         return [*COMMANDS, *(name for name in plugin_commands() if " " not in name)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:

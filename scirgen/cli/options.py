@@ -72,7 +72,7 @@ _OPTIONS = (
     _sets(
         "--papers",
         "papers",
-        "Folder of papers, if it is not inside the input; alone: rows about papers.",
+        "Folder of papers, if it is not inside the input. Without records, rows are about papers.",
         type=click.Path(),
     ),
     _sets("--source", "collect.source", "Registered source adapter (see: scirgen plugins list)."),

@@ -33,8 +33,8 @@ class Salvaged:
 
 
 def diagnose(folder: Path) -> list[str]:
-    """Problems of a run's store: SQLite's own integrity check, then every stored result unpacked and hashed. Empty:
-    sound.
+    """Return the problems of a run's store: SQLite's own integrity check, then every stored result unpacked and hashed.
+    An empty result means sound.
 
     A result whose hash differs was edited, or damaged where SQLite cannot see it. The hash protects against mistakes,
     not against forgery: whoever edits a result can also change its hash.
@@ -122,7 +122,7 @@ def _ensure(new: sqlite3.Connection, old: sqlite3.Connection, table: str) -> Non
 
 
 def _intact_rows(db: sqlite3.Connection, table: str, unread: list[str]) -> Iterator[dict[str, object]]:
-    """Every row that can still be read; the others are added to ``unread``.
+    """Yield every row that can still be read; the others are added to ``unread``.
 
     Tables with row ids are walked in short ranges around the damage.
     """

@@ -33,6 +33,9 @@ from scirgen.stages.parse.stage import read_paper
 SHOWN = 3
 """Number of records and rejections that are shown."""
 
+NOTED = 8
+"""Number of papers that are named because they are not read, or print something else than the catalogue."""
+
 PAPERS_OF = 20
 """Number of datasets whose papers are looked up, and of papers that are read, unless all are to be listed."""
 
@@ -87,13 +90,13 @@ class Preview:
     records: list[Dataset | Rejection] = field(default_factory=list)
     papers: list[ListedPaper] = field(default_factory=list)
 
-    def aside(self, rejection: Rejection) -> None:
-        """Count a record that is not read."""
+    def aside(self, rejection: Rejection, name: str = "") -> None:
+        """Count a record that is not read; ``name`` is for a reason that does not say which one it is."""
         self.rejected[rejection.code] += 1
         if self.whole:
             self.records.append(rejection)
         if len(self.reasons) < SHOWN:
-            self.reasons.append(rejection.reason)
+            self.reasons.append(f"{name}{rejection.reason}")
 
     def take(self, dataset: Dataset) -> None:
         """Count a record that is read."""
@@ -113,7 +116,7 @@ async def preview(config: Config, registry: Registry, domain: Domain | None, fol
         config: the run's settings.
         registry: the plugins.
         domain: the domain.
-        folder: the run's folder, for what sources keep.
+        folder: the run's folder, where sources keep files.
         whole: look up and read the papers of all datasets.
 
     Raises:
@@ -136,7 +139,7 @@ async def preview(config: Config, registry: Registry, domain: Domain | None, fol
         if aside is None:
             found.take(entry)
         elif aside.code != "not_asked_for":
-            found.aside(aside)
+            found.aside(aside, f"{entry.id}: ")
         if found.wanted == config.collect.limit:
             break
     if missing and missing == config.collect.ids and not found.wanted:
@@ -159,14 +162,24 @@ async def preview(config: Config, registry: Registry, domain: Domain | None, fol
         licence, wanted = listed.printed.licence, config.collect.licences
         found.papers_read += listed.was_read
         if wanted and listed.was_read and not licence_allowed(licence, wanted):
-            listed.note = f"not read: licence: {not_wanted(licence, wanted)}"
+            listed.note = f"not read: {not_wanted(licence, wanted)}"
         elif listed.was_read:
             found.publishing.add(Line("paper", listed.paper.id, (licence,)))
+    found.warnings += () if whole else _noted(found.papers)
     return found
 
 
+def _noted(papers: list[ListedPaper]) -> Iterator[str]:
+    """Lines about the first papers that are not read, or that print something else than the catalogue states."""
+    noted = [listed for listed in papers if listed.note]
+    for listed in noted[:NOTED]:
+        yield f"{Path(listed.paper.file or listed.paper.id).name}: {listed.note}"
+    if (more := len(noted) - NOTED) > 0:
+        yield f"{more} more papers that are not read, or print something else than the catalogue states (--list)"
+
+
 def _lacking(config: Config) -> Iterator[str]:
-    """Lines about what a run needs and does not have."""
+    """Yield lines about what a run needs and does not have."""
     if said := cannot_write(config.models.generator, config.language):
         yield f"{said}: a run needs --model"
     if config.parse.ocr and not shutil.which("tesseract"):

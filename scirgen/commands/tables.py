@@ -78,7 +78,7 @@ def _read(path: Path) -> Iterator[Row]:
     files = record_files(path) if path.is_dir() else [(path, path.name)]
     if not files or (path.is_file() and kind_of(path) is None):
         raise InputError(
-            f"{path} holds no table", hint="Give CSV, TSV, JSON Lines, JSON or Parquet.", code="no_records"
+            f"{path} contains no table", hint="Give CSV, TSV, JSON Lines, JSON or Parquet.", code="no_records"
         )
     for file, name in files:
         for entry in read_records(file, name):

@@ -24,10 +24,10 @@ def exported(package: str, file: str) -> tuple[Callable[[str], object], Callable
         for alias in node.names
     }
 
-    def found(name: str) -> object:
+    def resolve(name: str) -> object:
         if name not in places:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module, attribute = places[name]
         return getattr(import_module(module), attribute)
 
-    return found, lambda: sorted(places), list(places)
+    return resolve, lambda: sorted(places), list(places)

@@ -18,7 +18,7 @@ from scirgen.core.files.named import ordinary
 
 
 def digest(*parts: object) -> str:
-    """SHA-256 (the first 32 hex characters) of the parts, with unambiguous boundaries.
+    """Return the SHA-256 (the first 32 hex characters) of the parts, with unambiguous boundaries.
 
     Parts that are not strings or numbers must be JSON-serialisable; dicts are sorted by key.
     """
@@ -31,7 +31,7 @@ def content_id(prefix: str, *parts: object) -> str:
 
 
 def item_fingerprint(stage_fingerprint: str, key: str, inputs: Iterable[str], salt: str = "") -> str:
-    """Fingerprint of one work item.
+    """Return the fingerprint of one work item.
 
     Args:
         stage_fingerprint: hash of the stage's version, the config it reads, its prompts and models.
@@ -51,7 +51,7 @@ def encoded(value: object) -> bytes:
 
 
 def file_sha256(path: Path) -> str:
-    """SHA-256 of a file's bytes, read in chunks."""
+    """Return the SHA-256 of a file's bytes, read in chunks."""
     with ordinary(path, None).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -112,7 +112,7 @@ class Prompt:
         return f"{self.id}@{self.file.version}#{self.hash[:12]}"
 
     def render(self, **variables: object) -> RenderedPrompt:
-        """Fill the template. Strings are text from outside (`Untrusted`) unless the file names them under ``trusted``.
+        """Fill the template. Strings are untrusted text (`Untrusted`) unless the file names them under ``trusted``.
 
         Raises:
             ResourceError: a variable is missing or undeclared, or the template fails.
@@ -187,7 +187,7 @@ class PromptLibrary:
         self._loaded: dict[str, Prompt] = {}
 
     def ids(self) -> list[str]:
-        """Ids (``stage/name``, small-model variants ``stage/name.small``), sorted."""
+        """Return the ids (``stage/name``, small-model variants ``stage/name.small``), sorted."""
         return sorted(self._files)
 
     def get(self, id: str, pack: str = "standard") -> Prompt:
@@ -233,7 +233,7 @@ class PromptLibrary:
         for name in file.trusted:
             if not any(name == k or name.startswith(f"{k}.") for k in known):
                 raise ResourceError(
-                    f"{resource.path}:{line}: {name!r} is text from outside; this prompt may not trust it",
+                    f"{resource.path}:{line}: {name!r} is untrusted text; this prompt may not trust it",
                     hint="Remove it from the list, and print it with | fence.",
                 )
         return known

@@ -102,7 +102,7 @@ class Resources:
                 except OSError as error:
                     raise ResourceError(f"{path}: {error.strerror}", hint="Remove it, or put a file there.") from error
                 if path.suffix != ".yaml":
-                    raise ResourceError(f"{path} would not be read", hint=f"Call it {path.with_suffix('.yaml').name}.")
+                    raise ResourceError(f"{path} would be ignored", hint=f"Call it {path.with_suffix('.yaml').name}.")
                 if id not in known:
                     raise ResourceError(f"{path} overrides nothing: there is no {kind}/{id}", hint=suggest(id, known))
 
@@ -116,11 +116,11 @@ class Resources:
         return found
 
     def find(self, folder: str) -> dict[str, Resource]:
-        """All resources below ``folder`` ("prompts", "taxonomies"), by id, overrides applied."""
+        """Return all resources below ``folder`` ("prompts", "taxonomies"), by id, overrides applied."""
         return {r.id: r for r in self._walk(folder)}
 
     def get(self, folder: str, name: str) -> Resource:
-        """One resource.
+        """Return one resource.
 
         Raises:
             ResourceError: no resource has that id; similar names are suggested.
@@ -190,7 +190,7 @@ def resolve_config(
     chosen = load_config(file=config_file, flags=given).config.domain
     if unread:
         raise ConfigError(
-            f"the setting {unread[0]} changes nothing here", hint=f"This command reads only: {', '.join(reads)}."
+            f"this command does not use the setting {unread[0]}", hint=f"This command reads only: {', '.join(reads)}."
         )
     pack = find_domain(chosen)
     layer = (pack.name, pack.config_file) if pack.config_file else None

@@ -219,7 +219,7 @@ class LanguageWording(Frozen):
 
     @cached_property
     def base_forms(self) -> dict[str, str]:
-        """`irregular` the other way: form -> base form."""
+        """`irregular` inverted: form -> base form."""
         return {form: base for base, forms in self.irregular.items() for form in forms}
 
     @cached_property
@@ -354,7 +354,7 @@ class Taxonomies:
         return few if pack == "small" and not ids and few else kinds
 
     def question_type(self, id: str, language: str = ENGLISH) -> QuestionType:
-        """One question type by id, with the patterns, stems and examples of a language.
+        """Return one question type by id, with the patterns, stems and examples of a language.
 
         ``graesser.yaml`` holds those of English, ``wording.yaml`` those of the other languages. In a language without
         them, a type has no patterns and accepts every wording. An empty id is `UNTYPED`.
@@ -370,11 +370,11 @@ class Taxonomies:
         return self._spoken.setdefault((id, language), _in_language(found, language, self.wording))
 
     def names(self) -> list[str]:
-        """Names of all taxonomy files, those of plugins among them."""
+        """Return the names of all taxonomy files, those of plugins among them."""
         return sorted(self._resources.find("taxonomies"))
 
     def hash(self, name: str) -> str:
-        """Content hash of one taxonomy, also of a plugin's."""
+        """Return the content hash of one taxonomy, also of a plugin's."""
         loaded: BaseModel = getattr(self, name) if hasattr(type(self), name) else self.load(name, _AnyTaxonomy)
         return digest(loaded.model_dump(mode="json"))
 
@@ -386,7 +386,7 @@ class Taxonomies:
         return digest([(origin, path.name, file_sha256(path)) for origin, path in files])
 
     def bloom_level(self, id: str) -> BloomLevel:
-        """One Bloom level by id.
+        """Return one Bloom level by id.
 
         Raises:
             ResourceError: no entry has that id.

@@ -35,8 +35,8 @@ class ModelIdentity:
 class Capabilities:
     """The abilities of a backend with this model.
 
-    ``pack`` is the default prompt pack: models below about 1.5B parameters follow
-    only the ``small`` pack (one question at a time, plain text).
+    ``pack`` is the default prompt pack: models below about 1.5B parameters follow only the ``small`` pack (one question
+    at a time, plain text).
     """
 
     structured: bool = False
@@ -147,7 +147,7 @@ class ScoreReply:
     truncated: bool = False
 
     def fault(self) -> str | None:
-        """Why these cannot be log-probabilities, or None if they can. Values above 0 by a rounding error (1e-3)
+        """Return why these cannot be log-probabilities, or None if they can. Values above 0 by a rounding error (1e-3)
         pass."""
         if not self.logprobs or len(self.tokens) != len(self.logprobs):
             return "the numbers of tokens and log-probabilities differ"
@@ -259,7 +259,7 @@ class ScoringModel(Backend, ABC):
 
     @abstractmethod
     async def score(self, requests: Sequence[ScoreRequest]) -> list[ScoreReply | Exception]:
-        """One reply per request, in order; a failed request gives a `ModelError` in its place, never a default.
+        """Return one reply per request, in order; a failed request gives a `ModelError` in its place, never a default.
 
         Pass requests that share a prefix together, since backends compute a shared prefix once.
         """

@@ -114,7 +114,7 @@ class ReplyCache:
         return cls(db, owned=True)
 
     def get(self, key: str) -> CachedReply | None:
-        """Return the usable reply under this key; None if there is none, or only a spoiled one."""
+        """Return the usable reply under this key; None if there is none, or it is spoiled."""
         found = self.peek(key)
         return None if found is None or found.spoiled else found
 
@@ -184,7 +184,8 @@ class ReplyCache:
             self._there = self._counted = True
 
     def spent(self) -> list[Spent]:
-        """Usage of the replies of all invocations; where a damaged store lost the sums, that of its stored replies."""
+        """Return the usage of the replies of all invocations; where a damaged store lost the sums, that of its stored
+        replies."""
         table = "spent" if self._counted else f"({_SPENT_BEFORE})" if self._there else None
         if table is None:
             return []

@@ -285,9 +285,8 @@ def _refuse_unpriced(config: Config, model: Backend | None) -> None:
     if _price(config, model) is None:
         raise ConfigError(
             f"a cap on the cost needs a price for {name}",
-            hint=f"In a --config file: models: {{prices: {{{name}: [0.25, 2.00]}}}} (per million prompt and reply "
-            "tokens; "
-            "[0, 0] for your own model).",
+            hint=f"--set 'models.prices={{{name}: [0.25, 2.00]}}' (per million prompt and reply tokens; [0, 0] for "
+            "your own model).",
         )
 
 

@@ -24,7 +24,7 @@ _WORDS = re.compile(r"[A-Za-z][A-Za-z-]{3,}")
 
 
 def word_logprobs(text: str) -> tuple[list[str], list[float], list[int]]:
-    """Tokens, their natural-log probabilities and their character offsets."""
+    """Return the tokens, their natural-log probabilities and their character offsets."""
     seen: dict[str, int] = {}
     tokens, logprobs, offsets = [], [], []
     for match in re.finditer(r"\s*\S+|\s+\Z", text):

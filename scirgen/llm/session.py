@@ -87,5 +87,5 @@ class ScoreSession(Protocol):
     def capabilities(self) -> Capabilities: ...
 
     async def score(self, requests: Sequence[ScoreRequest]) -> list[ScoreReply | ModelError]:
-        """One result per request, in order. Pass requests that share a prompt prefix together."""
+        """Return one result per request, in order. Pass requests that share a prompt prefix together."""
         ...

@@ -223,7 +223,7 @@ class UsageMeter:
         return max(tokens / (limits.max_tokens or math.inf), money / (limits.max_cost or math.inf))
 
     def used(self) -> str:
-        """Text that describes the usage so far."""
+        """Return a text that describes the usage so far."""
         calls = sum(r.calls for r in self.roles.values())
         uncounted = sum(r.uncounted for r in self.roles.values())
         said = f"{calls:,} model calls, {self.tokens:,} tokens"
@@ -232,7 +232,7 @@ class UsageMeter:
         return said + (f", cost {cost:.4f}" if cost is not None and calls else "")
 
     def summary(self) -> Mapping[str, object]:
-        """Usage for the manifest and the progress display, without estimates; unknown values are None."""
+        """Return the usage for the manifest and the progress display, without estimates; unknown values are None."""
         return {
             **{name: usage.row() for name, usage in sorted(self.roles.items())},
             "total_tokens": self.tokens,
@@ -241,7 +241,8 @@ class UsageMeter:
 
 
 def whole_usage(spent: Sequence[Spent], meter: UsageMeter, models: Mapping[str, str]) -> dict[str, object]:
-    """Usage of a run over all invocations, in the shape of `UsageMeter.summary`; costs by the prices now configured.
+    """Return the usage of a run over all invocations, in the shape of `UsageMeter.summary`; costs by the prices now
+    configured.
 
     Args:
         spent: usage by kind of reply and model.
@@ -269,7 +270,7 @@ def whole_usage(spent: Sequence[Spent], meter: UsageMeter, models: Mapping[str, 
 
 
 def _tokens(r: RoleUsage) -> float:
-    """Tokens spent, guessed and booked."""
+    """Return the tokens spent, guessed and booked."""
     return (
         r.prompt_tokens
         + r.completion_tokens

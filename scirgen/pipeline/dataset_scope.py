@@ -18,7 +18,7 @@ _BY_CONTENT = frozenset({"collect", "ask", "search"})
 
 
 def content_fingerprint(record: Record) -> str:
-    """Digest of a record's content, without a paper's local path, which the hash of its bytes replaces."""
+    """Return the digest of a record's content, without a paper's local path, which the hash of its bytes replaces."""
     exclude = {"file", "provenance"} if isinstance(record, Paper) else {"provenance"}
     return digest(type(record).__name__, record.model_dump(mode="json", exclude=exclude))
 
@@ -110,7 +110,8 @@ class Sharing:
         return cls(store, StoreView(store).records("match", Link))
 
     def of_dataset(self, dataset_id: str) -> dict[str, tuple[Dataset, ...]]:
-        """Paper id -> all datasets that use it, in the order of ids, for the papers that a dataset shares."""
+        """Return a mapping: paper id -> all datasets that use it, in the order of ids, for the papers that a dataset
+        shares."""
         return {p: tuple(map(self._dataset, sorted(self._users[p]))) for p in self._papers.get(dataset_id, ())}
 
     def _dataset(self, dataset_id: str) -> Dataset:

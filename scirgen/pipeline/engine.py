@@ -15,7 +15,7 @@ class Engine:
     """
 
     def __init__(self, config: Config) -> None:
-        """Engines are made with the run's settings."""
+        """Take the run's settings."""
 
     async def start(self, ctx: StageContext, sessions: Sessions, replies: ReplyCache) -> None:
         """Prepare (connect, start workers). Replies from workers are put into ``replies`` and counted in

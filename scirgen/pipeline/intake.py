@@ -39,7 +39,7 @@ def open_input(config: Config, registry: Registry, domain: Domain | None, folder
 
 
 def input_identity(config: Config) -> str:
-    """Hash of what a run is to read, however much of it: two commands with the same one make the same run."""
+    """Hash of a run's input, whatever its limit: two commands with the same hash make the same run."""
     folders = [f and str(Path(f).expanduser().resolve()) for f in (config.input, config.papers)]
     return digest(folders, config.domain, config.collect.source, config.collect.options)
 
@@ -68,7 +68,7 @@ class Intake:
         self.failed: dict[str, str] = {}
 
     async def datasets(self, run_number: int, stopping: Callable[[], bool]) -> AsyncIterator[str]:
-        """Dataset ids in the source's order; pages that have not changed are not read again."""
+        """Yield the dataset ids in the source's order; pages that have not changed are not read again."""
         collect = self._ctx.config.collect
         cursor: str | None = None
         reader: AsyncGenerator[CollectedPage, None] | None = None
@@ -78,7 +78,7 @@ class Intake:
         while not complete and not stopping():
             if cursor in met:
                 raise SourceError(
-                    f"the stored pages lead to the cursor {str(cursor)[:80]!r} twice",
+                    f"the stored catalogue pages repeat the cursor {str(cursor)[:80]!r}",
                     hint="Read the catalogue again into a new folder.",
                     code="endless_catalogue",
                 )
@@ -144,7 +144,7 @@ class Intake:
             result is None
             or result.status != "done"
             or collected.failures
-            or _said(result.rejections()) != _said(collected.rejections)
+            or _id_code_reason(result.rejections()) != _id_code_reason(collected.rejections)
         ):
             outputs = StageResult(records, collected.rejections, collected.failures)
             origin = Provenance(stage="collect", key=dataset_id, fingerprint=fingerprint)
@@ -158,7 +158,7 @@ class Intake:
         return dataset_id
 
 
-def _said(rejections: Sequence[Rejection]) -> list[tuple[str, str, str]]:
+def _id_code_reason(rejections: Sequence[Rejection]) -> list[tuple[str, str, str]]:
     return [(r.record_id, r.code, r.reason) for r in rejections]
 
 

@@ -28,7 +28,7 @@ def build_manifest(
     usage: Mapping[str, object],
     last: Mapping[str, object] | None = None,
 ) -> dict[str, object]:
-    """Everything that describes how the release was made, without clock times, paths or addresses.
+    """Return everything that describes how the release was made, without clock times, paths or addresses.
 
     ``usage`` covers all invocations, ``last`` only the last one.
     """

@@ -28,7 +28,7 @@ class Observer:
         """Take note of an item's result; ``reused`` if it was already in the store."""
 
     def subjects(self, chosen: int, read: int) -> None:
-        """So many of the datasets that were read go through the later steps."""
+        """Take note of how many of the datasets read go through the later steps."""
 
     def note(self, message: str) -> None:
         """Show a line to the user."""
@@ -89,7 +89,7 @@ class EarlyYield(Observer):
 
 
 def _no_link(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW, 0o666)
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)  # a pipe without a reader is an error
 
 
 class JsonLog(Observer):
@@ -108,7 +108,7 @@ class JsonLog(Observer):
             self._file = open(path, "a", encoding="utf-8", buffering=1, opener=_no_link)  # noqa: SIM115 - has an opener
         except OSError as error:
             raise StoreError(
-                f"{path} cannot be written: {error.strerror}", hint="Remove the link or folder of that name."
+                f"{path} cannot be written: {error.strerror}", hint="Remove the link, pipe or folder of that name."
             ) from error
 
     def began(self, models: Mapping[str, str]) -> None:
@@ -120,7 +120,7 @@ class JsonLog(Observer):
         self._write(event="end", status=status, **details)
 
     def finished(self, result: StoredResult, *, reused: bool, seconds: float) -> None:
-        """One line for each item that was worked on."""
+        """Write a line for each item that was processed."""
         if not reused:
             self._write(
                 event="item", stage=result.stage, key=result.key, status=result.status, outputs=result.n_outputs,

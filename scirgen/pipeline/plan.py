@@ -111,7 +111,9 @@ def completed(steps: Sequence[Step], added: Iterable[Step]) -> tuple[Step, ...]:
     waiting: list[Step] = []
     for step in sorted(added, key=lambda step: step.stage, reverse=True):
         if step.stage in (s.stage for s in waiting) or (step.stage in names and found[names.index(step.stage)].by):
-            raise PluginError(f"several plugins give the step {step.stage}", hint="Name one of them in the settings.")
+            raise PluginError(
+                f"several plugins provide the step {step.stage}", hint="Name one of them in the settings."
+            )
         if step.stage in names[1:]:
             old = found[names.index(step.stage)]
             found[names.index(step.stage)] = replace(step, barrier=old.barrier, repeat=old.repeat, after="")

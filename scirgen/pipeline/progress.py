@@ -114,7 +114,7 @@ class ScreenObserver(Observer):
         waiting = self._waiting()
         what = "waiting for the model" if waiting else "working"
         active = [f"{s} {c.done}/{c.planned}" for s, c in self._counts.items() if c.planned] or [
-            what if waiting else "reading the catalogue"
+            "opening the models" if waiting else "reading the catalogue"
         ]
         line = f"[{now - self._started:6.0f} s] " + "  ".join(active)
         if left := self.time_left():

@@ -27,7 +27,7 @@ def record_class(name: str) -> type[Record]:
     """Return the class of a record by its name, as registered (kind ``record``).
 
     Raises:
-        PluginError: nobody has a record of that name, or what a plugin registered is not a `Record` of that name.
+        PluginError: no plugin has a record of that name, or its class is not a `Record` of that name.
     """
     registry = load_registry()
     if name not in registry.names("record"):
@@ -57,7 +57,7 @@ def pack(records: Iterable[Record]) -> bytes:
 
 
 def unpack(blob: bytes, kind: type[R] | None = None) -> list[R]:
-    """All records of `unpacked`."""
+    """Return all records of `unpacked`."""
     return list(unpacked(blob, kind))
 
 

@@ -45,7 +45,8 @@ class SubjectProgress:
 
 
 def next_round(view: RunView, ctx: StageContext, round: int) -> Cells:
-    """Dataset id -> the cells assigned to it in ``round``; empty if the target is met or cannot be met.
+    """Return a mapping: dataset id -> the cells assigned to it in ``round``; empty if the target is met or cannot be
+    met.
 
     Datasets with questions that the round before narrowed are in it, possibly without a cell. Known items fill what
     people's questions cannot, which is known after their last round.
@@ -133,7 +134,7 @@ def falls_short(view: RunView, ctx: StageContext, kept: int, rows: int) -> Itera
     config = ctx.config.generate
     total, share = config.quota.total, seeking_share(ctx.config, ctx.pack)
     if config.mix.get("seeking") and ctx.pack != "standard" and not config.off:
-        yield "The model takes the small prompts: nobody asked first, and all questions are known items."
+        yield "The model uses the small prompts: none was asked first, and all questions are known items."
     wanted = wanted_of_people(config, ()) if total is not None else math.ceil(rows * share)
     if not share or kept >= wanted:
         return

@@ -54,7 +54,7 @@ async def execute(
     notes: Sequence[str] = (),
 ) -> Outcome:
     """Open what a run needs, check that it can work, run it, and close everything. The caller writes the report.
-    ``notes`` are for the user, once the input is there.
+    ``notes`` are shown to the user once the input is open.
 
     Raises:
         ScirgenError: wrong input or settings (before any work), or a fatal error (all finished work is kept).
@@ -128,7 +128,7 @@ def check_settings(config: Config, registry: Registry, *, writes: bool = True) -
     if writes and (said := cannot_write(config.models.generator, config.language)):
         raise ConfigError(
             said,
-            hint="Pass --model with a model that writes it. To try the plumbing without a model: "
+            hint="Pass --model with a model that writes it. To try scirgen without a model: "
             "python -m scirgen.testing serve.",
         )
     registry.refuse_broken()

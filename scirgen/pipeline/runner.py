@@ -409,7 +409,7 @@ def stage_fingerprint(stage: Stage, ctx: StageContext) -> str:
 
 
 async def _together(coroutines: Sequence[Coroutine[object, object, T]]) -> list[T]:
-    """Results in order; the first exception cancels the others, waits for them, and is raised."""
+    """Return the results in order; the first exception cancels the others, waits for them, and is raised."""
     tasks = [asyncio.ensure_future(c) for c in coroutines]
     try:
         return await asyncio.gather(*tasks)

@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import Any
 
 from scirgen.core.errors import StoreError
+from scirgen.core.files.named import ordinary
 from scirgen.core.files.writer import Writer, store_error
 from scirgen.core.records import Failure, QAPair, Record, Rejection
 from scirgen.core.safety.files import private_file, private_folder
@@ -157,7 +158,7 @@ class Store:
         return self.writer.db
 
     def check(self) -> None:
-        """SQLite's own integrity check; run after an unclean end and by `scirgen doctor`."""
+        """Run SQLite's own integrity check: after an unclean end, and for `scirgen doctor`."""
         self._check(self.db)
 
     def _check(self, db: sqlite3.Connection) -> None:
@@ -208,7 +209,7 @@ class Store:
             self.db.execute("DELETE FROM members WHERE dataset_id=? AND stage=? AND key=?", (dataset_id, stage, key))
 
     def supersede(self, dataset_id: str | None, keep: Sequence[str]) -> None:
-        """Set a dataset's items to do, except those of the stages ``keep``; None: the items of all datasets.
+        """Mark a dataset's items as to do, except those of the stages ``keep``; None: the items of all datasets.
 
         Views then show no result that the current settings and inputs would not give. Results that still hold are
         found by their fingerprints and used again.
@@ -279,7 +280,7 @@ class Store:
             self.db.execute("DELETE FROM results WHERE id=?", (result_id,))
 
     def forget_crashes(self) -> None:
-        """Set to do what was rejected because a parser's process died: the paper may be sound."""
+        """Mark as to do what was rejected because a parser's process died: the paper may be sound."""
         ids = self.rows("SELECT DISTINCT result_id FROM rows WHERE kind='Rejection' AND code IN ('damaged', 'killed')")
         for (result_id,) in ids:
             result = StoredResult(*self.row(f"SELECT {COLUMNS} FROM results r WHERE r.id=?", result_id))
@@ -377,7 +378,7 @@ class Store:
 
     @contextlib.contextmanager
     def grouped(self) -> Iterator[None]:
-        """Within the block, writes are committed with the next reply, at most 50 ms late; see `Writer`."""
+        """Commit writes within the block with the next reply, at most 50 ms late; see `Writer`."""
         with self.guarded(), self.writer.grouped():
             yield
 
@@ -417,7 +418,9 @@ class Store:
                 for name in (self.path, *(self.path.with_name(self.path.name + s) for s in ("-wal", "-shm"))):
                     if name == self.path or name.exists():
                         private_file(name)
-            descriptor = os.open(self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+            if (lock := self.path.with_suffix(".lock")).exists():
+                ordinary(lock, None)
+            descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         except OSError as error:
             raise StoreError(
                 f"{self.path.parent} cannot be written: {error.strerror}", hint="Choose another folder with --out."
@@ -441,7 +444,7 @@ class Store:
 
 
 def result_hash(stage: str, key: str, fingerprint: str, status: str, *blobs: bytes) -> str:
-    """SHA-256 of a result's key and content. `scirgen doctor` compares it, so a row that was edited is found."""
+    """Return the SHA-256 of a result's key and content; `scirgen doctor` compares it to find rows that were edited."""
     hasher = hashlib.sha256()
     for part in (stage.encode(), key.encode("utf-8", "surrogatepass"), fingerprint.encode(), status.encode(), *blobs):
         hasher.update(len(part).to_bytes(8, "big") + part)

@@ -24,15 +24,15 @@ def requested(config: GenerateConfig) -> tuple[str, ...] | int:
     path = Path(config.about)
     if not path.is_file():
         if path.suffix in (".txt", ".csv", ".tsv"):
-            raise InputError(f"generate.about: {path} does not exist", hint="Give a file with one id a line.")
+            raise InputError(f"generate.about: {path} does not exist", hint="Give a file with one id per line.")
         return (config.about,)
     try:
         lines = ordinary(path).read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeError) as error:
-        raise InputError(f"generate.about: {path}: {error}", hint="Give a text file with one id a line.") from error
+        raise InputError(f"generate.about: {path}: {error}", hint="Give a text file with one id per line.") from error
     found = tuple(dict.fromkeys(line.strip() for line in lines if line.strip()))
     if not found:
-        raise InputError(f"generate.about: {path} names no dataset", hint="Give a file with one id a line.")
+        raise InputError(f"generate.about: {path} names no dataset", hint="Give a file with one id per line.")
     return found
 
 

@@ -12,7 +12,7 @@ _JUDGE = "llm_judge"
 
 
 def known_writer(models: Iterable[str]) -> str:
-    """Say what rows are that a model wrote which a plugin describes (the embedded one); "" if none did.
+    """Describe the rows of a model that a plugin describes (the embedded one); "" without such a model.
 
     Args:
         models: those that wrote rows.
@@ -40,7 +40,7 @@ def judged_by(info: ReleaseInfo) -> str:
 
 
 def label_note(note: LabelNote) -> str:
-    """Who labelled how many items, by which guideline, and how well they agree."""
+    """Say who labelled how many items, by which guideline, and how well they agree."""
     people = note.annotators - note.language_models
     readers = [f"{people} {'person' if people == 1 else 'people'}"] if people else []
     if note.language_models:

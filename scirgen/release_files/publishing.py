@@ -60,8 +60,8 @@ class Publishing:
         return sorted(rows, key=lambda r: (order.index(r.terms), -sum(r.counts.values()), r.licence))
 
     def summary(self) -> list[str]:
-        """Sentences about questions (before a run: records), each by the strictest of its licences, and about all
-        together."""
+        """Return sentences about questions (before a run: records), each by the strictest of its licences, and
+        about all together."""
         kind: Kind = "question" if self._by_terms["question"] else "record"
         found, names = self._by_terms[kind], defaultdict(list)
         for row in self.rows:

@@ -76,7 +76,7 @@ class QAFile:
     groups: Callable[[], Iterator[QAGroup]]
 
     def rows(self) -> Iterator[QARow]:
-        """All questions, dataset by dataset."""
+        """Yield all questions, dataset by dataset."""
         for group in self.groups():
             yield from group.rows
 
@@ -121,7 +121,7 @@ def open_qa(path: Path, split: str | None = None, language: str = "") -> QAFile:
         if returned(reader.claims, reader.claims(path), bool, "True or False"):
             return QAFile(path, name, partial(reader.groups, path, split, language))
     if path.is_dir():
-        raise InputError(f"{path} holds no question-answer set", hint=_HINT)
+        raise InputError(f"{path} contains no question-answer set", hint=_HINT)
     first = next(_objects(path), None)
     if first is None:
         raise no_rows(path)
@@ -268,7 +268,7 @@ def _mapping(value: object) -> Mapping[str, object]:
 
 
 def texts_in(value: object) -> Iterator[str]:
-    """All strings inside a value, in order."""
+    """Yield all strings inside a value, in order."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):

@@ -429,40 +429,43 @@ class Release:
             raise InputError(f"{marker} is damaged: {error}", hint="Write the release again.") from error
 
     def rows(self, split: str | None = None) -> Iterator[ReleaseRow]:
-        """Questions of one split, or of all in the order train, dev, test; with the fields that plugins added."""
+        """Yield the questions of one split, or of all in the order train, dev, test; with the fields that plugins
+        added."""
         kind = row_model(self.info.row_fields)
         for name in SPLITS if split is None else (split,):
             yield from self._read(f"{name}.jsonl", kind)
 
     def corpus(self, setting: str = "without-paper") -> Iterator[CorpusDocument]:
-        """Documents in the order of ids; both settings have the same ids."""
+        """Return the documents in the order of ids; both settings have the same ids."""
         if setting not in SETTINGS:
             raise InputError(f"unknown corpus setting {setting!r}", hint=f"Known: {', '.join(SETTINGS)}.")
         return self._read(f"corpus/{setting}.jsonl", CorpusDocument)
 
     def passages(self) -> Iterator[Passage]:
-        """Passages by source."""
+        """Return the passages by source."""
         return self._read("corpus/passages.jsonl", Passage)
 
     def unfaithful(self) -> Iterator[UnfaithfulRow]:
-        """Candidates that a faithfulness score rejected, by id; only in releases with the format ``preference``."""
+        """Return the candidates that a faithfulness score rejected, by id; only in releases with the format
+        ``preference``."""
         return self._read("unfaithful.jsonl", UnfaithfulRow)
 
     def papers(self) -> Iterator[PaperRow]:
-        """Papers by id."""
+        """Return the papers by id."""
         return self._read("corpus/papers.jsonl", PaperRow)
 
     def aspects(self) -> Iterator[AspectRow]:
-        """Aspects by dataset."""
+        """Return the aspects by dataset."""
         return self._read("corpus/aspects.jsonl", AspectRow)
 
     def qrels(self, split: str) -> dict[str, dict[str, int]]:
-        """query id -> document id -> relevance."""
+        """Return a mapping: query id -> document id -> relevance."""
         return read_qrels(self.folder / "qrels" / f"{split}.tsv")
 
     def passage_qrels(self, split: str | None) -> dict[str, dict[str, int]]:
-        """query id -> passage id -> grade: 2 carries the answer or its main part, 1 adds to it, 0 was read and does not
-        help; a passage that is not there was not judged. None: of all splits. Empty without such grades."""
+        """Return a mapping: query id -> passage id -> grade: 2 carries the answer or its main part, 1 adds to it, 0 was
+        read and does not help; a passage that is not there was not judged. None: of all splits. Empty without such
+        grades."""
         files = [self.folder / PASSAGE_QRELS / f"{name}.tsv" for name in ([split] if split else SPLITS)]
         return {id: grades for file in files if file.is_file() for id, grades in read_qrels(file).items()}
 
@@ -471,7 +474,7 @@ class Release:
 
 
 def read_qrels(file: Path) -> dict[str, dict[str, int]]:
-    """Grades from a qrels file in BEIR's form; it may lack the header.
+    """Return the grades from a qrels file in BEIR's form; it may lack the header.
 
     Raises:
         InputError: it cannot be read (the line is named).

@@ -49,7 +49,7 @@ class Wordprint:
     sequence: tuple[str, ...] = ()
     directed: frozenset[tuple[str, str]] = frozenset()
     answer: frozenset[str] | None = None
-    said: str = ""
+    stated: str = ""
 
     def similarity(self, other: Wordprint) -> float:
         """Share of content words in common (Jaccard); 1 for equal texts.
@@ -94,7 +94,7 @@ class Wordprint:
     def _swapped(self, other: Wordprint) -> bool:
         """Return whether two parts of a question changed places and the answers differ: "how does A affect B", "how
         does B affect A"."""
-        if self.answer is None or other.answer is None or self.words != other.words or self.said == other.said:
+        if self.answer is None or other.answer is None or self.words != other.words or self.stated == other.stated:
             return False
         mine, theirs = ([w for w in p.sequence if w in p.words] for p in (self, other))
         if mine == theirs or len(mine) != len(theirs) or self._answered_alike(other):
@@ -296,7 +296,8 @@ def resolve(
 def _alike(
     groups: Sequence[Group], known: dict[str, Asked], wording: LanguageWording, embed: Embed, threshold: float
 ) -> frozenset[str]:
-    """Members whose answer means the leader's in other words, by cosine; all such answers are embedded in one batch."""
+    """Return the members whose answer means the leader's in other words, by cosine; all such answers are embedded in
+    one batch."""
     open_ = [
         (known[group.leader], known[id])
         for group in groups
@@ -331,7 +332,7 @@ def _decide(
         if other.gold & leader.gold:
             drops.append(Drop(other.id, "near_duplicate", leader.id, f"repeats {leader.question[:80]!r}", score))
         else:
-            reason = f"asked and answered alike of {leader.dataset_id}: one question with several positives"
+            reason = f"same question and answer as for {leader.dataset_id}: merged, with several gold datasets"
             drops.append(Drop(other.id, "merged", leader.id, reason, score))
     return tuple(sorted(leader.gold.union(*(a.gold for a, _ in foreign)))), drops
 
@@ -385,7 +386,7 @@ def _wordprint_of(asked: Asked, stop_words: frozenset[str], directed: Collection
 def _lexical(
     asked: Sequence[Asked], stop_words: frozenset[str], directed: Collection[str], threshold: float
 ) -> dict[int, dict[int, float]]:
-    """index -> {smaller index: similarity} of the pairs that reach the threshold.
+    """Return a mapping: index -> {smaller index: similarity} of the pairs that reach the threshold.
 
     For each question, only the numbers of its words are kept; its wordprint is made again if it has a similar question.
     """

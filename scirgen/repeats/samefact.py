@@ -67,9 +67,9 @@ class Fact:
         """
         if not _overlap(self.evidence, other.evidence) or "no" in (self.side, other.side):
             return 0.0
-        return max(self._shared(other), self._told_by(other) - _TOLD, other._told_by(self) - _TOLD)
+        return max(self._shared(other), self._covered_by(other) - _TOLD, other._covered_by(self) - _TOLD)
 
-    def _told_by(self, other: Fact) -> float:
+    def _covered_by(self, other: Fact) -> float:
         """Share of the words that ``other`` has, unless a name, a number or a thing of the evidence is missing
         there."""
         missing = self.words - other.words

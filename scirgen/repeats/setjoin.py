@@ -14,7 +14,7 @@ from collections.abc import Hashable, Iterator, Sequence
 def similar_sets(
     sets: Sequence[tuple[int, ...]], classes: Sequence[Hashable], threshold: float
 ) -> Iterator[tuple[int, int, float]]:
-    """Pairs of one class with a Jaccard similarity of at least ``threshold``.
+    """Yield the pairs of one class with a Jaccard similarity of at least ``threshold``.
 
     Args:
         sets: each as its distinct members, in any order.

@@ -35,7 +35,7 @@ MEANINGS: Final[dict[str, str]] = {
     "unsupported": "No parser reads this kind of file.",
     "table_shape": "The rows of a table overlap, are too few or too many, or hold running text.",
     "table_header": "No row of the table names its columns.",
-    "table_signs": "The table has signs that the file does not name, which may be minus signs.",
+    "table_signs": "The table has signs without a Unicode value, which may be minus signs.",
     "table_columns": "It is not clear from the page where the table's columns or its end are.",
     # match
     "not_named": "The paper does not name the dataset.",
@@ -53,16 +53,16 @@ MEANINGS: Final[dict[str, str]] = {
     "redundant": "Another sentence that was kept says the same.",
     # generate
     "no_evidence": "The material contains no sentence that suits such a question.",
-    "declined": "The model wrote fewer pairs than the lines seemed to carry.",
-    "unchosen": "The lines carry fewer pairs than there are types, and the model chose other types.",
-    "unknown_type": "The reply names a type that was not asked for.",
+    "declined": "The model wrote fewer pairs than the lines seemed to support.",
+    "unchosen": "The lines support fewer pairs than there are types, and the model chose other types.",
+    "unknown_type": "The reply names a type that was not requested.",
     "repeated": "The same pair was written before.",
     "reply_refused": "The model declined to answer.",
     # filter
     "shift": "The evidence does not make the answer more likely to the scorer (SePer).",
     "calibrated": "Shift and words together make it unlikely that the evidence supports the answer.",
     "second_reader": "A second reader answers otherwise from the evidence alone (`filter.second_reader: 1`).",
-    "one_document": "The question was written for two documents, and one is enough, or no judge says otherwise.",
+    "one_document": "One document is enough to answer a question written for two, or no judge has checked it.",
     "unsure": "The scores cannot decide, no judge did, and `filter.unsure` rejects such pairs.",
     "nli": "The entailment model does not find that the evidence entails the answer.",
     "llm_judge": "The judge model finds the answer unsupported.",
@@ -72,12 +72,13 @@ MEANINGS: Final[dict[str, str]] = {
     "conflicting_gold": "Several datasets have the question, with different answers.",
     "contaminated": "The question occurs in a benchmark given for decontamination.",
     "expert_rejected": "People who labelled the row found it unfaithful.",
-    "left_out": "The row is beyond the target of its cell.",
+    "left_out": "The target for the row's type and level was already met.",
 }
 
 
 def meanings(codes: Iterable[str]) -> dict[str, str]:
-    """Code -> its meaning, if it has one: as registered (kind ``codes``), or a gate's own explanation."""
+    """Return a mapping: code -> its meaning, if it has one: as registered (kind ``codes``), or a gate's own
+    explanation."""
     registry, asked = load_registry(), sorted(set(codes))
     stated: dict[str, str] = {}
     for name in registry.names("codes"):

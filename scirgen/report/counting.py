@@ -32,15 +32,15 @@ class Row(Protocol):
 
 
 def evenness(levels: Counter[str]) -> float:
-    """Evenness of levels: Shannon entropy of the distribution over C1..C6 divided by log 6, so 0 (one level) to 1
-    (even)."""
+    """Return the evenness of levels: Shannon entropy of the distribution over C1..C6 divided by log 6, so 0 (one level)
+    to 1 (even)."""
     total = sum(levels.values())
     entropy = -sum(n / total * math.log(n / total) for n in levels.values() if n)
     return max(0.0, entropy / math.log(len(LEVELS)))
 
 
 def type_rows(pairs: Sequence[Row], rejected: Mapping[str, dict[str, int]]) -> Iterator[TypeRow]:
-    """One line per type, most rows first."""
+    """Yield one line per type, most rows first."""
     grouped: dict[str, list[Row]] = defaultdict(list)
     for pair in pairs:
         grouped[pair.question_type].append(pair)
@@ -57,7 +57,7 @@ def type_rows(pairs: Sequence[Row], rejected: Mapping[str, dict[str, int]]) -> I
 
 
 def cross(pairs: Iterable[Row]) -> dict[str, dict[str, int]]:
-    """question type -> level -> rows."""
+    """Return a mapping: question type -> level -> rows."""
     table: dict[str, Counter[str]] = defaultdict(Counter)
     for pair in pairs:
         if pair.bloom:
@@ -104,7 +104,7 @@ class Nearest:
         self._sides: dict[str, tuple[list[NearRow], list[NearRow]]] = defaultdict(lambda: ([], []))
 
     def add(self, score: str, row: NearRow, *, kept: bool) -> None:
-        """Look at a row; it is held only as long as it is among the closest."""
+        """Consider a row; it is kept only while it is among the closest."""
         rows = self._sides[score][kept]
         insort(rows, row, key=lambda r: (abs(r.value - r.threshold), r.id))
         del rows[_EACH:]
@@ -117,7 +117,7 @@ class Nearest:
 
 
 def drawn(rows: Sequence[R], size: int, kind: Callable[[R], str]) -> list[R]:
-    """At most ``size`` rows in their order, the same for the same input: some of every kind, then random ones.
+    """Return at most ``size`` rows in their order, the same for the same input: some of every kind, then random ones.
 
     Args:
         rows: the rows to draw from.
@@ -139,7 +139,7 @@ def drawn(rows: Sequence[R], size: int, kind: Callable[[R], str]) -> list[R]:
 
 
 def histogram(values: Iterable[int]) -> dict[str, int]:
-    """value -> count, smallest first."""
+    """Return a mapping: value -> count, smallest first."""
     return {str(k): n for k, n in sorted(Counter(values).items())}
 
 
@@ -150,8 +150,8 @@ def mean(values: Iterable[float]) -> float:
 
 
 def aspect_rows(found: Iterable[tuple[str, str, str, str]]) -> Iterator[AspectRow]:
-    """Table 3c by category, from (category, dataset id, paper id, text) of each kept sentence; words are separated by
-    white space."""
+    """Yield the rows of table 3c by category, from (category, dataset id, paper id, text) of each kept sentence; words
+    are separated by white space."""
     words: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
     sentences: Counter[str] = Counter()
     for category, dataset_id, paper_id, text in found:

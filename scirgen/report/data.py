@@ -100,7 +100,7 @@ def shown(text: str, most: int = SHOWN_TEXT) -> str:
 
 
 def cut_out(text: str, at: int, said: str, where: str) -> Highlight:
-    """Return a span that begins at ``at`` with the text around it; alone, if the text does not hold it there."""
+    """Return a span that begins at ``at`` with the text around it; without, if the text does not contain it there."""
     end = at + len(said)
     held = text[at:end] == said
     return Highlight(
@@ -188,7 +188,7 @@ class ReportData(Frozen):
     papers: int
     papers_collected: int | None = None
     papers_cited: int | None = None
-    left: int = 0
+    dropped_datasets: int = 0
     rows: int
     waiting: int
     funnel: tuple[StageRow, ...]
@@ -209,7 +209,7 @@ class ReportData(Frozen):
     judged_nothing: tuple[str, ...] = ()
     defects: dict[str, int]
     unwritten: dict[str, int] = Field(default={})
-    dearest: tuple[PaperRow, ...] = ()
+    costliest: tuple[PaperRow, ...] = ()
     released: int | None = None
     queries: dict[str, int] = Field(default={})
     candidates: int

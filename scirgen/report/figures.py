@@ -23,7 +23,7 @@ from scirgen.core.records import (
     rejected_pair,
 )
 from scirgen.pipeline.plan import PLAN, WRITERS, Step
-from scirgen.pipeline.views.view import StoreView, dearest_papers, open_view
+from scirgen.pipeline.views.view import StoreView, costliest_papers, open_view
 from scirgen.release_files.release import Release
 from scirgen.report.about import day_of, field_of, judgements, most_rows, publishing
 from scirgen.report.counting import Nearest, aspect_rows, cross, drawn, evenness, histogram, type_rows
@@ -95,7 +95,7 @@ def _gather(view: StoreView, sample: int) -> ReportData:
         papers=len({paper for papers in uses.values() for paper in papers}),
         papers_collected=len({p.id for p in view.records("collect", Paper)}),
         papers_cited=len({document_id for p in pairs for document_id in p.cited} - datasets.keys()),
-        left=view.left(),
+        dropped_datasets=view.dropped_datasets(),
         rows=len(accepted),
         waiting=view.waiting(),
         funnel=tuple(_stage_row(name, funnel) for name in view.stages()),
@@ -115,9 +115,9 @@ def _gather(view: StoreView, sample: int) -> ReportData:
         judged_nothing=view.judged_nothing(),
         defects=dict(Counter(r.code for r in rejections if r.stage == "filter").most_common()),
         unwritten=dict(Counter(r.code for r in rejections if r.stage in WRITERS).most_common()),
-        dearest=tuple(
+        costliest=tuple(
             PaperRow(paper=shown(p.title or p.paper_id, 200), calls=p.calls, total=p.total)
-            for p in dearest_papers(view)
+            for p in costliest_papers(view)
         ),
         released=sum(released.values()) if released else None,
         queries=view.queries_by_recipe(),
@@ -175,7 +175,7 @@ class _Rejected:
 
 
 def accepted_pairs(pairs: Iterable[QAPair], scores: list[ScoreRow], near: Nearest) -> Iterator[_Accepted]:
-    """Pairs without what no figure needs; their scores are added to ``scores`` and ``near``."""
+    """Yield the pairs, without fields that no figure needs; their scores are added to ``scores`` and ``near``."""
     for pair in pairs:
         scores += _scores(pair.scores, pair.question_type, accepted=True)
         for score in pair.scores:
@@ -209,7 +209,7 @@ def _aspect_rows(view: StoreView) -> Iterator[AspectRow]:
 
 
 def _rejected(rejections: Iterable[Rejection], scores: list[ScoreRow], near: Nearest) -> Iterator[_Rejected]:
-    """Rejections without the records they reject, which are most of a store.
+    """Yield the rejections without the records they reject, which are most of a store.
 
     Scores of rejected pairs are added to ``scores``; pairs that a score rejected, to ``near``.
     """

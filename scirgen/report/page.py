@@ -213,8 +213,8 @@ def _facets(sample: Sequence[SampleRow]) -> list[tuple[str, str, list[tuple[str,
 
 
 def _usage(usage: Mapping[str, object], last: Mapping[str, object]) -> dict[str, list[object]]:
-    """Usage as a table, with a column per role (for all invocations, then for the last one) and a row per count; other
-    entries stay as they are."""
+    """Return the usage as a table, with a column per role (for all invocations, then for the last one) and a row per
+    count; other entries stay as they are."""
     roles = {name: value for name, value in usage.items() if isinstance(value, Mapping)}
     roles |= {f"{name}, last invocation": value for name, value in last.items() if isinstance(value, Mapping)}
     names = sorted({str(name) for value in roles.values() for name in value})

@@ -36,8 +36,8 @@ class Picture:
 
 
 def page_pictures(file: Path, pages: Sequence[int]) -> dict[int, Picture]:
-    """1-based page -> its picture. Pages that cannot be drawn are left out (not a PDF, no pdfium, damaged, too
-    slow)."""
+    """Return a mapping: 1-based page -> its picture. Pages that cannot be drawn are left out (not a PDF, no pdfium,
+    damaged, too slow)."""
     command = [sys.executable, "-m", "scirgen.report.pictures", str(file), *map(str, pages)]
     try:
         done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)

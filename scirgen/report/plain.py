@@ -10,6 +10,8 @@ from scirgen.report.data import ReportData, StageRow
 from scirgen.report.html import brief, words
 
 _REASONS: Final = 3
+_OF_READ: Final = ("table_", "print_differs", "instructions")
+"""Beginnings of codes of the step parse about parts of papers that were read."""
 
 
 def in_plain_words(data: ReportData) -> list[str]:
@@ -26,8 +28,11 @@ def _sentences(data: ReportData, stages: Mapping[str, StageRow]) -> Iterator[tup
     yield (f"Read: {read}" + (f" and {_counted(papers, 'paper')}." if not own and papers else "."),)
     if collect and collect.rejected:
         yield f"{_counted(_lost(collect), 'file or record', 'files or records')} set aside.", *_why(collect)
-    if parse and _lost(parse):
-        yield f"{_lost(parse):,} of {_counted(_lost(parse) + papers, 'paper')} could not be read.", *_why(parse)
+    unread, remarks = _apart(parse, _OF_READ) if parse else (None, None)
+    if unread and _lost(unread):
+        yield f"{_lost(unread):,} of {_counted(_lost(unread) + papers, 'paper')} could not be read.", *_why(unread)
+    if remarks and _lost(remarks):
+        yield f"{_counted(_lost(remarks), 'remark')} on papers that were read.", *_why(remarks)
     if match and not own and papers > data.papers:
         idle = papers - data.papers
         are = "is" if idle == 1 else "are"
@@ -43,6 +48,13 @@ def _sentences(data: ReportData, stages: Mapping[str, StageRow]) -> Iterator[tup
     for stage, codes in failed.items():
         said = ", ".join(f"{words(code)} {n:,}" for code, n in codes.items())
         yield (f"In the step {stage}, {said} could not be done; the same command tries again.",)
+
+
+def _apart(row: StageRow, codes: tuple[str, ...]) -> tuple[StageRow, StageRow]:
+    """Return the row without the rejections whose codes begin so, and a row with them alone."""
+    chosen = {code: n for code, n in row.rejected.items() if code.startswith(codes)}
+    others = {code: n for code, n in row.rejected.items() if not code.startswith(codes)}
+    return row.model_copy(update={"rejected": others}), row.model_copy(update={"rejected": chosen, "failures": {}})
 
 
 def _lost(row: StageRow) -> int:

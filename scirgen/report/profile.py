@@ -39,7 +39,7 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&])")
 _LINE_START = re.compile(r"^(\s*\d*)([-+=.)])(?=\s)")
 
 
-class Said(Frozen):
+class Statement(Frozen):
     """A sentence of a paper, its position, and why it is shown. ``link`` opens the page; "" without a file."""
 
     text: str
@@ -60,7 +60,7 @@ class Question(Frozen):
     answer: str
     question_type: str
     bloom: str
-    evidence: tuple[Said, ...]
+    evidence: tuple[Statement, ...]
 
 
 class Sheet(Frozen):
@@ -83,7 +83,7 @@ class LinkedPaper(Frozen):
     link: str
     file: str
     explanation: str
-    evidence: tuple[Said, ...]
+    evidence: tuple[Statement, ...]
 
 
 class Profile(Frozen):
@@ -101,10 +101,10 @@ class Profile(Frozen):
     url: str
     metadata: str
     papers: tuple[LinkedPaper, ...]
-    aspects: tuple[tuple[str, tuple[Said, ...]], ...]
+    aspects: tuple[tuple[str, tuple[Statement, ...]], ...]
     candidates_rejected: tuple[tuple[str, str], ...]
     chosen: int
-    left_out: tuple[Said, ...]
+    left_out: tuple[Statement, ...]
     rows: tuple[Question, ...] = ()
 
 
@@ -145,7 +145,7 @@ def as_html(profile: Profile) -> str:
 
 
 def _sheets(profile: Profile) -> Iterator[Sheet]:
-    """Pictures of the pages that hold evidence of the rows, as far as their files can be drawn."""
+    """Yield the pictures of the pages that hold evidence of the rows, as far as their files can be drawn."""
     wanted: dict[tuple[int, int], list[tuple[int, Box | None]]] = {}
     for row in profile.rows:
         for said in row.evidence:
@@ -192,8 +192,8 @@ def _profile(
 ) -> Profile:
     numbers = {link.paper_id: n for n, link in enumerate(links, 1)}
 
-    def said(span: Span, paper_id: str, reason: str = "") -> Said:
-        return Said(
+    def quoted(span: Span, paper_id: str, reason: str = "") -> Statement:
+        return Statement(
             text=" ".join(span.text.split()),
             paper=numbers.get(paper_id, 0),
             page=span.page,
@@ -211,7 +211,7 @@ def _profile(
             link=_page_link(paper, None),
             file=(paper.file or "") if paper else "",
             explanation=link.explanation,
-            evidence=tuple(said(s, link.paper_id) for s in link.evidence),
+            evidence=tuple(quoted(s, link.paper_id) for s in link.evidence),
         )
         for link in links
     )
@@ -229,13 +229,13 @@ def _profile(
         metadata=dataset.text,
         papers=linked,
         aspects=tuple(
-            (category.value.replace("_", " ").capitalize(), tuple(said(a.span, a.paper_id, a.reason) for a in group))
+            (category.value.replace("_", " ").capitalize(), tuple(quoted(a.span, a.paper_id, a.reason) for a in group))
             for category, group in aspects_by_category(aspects).items()
         ),
         candidates_rejected=tuple((_title_of(papers, r), r.reason) for r in not_used),
         chosen=len({_place(a) for a in chosen}),
         left_out=tuple(
-            said(a.span, a.paper_id, reasons[_id_of(a, dataset)])
+            quoted(a.span, a.paper_id, reasons[_id_of(a, dataset)])
             for a in sorted(gone.values(), key=lambda a: (numbers.get(a.paper_id, 0), a.span.start, a.span.end))
         ),
         rows=tuple(
@@ -246,7 +246,7 @@ def _profile(
                 answer=p.answer,
                 question_type=p.question_type,
                 bloom=p.bloom or "",
-                evidence=tuple(said(s, documents.get(s.document_id, "")) for s in p.evidence),
+                evidence=tuple(quoted(s, documents.get(s.document_id, "")) for s in p.evidence),
             )
             for n, p in enumerate(pairs, 1)
         ),
@@ -282,7 +282,7 @@ def _web(url: str | None) -> str:
 
 
 def markdown_text(text: object) -> str:
-    """Text escaped for CommonMark."""
+    """Return the text escaped for CommonMark."""
     return _LINE_START.sub(r"\1\\\2", _SPECIAL.sub(r"\\\1", " ".join(str(text).split())))
 
 

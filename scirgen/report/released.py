@@ -158,8 +158,8 @@ def _sample(release: Release, ids: set[str]) -> Iterator[SampleRow]:
 def _highlight(
     evidence: EvidenceRow, document: CorpusDocument | None, passages: Iterable[Passage], titles: Mapping[str, str]
 ) -> Highlight:
-    """Evidence with the text around it, from the dataset's metadata or from the passage that holds it, if the release
-    has that text."""
+    """Return the evidence with the text around it, from the dataset's metadata or from the passage that holds it, if
+    the release has that text."""
     page = f", page {evidence.page}" if evidence.page else ""
     if evidence.source == "dataset" and document is not None:
         text, at, where = document.metadata, evidence.start, f"metadata: {document.title}"

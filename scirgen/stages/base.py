@@ -97,7 +97,8 @@ def made_stage(registry: Registry, name: str) -> Stage:
 
 
 def asked_for(kind: str, base: type[Any], config: Config, registry: Registry) -> list[Any]:
-    """Plugins of a kind that the settings name, in ``steps`` or by a section of their name; in the order of names.
+    """Return the plugins of a kind that the settings name, in ``steps`` or by a section of their name; in the order of
+    names.
 
     Raises:
         PluginError: what a plugin registered is not a subclass of ``base``.
@@ -147,7 +148,7 @@ class Scope(Protocol):
         ...
 
     def users(self, paper_id: str) -> tuple[Dataset, ...]:
-        """All datasets of the run that use a paper, by id, this one among them. Known after match: not before
+        """Return all datasets of the run that use a paper, by id, this one among them. Known after match: not before
         extract."""
         ...
 
@@ -170,7 +171,7 @@ class RunView(Protocol):
     def datasets(self) -> Iterator[Dataset]: ...
 
     def subjects(self) -> tuple[str, ...]:
-        """Ids of the datasets that pairs are made about, sorted: all, unless ``generate.about`` chooses."""
+        """Return the ids of the datasets that pairs are made about, sorted: all, unless ``generate.about`` chooses."""
         ...
 
     def records(self, stage: str, kind: type[R], dataset_id: str | None = None) -> Iterator[R]:
@@ -178,7 +179,8 @@ class RunView(Protocol):
         ...
 
     def uses(self) -> dict[str, tuple[str, ...]]:
-        """Dataset id -> ids of the papers that use it, both sorted. All counts of used papers come from here."""
+        """Return a mapping: dataset id -> ids of the papers that use it, both sorted. All counts of used papers come
+        from here."""
         ...
 
     def rejections(self, stage: str | None = None, dataset_id: str | None = None) -> Iterator[Rejection]: ...
@@ -188,20 +190,20 @@ class RunView(Protocol):
         ...
 
     def within_target(self, ctx: StageContext, left: frozenset[str]) -> tuple[frozenset[str], tuple[str, ...]]:
-        """Ids of the rows (of those that can be released) that the target keeps, and a line for the card on each cell
-        with too few rows."""
+        """Return the ids of the rows (of those that can be released) that the target keeps, and a line for the card on
+        each cell with too few rows."""
         ...
 
     def content(self, *stages: str) -> str:
-        """Digest of all current results of some stages."""
+        """Return the digest of all current results of some stages."""
         ...
 
     def funnel(self) -> dict[str, dict[str, int]]:
-        """stage -> {"done", "failed", "outputs", "rejected", "rejected:<code>"...}."""
+        """Return a mapping: stage -> {"done", "failed", "outputs", "rejected", "rejected:<code>"...}."""
         ...
 
     def manifest(self) -> dict[str, object]:
-        """Versions, hashes, models, counts and usage of the run."""
+        """Return the versions, hashes, models, counts and usage of the run."""
         ...
 
     def notes(self) -> tuple[str, ...]:
@@ -231,7 +233,7 @@ class PaperReader(Protocol):
 
     @property
     def versions(self) -> tuple[int | str, ...]:
-        """Change when a paper may be read differently."""
+        """Return the parsers' versions, which change when a paper may be read differently."""
         ...
 
     async def read(self, path: Path) -> FrontMatter:
@@ -337,7 +339,7 @@ class Stage(ABC):
     """Stop a run before the release if the stage worked and produced nothing."""
 
     def uses(self, config: Config) -> Uses:
-        """Everything that results depend on, apart from the inputs."""
+        """Return everything that results depend on, apart from the inputs."""
         return Uses(config=(self.name,))
 
     def definitions(self, ctx: StageContext) -> str:

@@ -30,7 +30,7 @@ _ASKED = (
 
 
 def sample_pairs() -> tuple[list[QAPair], Material]:
-    """Three pairs about one invented dataset, with the material that they were made from."""
+    """Return three pairs about one invented dataset, with the material that they were made from."""
     dataset = Dataset(id="lake", title="Lake ice of the north", description=_TEXT.partition("Description: ")[2])
     span = Span(document_id="lake", start=0, end=len(dataset.text), text=dataset.text)
     pairs = [
@@ -41,7 +41,7 @@ def sample_pairs() -> tuple[list[QAPair], Material]:
 
 
 def check_gate(gate: type[Gate], pairs: Sequence[QAPair] = (), material: Material | None = None) -> list[Verdict]:
-    """Check a gate against its contract: its members, one verdict a pair in order, the same verdicts each time.
+    """Check a gate against its contract: its members, one verdict per pair in order, the same verdicts each time.
 
     Args:
         gate: the class.
@@ -60,7 +60,7 @@ def check_gate(gate: type[Gate], pairs: Sequence[QAPair] = (), material: Materia
 def check_scorer(
     scorer: type[Faithfulness], pairs: Sequence[QAPair] = (), material: Material | None = None
 ) -> list[Score]:
-    """Check a faithfulness scorer against its contract: its members, one finite score a pair under its own name, the
+    """Check a faithfulness scorer against its contract: its members, one finite score per pair under its own name, the
     same each time.
 
     Args:
@@ -110,7 +110,7 @@ async def _scorer(kind: type[Faithfulness], given: Sequence[QAPair], material: M
         if isinstance(found, Exception):
             problems.append(f"a score could not be measured: {type(found).__name__}: {found}")
         elif not isinstance(found, Score):
-            problems.append(f"score() gave a {type(found).__name__}, not a scirgen.Score")
+            problems.append(f"score() returned a {type(found).__name__}, not a scirgen.Score")
         elif found.name != kind.name or not math.isfinite(found.value):
             problems.append(f"a score has the name {found.name!r} and the value {found.value}; it must be finite")
     scores = [s for s in first if isinstance(s, Score)]

@@ -9,11 +9,12 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def serving(model: str = "fake") -> Iterator[str]:
+def serving(model: str = "fake", *, completions: int | None = None) -> Iterator[str]:
     """Serve the fake model while the block runs.
 
     Args:
         model: the name of the model that is served.
+        completions: the status with which ``/completions`` is refused, as by hosted services that only chat.
 
     Yields:
         The model's URI for ``scirgen.generate(model=...)``.
@@ -23,7 +24,7 @@ def serving(model: str = "fake") -> Iterator[str]:
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="fake model", daemon=True)
     thread.start()
-    server = FakeServer(model=model)
+    server = FakeServer(model=model, completions=completions)
     asyncio.run_coroutine_threadsafe(server.__aenter__(), loop).result()
     try:
         yield f"openai:{model}@{server.url}"

@@ -80,7 +80,7 @@ async def check_source_async(
 
 
 async def _walk(source: Source, cursor: str | None, limit: int, report: SourceReport) -> list[object]:
-    """At most ``limit`` datasets from a cursor on, with the cursors and rejections between them."""
+    """Return at most ``limit`` datasets from a cursor on, with the cursors and rejections between them."""
     entries: list[object] = []
     seen = 0
     try:
@@ -109,7 +109,7 @@ def _check_entries(entries: list[object], report: SourceReport) -> None:
             report.datasets += 1
             since += 1
             if entry.id in ids:
-                report.problems.append(f"dataset id {entry.id!r} comes twice; yield a Rejection for a repeated record")
+                report.problems.append(f"dataset id {entry.id!r} occurs twice; yield a Rejection for a repeated record")
             if unusable_id(entry.id):
                 report.problems.append(f"dataset id {entry.id!r} holds white space or control characters")
             ids.add(entry.id)
@@ -121,7 +121,7 @@ def _check_entries(entries: list[object], report: SourceReport) -> None:
             report.cursors += 1
             since = 0
             if not entry.value or entry.value in cursors:
-                report.problems.append(f"cursor {entry.value!r} is empty or comes twice")
+                report.problems.append(f"cursor {entry.value!r} is empty or occurs twice")
             cursors.add(entry.value)
         elif isinstance(entry, Rejection):
             report.rejections += 1
@@ -140,7 +140,7 @@ async def _check_resume(
     if ids[: len(rest)] != rest:
         lost, doubled = set(rest) - set(ids), set(ids) - set(rest)
         report.problems.append(
-            f"datasets({cursor.value!r}) does not go on right after that cursor: "
+            f"datasets({cursor.value!r}) does not continue right after that cursor: "
             f"{len(lost)} datasets lost, {len(doubled)} "
             "that should not come"
         )
@@ -157,7 +157,7 @@ async def _check_papers(source: Source, dataset: Dataset, report: SourceReport) 
         if not candidate.found_by:
             report.problems.append(f"candidate {paper.id!r} does not say how it was found")
         if paper.id in known:
-            report.problems.append(f"paper {paper.id!r} comes twice for dataset {dataset.id!r}")
+            report.problems.append(f"paper {paper.id!r} occurs twice for dataset {dataset.id!r}")
         known.add(paper.id)
         await _check_fetch(source, paper, report)
 

@@ -7,13 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from scirgen.core.config import LimitsConfig, ModelsConfig
 from scirgen.core.errors import CannotScoreError, ConfigError
-from scirgen.llm.base import Capabilities, ModelIdentity
-from scirgen.llm.uri import ModelURI
 from scirgen.stages.filter.faithfulness.calibrated import SHIPPED
 from scirgen.testing.server import FakeServer
-from scirgen_estimate.trial import FakeScores
+from tests.support.models import EmbeddedScores
 from tests.support.small_runs import run_small, write_records
 
 
@@ -30,13 +27,6 @@ async def test_a_run_that_scores_refuses_a_scorer_without_log_probabilities(tmp_
         with pytest.raises(CannotScoreError):
             await run_small(server, records, tmp_path / "run", filter__faithfulness=["shift"], models__scorer=scorer)
         assert not server.answered
-
-
-class EmbeddedScores(FakeScores):
-    """Stands for the bundled model."""
-
-    def __init__(self, uri: ModelURI, models: ModelsConfig, limits: LimitsConfig) -> None:
-        super().__init__(ModelIdentity("bundled", uri.name), Capabilities(logprobs=True), "scorer", [])
 
 
 async def test_a_hosted_model_alone_makes_a_release_that_the_bundled_model_scored(
@@ -60,7 +50,7 @@ async def test_coefficients_of_another_scorer_are_refused_before_any_call(tmp_pa
     (file := tmp_path / "c.json").write_text(json.dumps(shipped | {"scorer": "openai:other"}), encoding="utf-8")
     async with FakeServer() as server:
         asked = {"filter__faithfulness": ["shift", "calibrated"]}
-        with pytest.raises(ConfigError, match="fitted for openai:other, and the scorer is openai:fake"):
+        with pytest.raises(ConfigError, match="fitted for openai:other, but the scorer is openai:fake"):
             await run_small(server, records, tmp_path / "run", filter__coefficients=str(file), **asked)
         with pytest.raises(ConfigError, match="no coefficients were fitted for the scorer openai:fake"):
             await run_small(server, records, tmp_path / "run", **asked)

@@ -149,7 +149,7 @@ def test_fields_that_no_row_can_have_are_refused(
 @pytest.mark.parametrize("returns", [["a"], {"pair": {"question": "x"}}])
 def test_values_of_another_form_are_an_error_with_member_and_line(returns: object) -> None:
     made = fields_of(Doubled, returns)()
-    with pytest.raises(scirgen.ConfigError, match=r"<lambda>\(\) \(.*test_plugin_examples.py, line \d+\) gave"):
+    with pytest.raises(scirgen.ConfigError, match=r"<lambda>\(\) \(.*test_plugin_examples.py, line \d+\) returned"):
         added_values([made], None, None)  # type: ignore[arg-type]
 
 

@@ -273,11 +273,12 @@ def test_who_judged_and_what_was_lost_where_is_on_the_first_screen(run: Path) ->
 def test_losses_are_said_in_plain_sentences(run: Path) -> None:
     documents = [Document(id=f"doc{n}", paper_id=f"10.1/{n}", text=TEXT, blocks=()) for n in range(7)]
     scan = Rejection(stage="parse", code="no_text", reason="scan", record_kind="Paper", record_id="10.1/s")
+    table = Rejection(stage="parse", code="table_header", reason="no", record_kind="Table", record_id="10.1/2#0")
     unnamed = Rejection(stage="match", code="not_named", reason="no", record_kind="Link", record_id="d1|10.1/2")
     with Store(run / "run.db") as store:
         store.see_datasets(["d1", "d2"], 0, 1)
         for stage, result in (
-            ("parse", StageResult(tuple(documents), (scan,))),
+            ("parse", StageResult(tuple(documents), (scan, table))),
             ("match", StageResult((), (unnamed,))),
             ("collect", StageResult((Dataset(id="d2", title="Ice", description="Ice."),))),
         ):
@@ -285,6 +286,7 @@ def test_losses_are_said_in_plain_sentences(run: Path) -> None:
     assert in_plain_words(gather(run)) == [
         "Read: 2 records of datasets and 8 papers.",
         "1 of 9 papers could not be read. The file contains no text (1).",
+        "1 remark on papers that were read. No row of the table names its columns (1).",
         "7 of your 8 papers are used by no dataset. The paper does not name the dataset (1).",
         "1 of 2 records gave no question.",
         "7 of 8 candidate questions were kept. The question points at something its reader cannot see (1).",

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-import os
 import random
 import signal
 import sqlite3
@@ -18,7 +16,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
 import pytest
 
 from scirgen.core.resources import builtin_root
@@ -131,67 +128,6 @@ def stop(process: subprocess.Popen[bytes], how: str, draw: random.Random) -> Non
             process.wait(timeout=draw.uniform(0.0, 0.3))
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGINT)
-
-
-MIX = ("--set", "generate.mix={seeking: 0.5, known_item: 0.5}")
-
-
-def parses(pid: int) -> bool:
-    for child in psutil.Process(pid).children():
-        with contextlib.suppress(psutil.Error):
-            if "scirgen.stages.parse.process.worker" in child.cmdline():
-                return True
-    return False
-
-
-def reached(process: subprocess.Popen[str], out: Path, moment: int | str) -> bool:
-    """Whether the run has finished so many items, parses a paper, or writes its release."""
-    if moment == "parse":
-        return parses(process.pid)
-    if moment == "release":
-        return (out / ".release.making").is_dir()
-    if not (out / "log.jsonl").is_file():
-        return False
-    began = any(e.get("process") == process.pid for e in map(json.loads, (out / "log.jsonl").read_text().splitlines()))
-    return began and len(stages_worked(out)) >= int(moment)
-
-
-@pytest.mark.parametrize(
-    ("seed", "stops", "more"),
-    [
-        (1, 5, ()),
-        pytest.param(2, 20, (), marks=pytest.mark.nightly),
-        pytest.param(3, 20, MIX, marks=pytest.mark.nightly),
-    ],
-)
-def test_ctrl_c_at_moments_of_every_stage_leaves_the_release_identical(
-    server: Server, tmp_path: Path, seed: int, stops: int, more: tuple[str, ...]
-) -> None:
-    """A terminal sends Ctrl-C to the whole process group."""
-    whole, out, draw = tmp_path / "whole", tmp_path / "stopped", random.Random(seed)
-    more = (*more, "--set", "limits.concurrency=2")
-    assert run(server, whole, *more).returncode == 0
-    worked = stages_worked(whole)
-    stages = [s for s in dict.fromkeys(worked) if s != "release"]
-    of_stage = [draw.choice([n for n, stage in enumerate(worked) if stage == s]) for s in stages]
-    others = draw.sample(range(len(worked) - 1), stops)
-    moments: list[int | str] = ["parse", *sorted([*of_stage, *others][: stops - 2]), "release"]
-    stopped_in: list[str] = []
-    for moment in moments:
-        with subprocess.Popen(
-            command(server, out, *more), start_new_session=True, text=True, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        ) as process:  # fmt: skip
-            wait_until(lambda: process.poll() is not None or reached(process, out, moment), 600)  # noqa: B023
-            assert process.poll() is None, f"the run ended before {moment}"
-            os.killpg(process.pid, signal.SIGINT)
-            said, noted = process.communicate(timeout=120)
-        # The last files of a release may be written before the signal is seen.
-        assert process.returncode in (130, 0 if moment == "release" else 130), f"{moment}: {said}{noted}"
-        stopped_in += stages_worked(out)[-1:]
-    assert run(server, out, *more).returncode == 0
-    assert release_bytes(out) == release_bytes(whole)
-    assert len(set(stopped_in)) >= min(stops, len(stages)) / 2
 
 
 @pytest.mark.parametrize("seed", [7, *NIGHTLY])

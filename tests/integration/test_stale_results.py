@@ -70,7 +70,7 @@ async def test_records_that_left_leave_the_release_and_are_counted(
         run = await run_small(server, records, tmp_path / "run")
         await run_small(server, records, tmp_path / "fresh")
     assert release_bytes(tmp_path / "run") == release_bytes(tmp_path / "fresh")
-    assert report(tmp_path / "run")["left"] == 3 and report(tmp_path / "fresh")["left"] == 0
+    assert report(tmp_path / "run")["dropped_datasets"] == 3 and report(tmp_path / "fresh")["dropped_datasets"] == 0
     assert "3 datasets of an earlier run left the catalogue" in (tmp_path / "run/report.html").read_text()
     assert "; 3 of earlier runs left the catalogue or the selection" in status(tmp_path / "run")
     summarise(run)

@@ -10,6 +10,7 @@ import pytest
 from click import Command
 from click.testing import CliRunner
 
+from scirgen.cli.run.generate import summarise
 from scirgen.cli.run.inspect import inspect, show_scores
 from scirgen.cli.run.status import status
 from scirgen.core.records import QAPair, Score
@@ -45,6 +46,25 @@ async def test_reasons_name_the_papers_file_and_json_gives_the_records(tmp_path:
         shown = CliRunner().invoke(inspect, [folder, pair.id], catch_exceptions=False).output
         assert "gates passed: schema, not_verbatim" in shown
         assert f"dataset {pair.dataset_id} “Snow depth at station" in shown and shown.count(pair.question) == 1
+
+
+async def test_types_that_were_not_chosen_are_no_rejections_and_rows_left_out_are_no_released_ones(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    records = write_records(tmp_path / "in.jsonl", 3)
+    async with FakeServer() as server:
+        run = await run_small(server, records, tmp_path / "run", generate__types_without_paper=9)
+        row = next(iter(run.rows()))
+        (tmp_path / "bench.jsonl").write_text(json.dumps({"question": row.question, "answer": row.answer}))
+        more = {"generate__types_without_paper": 9, "release__decontaminate": [str(tmp_path / "bench.jsonl")]}
+        run = await run_small(server, records, tmp_path / "run", **more)
+    assert "not chosen" in CliRunner().invoke(status, [str(run.folder)], catch_exceptions=False).output
+    assert "unchosen" not in (run.release / "README.md").read_text("utf-8")
+    capsys.readouterr()
+    summarise(run)
+    accepted, released = len(list(run.rows())), sum(run.released().values())
+    assert 0 < released < accepted and f"{accepted} accepted of" in (said := capsys.readouterr().out)
+    assert f", {released} released, from 3 datasets" in said and "unchosen" not in said
 
 
 async def test_status_names_what_judged_nothing_and_inspect_shows_scores(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sqlite3
 import stat
@@ -211,6 +212,22 @@ async def test_a_merge_writes_through_no_link_of_a_part(tmp_path: Path) -> None:
     assert {n: t for n, t in after.items() if n in before and not n.startswith("run.db-")} == {
         n: t for n, t in before.items() if not n.startswith("run.db-")
     }
+
+
+@pytest.mark.timeout(120)
+async def test_a_merge_opens_no_pipe_and_sums_no_words_of_a_part(tmp_path: Path) -> None:
+    async with FakeServer() as server:
+        await run_small(server, write_records(tmp_path / "records.jsonl", 1), tmp_path / "part")
+    (tmp_path / "part" / "run.lock").unlink()
+    os.mkfifo(tmp_path / "part" / "run.lock")
+    with Store(tmp_path / "part" / "run.db", writable=False) as store:
+        manifest = json.loads(store.meta("manifest") or "")
+    forged = {**manifest["usage"], "calls": "many", "tokens": [1]}
+    with sqlite3.connect(tmp_path / "part" / "run.db") as db:
+        db.execute("UPDATE meta SET value=? WHERE key='manifest'", (json.dumps({**manifest, "usage": forged}),))
+    merge(tmp_path / "merged", [tmp_path / "part"])
+    usage = json.loads((tmp_path / "merged" / "manifest.json").read_text())["usage"]
+    assert usage["calls"] is None and (tmp_path / "merged" / "release").is_dir()
 
 
 # -- settings in a foreign run -----------------------------------------------------------------------------------------

@@ -84,7 +84,7 @@ def test_a_bomb_in_a_prompt_is_an_error_of_the_file_within_seconds(tmp_path: Pat
 
 def test_aliases_in_a_prompt_file_cannot_grow_it(tmp_path: Path) -> None:
     grown = "".join(f"  l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 9)}]\n" for n in range(1, 12))
-    with pytest.raises(ResourceError, match="too large with its aliases"):
+    with pytest.raises(ResourceError, match="too large when its aliases are expanded"):
         prompt(tmp_path, "{{ examples | length }}", f"examples:\n- l0: &l0 [x]\n{grown}")
 
 
@@ -183,7 +183,9 @@ def test_marked_text_stays_marked_whatever_is_done_to_it() -> None:
 def test_a_bare_print_names_the_file_and_the_text(tmp_path: Path) -> None:
     found = prompt(tmp_path, "{% if context %}{{ question }}{% endif %}")
     assert found.render(question="why", context="", items=[]).messages
-    with pytest.raises(ResourceError, match=r"respond\.yaml: user: it prints text from outside without a fence: 'why'"):
+    with pytest.raises(
+        ResourceError, match=r"respond\.yaml: user: the template prints untrusted text without a fence: 'why'"
+    ):
         found.render(question="why", context="x", items=[])
 
 

@@ -6,6 +6,8 @@ from scirgen.core.config import Config, LimitsConfig, ModelsConfig
 from scirgen.core.prompts import PromptLibrary, RenderedPrompt, SamplingDefaults
 from scirgen.core.resources import Resources
 from scirgen.llm.base import Capabilities, ChatReply, ChatRequest, ModelIdentity, Usage
+from scirgen.llm.uri import ModelURI
+from scirgen_estimate.trial import FakeScores
 
 LIBRARY = PromptLibrary(Resources())
 
@@ -43,3 +45,10 @@ class Scripted:
 
     async def aclose(self) -> None:
         pass
+
+
+class EmbeddedScores(FakeScores):
+    """Stands for the bundled model."""
+
+    def __init__(self, uri: ModelURI, models: ModelsConfig, limits: LimitsConfig) -> None:
+        super().__init__(ModelIdentity("bundled", uri.name), Capabilities(logprobs=True), "scorer", [])

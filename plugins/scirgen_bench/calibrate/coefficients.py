@@ -126,7 +126,7 @@ def fit(
     edges_from: Sequence[bool] | None = None,
     labels_hash: str = "",
 ) -> Fitted:
-    """Fit coefficients, and edges at which each side reaches the precision on answers of left-out folds.
+    """Fit coefficients, and find the two edges that reach the precision on answers of left-out folds.
 
     Args:
         rows: of `measure`.

@@ -72,7 +72,7 @@ def _evidence(pair: QAPair) -> str:
 
 
 def number(pair: QAPair, around: Around) -> str:
-    """Change a number that is no year to one that the evidence does not state."""
+    """Change a number that is not a year to one that the evidence does not state."""
     known = stated(f"{_evidence(pair)}\n{pair.question}", around.wording.number_words)
     for q in _shuffled((q for q in quantities(pair.answer) if not q.year), around):
         digits = pair.answer[q.start : q.digits_end]

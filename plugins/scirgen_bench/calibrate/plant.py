@@ -80,7 +80,7 @@ class PlantedReport:
 
 
 def items_of(run: Path, *, each: int, good: int, seed: int, language: Worded) -> list[tuple[WorkItem, list[Planted]]]:
-    """Draw a run's candidates and make some of them false: by dataset, the filter's item and what is in it.
+    """Draw a run's candidates and falsify some: for each dataset, return the filter's item and its content.
 
     A false candidate takes the place of the true one, so that none gives itself away as a duplicate.
 

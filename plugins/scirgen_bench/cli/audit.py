@@ -47,7 +47,7 @@ def audit(
 
     FILE is a release or run folder, a folder or file of ScIRGen-Geo records, a BEIR folder, or a table (JSON Lines,
     CSV, Parquet, a Hugging Face folder) with 'question' and 'answer'. A row may have several defects. Rows that state
-    no language are judged in the language that their words show, or in that of --set language=CODE.
+    no language are judged in the detected language, or in that of --set language=CODE.
     """
     flags = parse_settings(settings)
     loaded, pack = resolve_config(domain=domain, config_file=config_file, flags=flags, reads=READS)

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from scirgen.plugin import parse_settings, settings_option
 from scirgen_bench.cli.agree import agree
 from scirgen_bench.cli.options import PATH, SPLIT, json_file_option, names_in, write_json
 from scirgen_bench.cli.rag import rag
@@ -113,7 +114,7 @@ def retrieval(
         from scirgen_bench.tasks.evaluate import DEPTH, TaskSettings
 
         if qrels or by or limit or split == "all":
-            raise click.UsageError("--qrels, --by, --limit and --split all are for a release's questions, not a task")
+            raise click.UsageError("--qrels, --by, --limit and --split all apply to questions, not to --task")
         if not (named := names_in("without-paper" if settings is None else settings)):
             raise click.BadParameter("give at least one", param_hint="--setting")
         given = TaskSettings(
@@ -194,10 +195,10 @@ def retrieval(
     "--reviewed",
     multiple=True,
     type=PATH,
-    help="With --task aspects: folder of labels (scirgen label, task query); needs that people kept are "
-    "graded, as they left them.",
+    help="With --task aspects: folder of labels (scirgen label, task query); grade only needs "
+    "that people kept, as they edited them.",
 )
-@click.option("--unreviewed", is_flag=True, help="With --task aspects: grade needs that nobody has passed.")
+@click.option("--unreviewed", is_flag=True, help="With --task aspects: grade needs that nobody has reviewed.")
 @click.option(
     "--labels",
     multiple=True,
@@ -213,7 +214,7 @@ def retrieval(
 @click.option(
     "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Questions, spread over the split."
 )
-@click.option("--dry-run", is_flag=True, help="Say how many calls and tokens it takes, and ask nothing.")
+@click.option("--dry-run", is_flag=True, help="Print the number of calls and tokens, and stop.")
 def pool(release: Path, task: str | None, **given: Any) -> None:
     """Pool what retrievers find and have models grade it 0-3; use the result with: benchmark retrieval --qrels.
 
@@ -242,6 +243,7 @@ def pool(release: Path, task: str | None, **given: Any) -> None:
 )
 @json_file_option
 @click.option("--by", help="Also show tables broken down by these, comma-separated: form, bloom, question_type.")
+@settings_option("limits.timeout_s=1200")
 def qa(
     release: Path,
     model: str,
@@ -254,6 +256,7 @@ def qa(
     out: Path | None,
     json_file: Path | None,
     by: str | None,
+    settings: tuple[str, ...],
 ) -> None:
     """Measure closed-book and retrieval-augmented answers, beside the baselines always-Yes and copy-the-context."""
     import asyncio
@@ -261,8 +264,8 @@ def qa(
     from scirgen import Release
     from scirgen.plugin import load_registry
     from scirgen_bench.cli.tasks import Count, beside
-    from scirgen_bench.qa import BREAKDOWNS, QASettings, run_qa
-    from scirgen_bench.tables import honesty_table, qa_cells_table, qa_table
+    from scirgen_bench.qa import BREAKDOWNS, METRICS, QASettings, run_qa
+    from scirgen_bench.systems import systems_table
 
     try:
         ks = sorted({int(k) for k in depths.split(",")})
@@ -278,7 +281,7 @@ def qa(
     report = asyncio.run(
         run_qa(
             opened,
-            QASettings(model, retriever, ks, split, limit, entailment, nugget_judge),
+            QASettings(model, retriever, ks, split, limit, entailment, nugget_judge, parse_settings(settings)),
             load_registry(),
             out or beside(opened, "qa"),
             started=count.start,
@@ -288,11 +291,9 @@ def qa(
     )
     write_json(json_file, report.model_dump_json(indent=2))
     click.echo(f"{report.release}, {report.split}; entailment by {report.entailment}, above {report.threshold}\n")
-    click.echo(qa_table(report.rows))
-    if table := honesty_table(report.rows):
-        click.echo(f"\n{table}")
+    click.echo(systems_table(report.rows, METRICS))
     for name in wanted:
-        click.echo(f"\n{qa_cells_table(report.cells, name)}")
+        click.echo(f"\n{systems_table(report.cells, METRICS, name)}")
     if entailment.startswith("lexical"):
         click.echo(
             "note: lexical:words only counts shared words; for figures worth quoting, give --entailment an NLI model."

@@ -67,7 +67,7 @@ from scirgen_bench.cli.options import (
     "--coefficients",
     type=PATH,
     help="Fit the coefficients of the scorer `calibrated` and write them to this file; with --plant, store in this "
-    "file on which question types the scorer can tell.",
+    "file how well the scorer separates true from false answers of each question type.",
 )
 @click.option("--describe", default="", help="Description of the labels; stored with the coefficients.")
 @json_file_option
@@ -94,9 +94,9 @@ def calibrate(
     and the threshold that reaches the wanted precision: for all answers, and for question types with ten labels of each
     kind.
 
-    With --plant RUN instead of labels, answers of the run's own candidates are made false in eight kinds (number, unit,
-    place, time, direction, swapped parts, stronger claim, another study's fact); the table says what each gate, score
-    and, with --model, the judge catches, and what good candidates it costs.
+    With --plant RUN instead of labels, scirgen falsifies answers of the run's own candidates in eight ways (number,
+    unit, place, time, direction, swapped parts, stronger claim, another study's fact). The table shows what each gate,
+    score and, with --model, the judge catches, and which good candidates it rejects.
     """
     if (labels is None) == (plant is None):
         raise click.UsageError("give either --labels FILE or --plant RUN")
@@ -143,7 +143,7 @@ def _planted(
     run: Path, config: Config, pack: Domain, sizes: tuple[int, int], judged: bool, coefficients: Path | None,
     json_file: Path | None,
 ) -> None:  # fmt: skip
-    """Measure planted falsehoods, print the table, and store on which types the scorer can tell."""
+    """Measure planted falsehoods, print the table, and store how well the scorer separates each question type."""
 
     async def measured() -> planting.PlantedReport:
         resources = Resources(pack)

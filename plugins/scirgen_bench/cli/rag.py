@@ -10,7 +10,7 @@ import click
 from scirgen_bench.cli.options import PATH, json_file_option, names_in, write_json
 
 
-@click.command(short_help="Score the chunks and answers of your own system, of any chunking.")
+@click.command(short_help="Score the chunks and answers of your own system.")
 @click.argument("release", type=PATH)
 @click.argument("answers", type=PATH, nargs=-1, required=True)
 @click.option("--judge", default="", help="URI of a model that judges support by the chunks, and nuggets.")
@@ -26,7 +26,7 @@ def rag(
     release: Path, answers: tuple[Path, ...], judge: str, entailment: str, by: str | None, out: Path | None,
     json_file: Path | None,
 ) -> None:  # fmt: skip
-    """Score ANSWERS.jsonl, one file a system, with lines {"id", "chunks": [{"text", "document"}], "answer"}.
+    """Score ANSWERS.jsonl, one file per system, with lines {"id", "chunks": [{"text", "document"}], "answer"}.
 
     "id" is a question's in the release, "chunks" what the system found for it, best first. Chunks of any parser and
     size are aligned with the release's answer spans by their letters and digits. An answer with the word UNANSWERABLE
@@ -35,9 +35,9 @@ def rag(
     from scirgen import Release
     from scirgen.plugin import load_registry
     from scirgen_bench.cli.tasks import beside
-    from scirgen_bench.rag.evaluate import BREAKDOWNS, asked_rows, evaluate_rag, read_systems
+    from scirgen_bench.rag.evaluate import BREAKDOWNS, FOUND, SAID, asked_rows, evaluate_rag, read_systems
     from scirgen_bench.rag.judging import judge_systems
-    from scirgen_bench.rag.tables import cells_table, systems_table
+    from scirgen_bench.systems import systems_table
 
     wanted = names_in(by)
     if unknown := [name for name in wanted if name not in BREAKDOWNS]:
@@ -52,9 +52,9 @@ def rag(
     )  # fmt: skip
     report = evaluate_rag(opened, systems, rows, judged)
     write_json(json_file, report.model_dump_json(indent=2))
-    click.echo(f"{report.release}: {len(rows):,} questions\n\n{systems_table(report.rows)}")
+    click.echo(f"{report.release}: {len(rows):,} questions\n\n{systems_table(report.rows, FOUND + SAID)}")
     for name in wanted:
-        click.echo(f"\n{cells_table(report.breakdown, name)}")
+        click.echo(f"\n{systems_table(report.breakdown, FOUND + SAID, name)}")
     for test in report.tests:
         p = f"p = {test.p_holm:.4f} (Holm)"
         click.echo(f"{test.left} - {test.right} = {test.difference:+.3f} {test.metric}, {p}")

@@ -81,7 +81,7 @@ def train(release: Path, base: str, out: Path, **given: Any) -> None:
 def pairs(release: Path, out: Path, retrievers: str, split: str, seed: int) -> None:
     """Write OUT, JSON Lines with query, pos, neg, their ids, and the scores of the negatives.
 
-    Negatives stand at ranks 10 to 50 of a retriever, have at most .95 of the best positive's score, and no grade.
+    Negatives are at ranks 10 to 50 of a retriever, have at most .95 of the best positive's score, and no grade.
     """
     from scirgen import Release
     from scirgen_bench.pairs import training_pairs, write_pairs

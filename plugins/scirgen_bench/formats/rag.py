@@ -1,8 +1,5 @@
-"""Samples for evaluating retrieval-augmented generation with LlamaIndex and Ragas.
-
-LlamaIndex removed `LabelledRagDataset` in a 0.14 release, and all its releases have `QueryResponseDataset`; there is a
-file for each.
-"""
+"""Samples for evaluating retrieval-augmented generation with LlamaIndex (`QueryResponseDataset`) and Ragas
+(`EvaluationDataset`)."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ SAMPLE = 200
 
 
 class RagFormat:
-    """``llama_index.json``, ``llama_index_pairs.json`` and ``ragas.jsonl``: at most 200 answered questions, with the
+    """``llama_index_pairs.json`` and ``ragas.jsonl``: at most 200 answered questions, with the
     passages that hold the evidence.
 
     Drawn by the hash of ids from the test split, or from the last split that has questions.
@@ -27,17 +24,12 @@ class RagFormat:
     def write(self, release: Release, folder: Path) -> None:
         folder.mkdir(parents=True)
         rows = sample(release)
-        examples = []
+        samples = (
+            {"user_input": row.question, "reference": row.answer, "reference_contexts": held}
+            for row, held in with_contexts(release, rows)
+        )
         with (folder / "ragas.jsonl").open("w", encoding="utf-8", newline="\n") as out:
-            for row, held in with_contexts(release, rows):
-                write_rows(out, [{"user_input": row.question, "reference": row.answer, "reference_contexts": held}])
-                by = {"model_name": row.model or "unknown", "type": "ai"}
-                examples.append({
-                    "query": row.question, "query_by": by, "reference_contexts": held, "reference_answer": row.answer,
-                    "reference_answer_by": by, "class_name": "LabelledRagDataExample",
-                })  # fmt: skip
-        text = json.dumps({"examples": examples}, indent=1, ensure_ascii=False)
-        (folder / "llama_index.json").write_text(text + "\n", encoding="utf-8")
+            write_rows(out, samples)
         pairs = {"queries": {r.id: r.question for r in rows}, "responses": {r.id: r.answer for r in rows}}
         text = json.dumps(pairs, indent=1, ensure_ascii=False)
         (folder / "llama_index_pairs.json").write_text(text + "\n", encoding="utf-8")

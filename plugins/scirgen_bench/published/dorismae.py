@@ -37,7 +37,7 @@ def dorismae(src: Path) -> ReleaseContent:
     path = needed(src, *_FILES)
     data = whole(path)
     if missing := [k for k in ("Query", "Corpus", "Annotation", "aspect_id2aspect") if k not in data]:
-        raise InputError(f"{path}: without {', '.join(missing)}", hint=HINT)
+        raise InputError(f"{path}: missing {', '.join(missing)}", hint=HINT)
     scores: Counter[tuple[str, int]] = Counter()
     with damaged(f"{path}, Annotation"):
         for row in data["Annotation"]:

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from scirgen import Dataset, InputError
-from scirgen.core.files.jsonl import open_text
 from scirgen.plugin import ReleaseContent, read_json, read_objects
 from scirgen.release_files.release import ReleaseInfo
+from scirgen_bench.rowfiles import open_text
 from scirgen_bench.tasks.release_tasks import TaskContent, TaskSet
 from scirgen_bench.tasks.task_files import CITATIONS, AbstractRow
 
@@ -85,7 +85,7 @@ def rows(path: Path, *keys: str) -> Iterator[Mapping[str, Any]]:
     """
     for number, row in read_objects(path, hint=HINT):
         if missing := [key for key in keys if row.get(key) is None]:
-            raise InputError(f"{path}:{number}: without {', '.join(missing)}", hint=HINT)
+            raise InputError(f"{path}:{number}: missing {', '.join(missing)}", hint=HINT)
         yield row
 
 

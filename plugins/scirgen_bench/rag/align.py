@@ -80,7 +80,7 @@ class Texts:
             self._windows.update(hash(plain[at : at + _WINDOW]) for at in range(0, len(plain) - _WINDOW + 1, _STRIDE))
 
     def aligned(self, chunk: str) -> int:
-        """Return the number of characters of a squeezed chunk that stand in the texts, in pieces of at least 31."""
+        """Return the number of characters of a squeezed chunk that occur in the texts, in pieces of at least 31."""
         found = ((at, at + _WINDOW) for at in range(len(chunk) - _WINDOW + 1)
                  if hash(chunk[at : at + _WINDOW]) in self._windows)  # fmt: skip
         return length(found)

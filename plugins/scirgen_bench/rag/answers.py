@@ -32,10 +32,10 @@ class Given(BaseModel):
 
 
 def read_answers(path: Path) -> dict[str, Given]:
-    """Question id -> what the system gave.
+    """Return the system's answer by question id.
 
     Raises:
-        InputError: a line has another form, or an id comes twice (the line is named).
+        InputError: a line has another form, or an id occurs twice (the line is named).
     """
     found: dict[str, Given] = {}
     for number, value in read_objects(path, hint=_FORM):
@@ -46,6 +46,6 @@ def read_answers(path: Path) -> dict[str, Given]:
             where = ".".join(map(str, first["loc"]))
             raise InputError(f"{path}, line {number}: {where}: {first['msg']}", hint=_FORM) from error
         if given.id in found:
-            raise InputError(f"{path}, line {number}: the id {given.id} comes twice", hint=_FORM)
+            raise InputError(f"{path}, line {number}: the id {given.id} occurs twice", hint=_FORM)
         found[given.id] = given
     return found

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
 from scirgen import InputError, Release, ReleaseRow
 from scirgen_bench.honesty import NuggetScore, refused
@@ -18,6 +17,7 @@ from scirgen_bench.questions import is_answerable
 from scirgen_bench.rag.align import WHOLE, Texts, shares, spans_of, squeezed
 from scirgen_bench.rag.answers import Given, read_answers
 from scirgen_bench.retrieval import DIFFICULTY, TestRow, paired_tests
+from scirgen_bench.systems import SystemFigures
 from scirgen_bench.tables import told_apart
 
 Values = NDArray[np.float64]
@@ -33,22 +33,6 @@ BREAKDOWNS: Mapping[str, Callable[[ReleaseRow], str]] = {
     "asked": lambda row: row.asked,
     "difficulty": lambda row: DIFFICULTY[row.added().get("hard")],
 }
-
-
-class SystemFigures(Figures):
-    """One line: a system's means over questions; a metric that applies to none is missing.
-
-    ``aligned`` is the share of the chunks' letters that stand in the release's texts.
-    """
-
-    system: str
-    by: str = ""
-    value: str = ""
-    questions: int
-    chunks: float
-    metrics: dict[str, float]
-    intervals: dict[str, tuple[float, float]] = Field(default_factory=dict)
-    aligned: float | None = None
 
 
 class RagReport(Figures):
@@ -109,13 +93,13 @@ def asked_rows(release: Release, systems: Sequence[System]) -> list[ReleaseRow]:
     """Return the questions that any system answers, in the order of the release.
 
     Raises:
-        InputError: an id is no question of the release.
+        InputError: an id is not a question of the release.
     """
     ids = {id: system.name for system in systems for id in system.given}
     rows = [row for row in release.rows() if row.id in ids]
     if unknown := sorted(set(ids) - {row.id for row in rows}):
         raise InputError(
-            f"{ids[unknown[0]]}: {unknown[0]!r} is no question of {release.folder}"
+            f"{ids[unknown[0]]}: {unknown[0]!r} is not a question of {release.folder}"
             + (f", nor are {len(unknown) - 1} more" if len(unknown) > 1 else ""),
             hint="Take `id` and `question` from test.jsonl (or dev.jsonl, train.jsonl) of the release.",
         )

@@ -78,8 +78,7 @@ def pooled_queries(task: Task, settings: PoolSettings) -> list[TaskQuery]:
         raise InputError(
             f"none of the {len(found)} needs of the split {settings.split} has been reviewed",
             hint=f"Have people review them: scirgen label draw {task.folder / 'drafts.jsonl'} --task query ..., "
-            "then --reviewed L/ "
-            "(or --unreviewed, for a trial).",
+            "then --reviewed L/ (or --unreviewed, for a trial).",
         )
     limit = settings.limit
     return [passed[i * len(passed) // limit] for i in range(limit)] if limit and limit < len(passed) else passed

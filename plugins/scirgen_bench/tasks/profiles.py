@@ -199,7 +199,7 @@ def profile(name: str) -> Profile:
     """Return a profile by name.
 
     Raises:
-        ConfigError: there is none of that name.
+        ConfigError: there is no profile of that name.
     """
     try:
         return PROFILES[name]

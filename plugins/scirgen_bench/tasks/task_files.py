@@ -19,11 +19,10 @@ from statistics import median_low
 from pydantic import Field
 
 from scirgen import ConfigError, InputError, Record, Release
-from scirgen.core.files.jsonl import read_records
 from scirgen.plugin import SPLITS, TaskInfo, read_json, suggest
 from scirgen.release_files.release import Split, read_qrels
 from scirgen_bench.questions import is_answerable
-from scirgen_bench.rowfiles import write_rows
+from scirgen_bench.rowfiles import read_records, write_rows
 from scirgen_bench.tasks.records import Grade, Query
 
 CITATIONS = {
@@ -150,7 +149,7 @@ class Task:
         if not path.is_file():
             raise InputError(
                 f"the task {self.name} searches abstracts, and {self.release.folder} has no corpus/abstracts.jsonl",
-                hint="The papers' licences admit no abstracts, or the release is incomplete. Write it again.",
+                hint="The papers' licences permit no abstracts, or the release is incomplete: write it again.",
             )
         return read_records(path, AbstractRow)
 
@@ -218,9 +217,9 @@ def read_pool(folder: Path) -> tuple[PoolInfo, list[Grade]]:
     if not marker.is_file():
         raise ConfigError(f"{folder} has no pool.json", hint="Give a folder written by: scirgen benchmark pool RELEASE")
     try:
-        info = PoolInfo.model_validate(read_json(marker, hint="Pool again."))
+        info = PoolInfo.model_validate(read_json(marker, hint="Run scirgen benchmark pool again."))
     except ValueError as error:
-        raise ConfigError(f"{marker} is damaged: {error}", hint="Pool again.") from error
+        raise ConfigError(f"{marker} is damaged: {error}", hint="Run scirgen benchmark pool again.") from error
     return info, list(read_records(folder / "grades.jsonl", Grade))
 
 

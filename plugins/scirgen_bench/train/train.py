@@ -198,7 +198,7 @@ def learned_and_selected(release: Release, texts: Mapping[str, str], settings: T
     """Return the queries to train on and those that select the best step: dev, or a part of train's documents.
 
     Raises:
-        InputError: the train split is too small to hold documents out of it.
+        InputError: the train split is too small to hold out documents.
     """
     train = _pairs(release, settings.task, "train", texts)
     if settings.select_on == "dev":
@@ -216,7 +216,7 @@ def learned_and_selected(release: Release, texts: Mapping[str, str], settings: T
         for chosen in (False, True)
     ]
     if not parts[0].pairs:
-        raise InputError(f"the train split of {release.folder} is too small to hold documents out of it")
+        raise InputError(f"the train split of {release.folder} is too small to hold out documents")
     return parts[0], parts[1]
 
 
@@ -311,7 +311,7 @@ def _same_settings(out: Path, record: Mapping[str, object]) -> None:
     text = json.dumps(record, indent=2, sort_keys=True) + "\n"
     if marker.is_file() and marker.read_text(encoding="utf-8") != text:
         raise ConfigError(
-            f"{out} has checkpoints of a training with other settings", hint="Choose another --out, or remove it."
+            f"{out} has checkpoints from training with other settings", hint="Choose another --out, or remove it."
         )
     out.mkdir(parents=True, exist_ok=True)
     marker.write_text(text, encoding="utf-8")

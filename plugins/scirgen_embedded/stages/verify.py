@@ -60,7 +60,7 @@ class _Weighed:
 async def judge_singly(
     dataset: Dataset, link: Link, title: str, aspects: Sequence[Aspect], ctx: StageContext
 ) -> list[Verdict]:
-    """Verdicts on all aspects, best first; at most `ASPECTS_PER_CATEGORY` of each are kept.
+    """Return the verdicts on all aspects, best first; at most `ASPECTS_PER_CATEGORY` of each are kept.
 
     Rules keep the sentences by which the link was judged, sentences similar to the metadata, and those on the paper's
     own subject (statements with words of its title, except on methods and data). The model decides borderline

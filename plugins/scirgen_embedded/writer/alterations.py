@@ -59,7 +59,8 @@ def change(sentence: str, opposites: Sequence[tuple[str, str]], rng: random.Rand
 
 
 def opposed(sentence: str, opposites: Sequence[tuple[str, str]]) -> list[tuple[Fact, str]]:
-    """Words of a sentence whose opposite it does not hold, each with the opposite, in the order of ``opposites``."""
+    """Return the words of a sentence whose opposite it does not hold, each with the opposite, in the order of
+    ``opposites``."""
     found = []
     for pair in opposites:
         for a, b in (pair, pair[::-1]):
@@ -76,7 +77,7 @@ def _whole(word: str) -> re.Pattern[str]:
 
 
 def other_number(text: str, rng: random.Random) -> str:
-    """Another number of the same form and unit: halved, doubled, tripled or five times as large.
+    """Return another number of the same form and unit: halved, doubled, tripled or five times as large.
 
     A percentage stays within 100, an angle within its range, and a year becomes an earlier one, so that the No is not
     obvious.
@@ -119,6 +120,6 @@ def departure(question: str, sentence: str, opposites: Sequence[tuple[str, str]]
 
 
 def _half(value: float, decimals: int) -> float:
-    """Half of a value, rounded to so many decimals; always another number than the value."""
+    """Return half of a value, rounded to so many decimals; always another number than the value."""
     unit = 10.0**-decimals
     return math.floor(value / 2 / unit) * unit

@@ -110,7 +110,8 @@ class Fact:
 
 
 def numbers(sentence: str) -> list[Fact]:
-    """Numbers with the unit or the counted noun that follows them; bare years and reference numbers are left out."""
+    """Return the numbers with the unit or the counted noun that follows them; bare years and reference numbers are left
+    out."""
     found = []
     years = {m.start("year") for m in _SOME_YEAR.finditer(sentence)}
     for match in _NUMBER.finditer(sentence):
@@ -128,7 +129,7 @@ def numbers(sentence: str) -> list[Fact]:
 
 
 def exact_numbers(sentence: str) -> list[Fact]:
-    """Those of `numbers` that are exact amounts: neither a bound ("more than 9000") nor a side of "1 degree by 1
+    """Return those of `numbers` that are exact amounts: neither a bound ("more than 9000") nor a side of "1 degree by 1
     degree"."""
     return [
         f for f in numbers(sentence) if not _BOUND.search(sentence, 0, f.start) and not _SIDE.match(sentence, f.end)
@@ -169,8 +170,8 @@ def _counted(following: Sequence[str]) -> list[str]:
 
 
 def telling_apart(sentence: str, fact: Fact, found: Sequence[Fact]) -> set[str]:
-    """Words that distinguish a value from others of its unit: those of its clause that are nowhere else in the
-    sentence.
+    """Return the words that distinguish a value from others of its unit: those of its clause that are nowhere else in
+    the sentence.
 
     Empty if it is the only value of its unit, or if no word distinguishes them.
     """
@@ -197,7 +198,7 @@ def _unit_of(text: str) -> str:
 
 
 def names(sentence: str) -> list[Fact]:
-    """Names, acronyms and instruments: capitalised runs that do not merely begin the sentence."""
+    """Return the names, acronyms and instruments: capitalised runs that do not merely begin the sentence."""
     found = []
     for match in _NAME.finditer(sentence):
         text = match.group()
@@ -214,7 +215,7 @@ def names(sentence: str) -> list[Fact]:
 
 
 def rivals(sentence: str, fact: Fact, others: Iterable[str]) -> list[str]:
-    """Names of other passages that could replace a name, in their order; none of them is in the sentence.
+    """Return the names of other passages that could replace a name, in their order; none of them is in the sentence.
 
     They have the same form (acronym, digits, number of words) and the same position: before the same noun ("ERA5
     reanalysis", "JRA55 reanalysis") or, if no noun follows, after the same preposition; names of several words may also
@@ -284,7 +285,7 @@ def instances(sentence: str) -> list[str]:
 
 
 def is_place(sentence: str, fact: Fact) -> bool:
-    """Return whether a name is a place, as far as its words and the preposition before it show."""
+    """Return whether a name is a place, judged by its words and the preposition before it."""
     _, before = _place(sentence, fact)
     return before in _PLACED and not fact.text.isupper() and not any(c.isdigit() for c in fact.text)
 

@@ -81,7 +81,7 @@ def asked_for(sentence: str, number: str, counted: bool, known: str) -> str | No
 
 
 def _parts(sentence: str, known: str) -> tuple[str, str, str] | None:
-    """Subject, auxiliary and the rest of a statement; None if its grammar is not simple enough."""
+    """Return the subject, auxiliary and the rest of a statement; None if its grammar is not simple enough."""
     text = sentence.strip()
     if not text[:1].isupper() or not text.endswith(".") or len(text.split()) > _LONGEST:
         return None

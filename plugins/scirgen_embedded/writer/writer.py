@@ -310,8 +310,8 @@ def _askable_names(text: str) -> list[facts.Fact]:
 def _optional(
     text: str, others: Sequence[str], opposites: Sequence[tuple[str, str]]
 ) -> list[tuple[facts.Fact, list[str]]]:
-    """Facts for which there is a second option, each with its possible options (empty for numbers, whose options are
-    made).
+    """Return the facts for which there is a second option, each with its possible options (empty for numbers, whose
+    options are made).
 
     Two values of one quantity and two opposite words are always comparable; two names are if one could replace the
     other.

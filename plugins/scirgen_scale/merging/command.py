@@ -47,8 +47,8 @@ def merge(
     """Make one release from several finished RUNS, as if they had been one run.
 
     Near-duplicates, splits, targets and decontamination are computed over all of them. The command calls no model, only
-    reads the runs, and copies their results; their own settings of the release are shown and not used. OUT is
-    an ordinary run, which `scirgen generate` resumes.
+    reads the runs, and copies their results. It shows their own release settings but does not use them. OUT is an
+    ordinary run, which `scirgen generate` resumes.
     """
     with _stopped_at_once():
         run = merge_runs(
@@ -78,7 +78,7 @@ class Lines(Observer):
 
 
 def summarise(run: Run, runs: int) -> int:
-    """Print the result and where it is; returns the exit code."""
+    """Print the result and its place; return the exit code."""
     assert run.outcome is not None
     funnel, released = run.funnel(), run.released()
     accepted = funnel["tag"]["outputs"]

@@ -54,7 +54,7 @@ def copy_parts(store: Store, parts: Sequence[Part], taken: Mapping[str, Collecti
 
 
 def _rows(part: Part, query: str, *parameters: object) -> Iterator[tuple[Any, ...]]:
-    """Rows of a part's store; an error in reading them names the part, one in writing them does not."""
+    """Yield the rows of a part's store; an error in reading them names the part, one in writing them does not."""
     with part.view.store.guarded():
         yield from part.view.store.db.execute(query, parameters)
 
@@ -141,5 +141,5 @@ def _copy_replies(store: Store, part: Part) -> None:
 
 
 def _tables(store: Store) -> dict[str, str]:
-    """Table -> the statement that makes it."""
+    """Return a mapping: table -> the statement that makes it."""
     return dict(store.db.execute("SELECT name, sql FROM sqlite_master WHERE type='table'").fetchall())

@@ -191,7 +191,7 @@ def check_parts(parts: Sequence[Part], *, mixed: bool, partial: bool) -> list[st
     basic = {p.name: {k: p.view.manifest().get(k) for k in ("domain", "language")} for p in parts}
     if lines := differing(basic):
         raise ConfigError(
-            f"the parts cannot be one release, {'; '.join(lines)}", hint="Merge the parts of each domain and language."
+            f"the parts cannot form one release: {'; '.join(lines)}", hint="Merge each domain and language separately."
         )
     if lines := differences(parts):
         if not mixed:
@@ -347,7 +347,7 @@ def without(value: Mapping[str, object], shared: Mapping[str, object]) -> dict[s
 
 
 def _models(manifests: Sequence[Mapping[str, object]]) -> dict[str, str]:
-    """Role -> its model, or the models if parts used several."""
+    """Return a mapping: role -> its model, or the models if parts used several."""
     found: dict[str, dict[str, None]] = {}
     for manifest in manifests:
         for role, model in mapped(manifest, "models").items():
@@ -356,7 +356,7 @@ def _models(manifests: Sequence[Mapping[str, object]]) -> dict[str, str]:
 
 
 def _summed(usages: Sequence[object]) -> dict[str, object]:
-    """Usage of all parts together; a value that is unknown in one part is unknown in the sum."""
+    """Return the usage of all parts together; a value that is unknown in one part is unknown in the sum."""
     rows = [u for u in usages if isinstance(u, Mapping)]
     found: dict[str, object] = {}
     for key in sorted({k for row in rows for k in row}):
@@ -364,7 +364,8 @@ def _summed(usages: Sequence[object]) -> dict[str, object]:
         if any(isinstance(v, Mapping) for v in values):
             found[key] = _summed(values)
         else:
-            found[key] = None if any(v is None for v in values) else sum(values)
+            numbers = [v for v in values if isinstance(v, int | float)]
+            found[key] = sum(numbers) if len(numbers) == len(values) else None
     return found
 
 

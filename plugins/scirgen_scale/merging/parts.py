@@ -36,11 +36,11 @@ class Part:
     view: StoreView
 
     def finished(self) -> str:
-        """Digest of the run's state when its whole catalogue was done; "" if it never was."""
+        """Return the digest of the run's state when its whole catalogue was done; "" if it never was."""
         return self.view.store.meta("finished") or ""
 
     def items(self, dataset_id: str) -> list[tuple[str, str, str, str, int]]:
-        """Stage, key, fingerprint, status and the result's number of each item of a dataset."""
+        """Return the stage, key, fingerprint, status and the result's number of each item of a dataset."""
         with self.view.store.guarded():
             return self.view.store.db.execute(
                 "SELECT m.stage, m.key, r.fingerprint, r.status, r.id "
@@ -57,7 +57,7 @@ class Part:
 
 
 def made(part: Part) -> list[str]:
-    """Stages whose results a merge uses unchanged, so their settings must match."""
+    """Return the stages whose results a merge uses unchanged, so their settings must match."""
     return [stage for stage in part.view.stages() if stage not in ("collect", "release")]
 
 
@@ -111,9 +111,9 @@ def _held(folder: Path) -> Iterator[None]:
 
 
 def _lock_file(path: Path) -> int | None:
-    # Opened read-only: a part may come from someone else, and its lock file may be a link to one of our files.
+    # A part may come from someone else: its lock file may be a link to one of our files, or a pipe, which would block.
     with suppress(OSError):
-        return os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+        return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     return None
 
 
@@ -142,8 +142,8 @@ def unfinished(part: Part) -> str:
 
 
 def differences(parts: Sequence[Part]) -> list[str]:
-    """Differences in how the parts were made, one line each: "what: value (parts), other value (parts)"; empty if there
-    are none.
+    """Return the differences in how the parts were made, one line each: "what: value (parts), other value (parts)";
+    empty if there are none.
 
     The fingerprints of the stages decide. What a part collected may differ, and the merge decides the settings of the
     release itself.
@@ -157,18 +157,18 @@ def differences(parts: Sequence[Part]) -> list[str]:
 
 
 def differing(facts: Mapping[str, Mapping[str, object]]) -> list[str]:
-    """One line for each fact that differs between parts, with the parts that have each value."""
+    """Return one line for each fact that differs between parts, with the parts that have each value."""
     lines = []
     for name in sorted({key for row in facts.values() for key in row}):
         holders: dict[str, list[str]] = defaultdict(list)
         for part, row in facts.items():
-            holders[_said(row.get(name))].append(part)
+            holders[_shown_value(row.get(name))].append(part)
         if len(holders) > 1:
             lines.append(f"{name}: " + ", ".join(f"{value} ({', '.join(who)})" for value, who in holders.items()))
     return lines
 
 
-def _said(value: object) -> str:
+def _shown_value(value: object) -> str:
     """Write a value of a part for a message: short, and without control characters."""
     text = "not set" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
@@ -176,7 +176,7 @@ def _said(value: object) -> str:
 
 
 def _facts(manifest: Mapping[str, object], stages: Sequence[str]) -> dict[str, object]:
-    """Facts that explain differences, named like the settings."""
+    """Return the facts that explain differences, named like the settings."""
     facts = {name: manifest.get(name) for name in ("scirgen", "seed", "prompt_pack", "reader")}
     facts |= {f"models.{role}": model for role, model in mapped(manifest, "models").items()}
     facts |= {f"taxonomies/{name}": h for name, h in mapped(manifest, "taxonomies").items()}
@@ -188,7 +188,7 @@ def _facts(manifest: Mapping[str, object], stages: Sequence[str]) -> dict[str, o
 
 
 def leaves(settings: Mapping[str, object], prefix: str = "") -> dict[str, object]:
-    """Dotted name -> value."""
+    """Return a mapping: dotted name -> value."""
     found: dict[str, object] = {}
     for key, value in settings.items():
         if isinstance(value, Mapping) and value:

@@ -80,7 +80,7 @@ class BatchJournal:
             self._db.execute("DELETE FROM batches WHERE name=?", (name,))
 
     def open_batches(self) -> list[OpenBatch]:
-        """Batches of this server that are not collected, oldest first."""
+        """Return the batches of this server that are not collected, oldest first."""
         rows = self._db.execute(
             "SELECT name, remote FROM batches WHERE server=? ORDER BY rowid", (self._server,)
         ).fetchall()

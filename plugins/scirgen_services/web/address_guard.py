@@ -58,7 +58,7 @@ _ends = threading.local()
 
 @contextmanager
 def ends_in(seconds: float) -> Iterator[None]:
-    """End the requests of this thread within the block after so many seconds, even if bytes keep arriving."""
+    """End the requests of this thread within the block after this many seconds, even if bytes keep arriving."""
     _ends.at = time.monotonic() + seconds
     try:
         yield

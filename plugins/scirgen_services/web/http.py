@@ -33,6 +33,7 @@ T = TypeVar("T")
 
 _MOST_REDIRECTS = 5
 _LONGEST_REPLY = 64 * 1024 * 1024
+_BUSY = "The service is busy, or what it gives free is used up; run again later."
 _MAY_PASS = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 MEDIA_SUFFIX = {
@@ -304,7 +305,7 @@ def _raise_for_status(response: httpx2.Response, url: str) -> None:
     host = urlsplit(url).netloc
     if status in _MAY_PASS:
         code = "rate_limited" if status == 429 else f"http_{status}"
-        error = SourceError(f"{host}: HTTP {status}", hint="The service is busy; run again later.", code=code)
+        error = SourceError(f"{host}: HTTP {status}", hint=_BUSY, code=code)
         raise _RetryLater(error, retry_after_s(response.headers.get("retry-after")))
     if response.has_redirect_location:
         raise SourceRefusedError(f"{shown(url)}: moved to {shown(response.headers['location'])}", code="moved")

@@ -32,6 +32,8 @@ class WebService(Generic[O]):
     name: str = ""
     reads_files: ClassVar[bool] = False
     per_second: ClassVar[float] = 5.0
+    charges: ClassVar[str] = ""
+    """A note for estimates, if the service costs money."""
     options_type: ClassVar[type[ServiceOptions]]
 
     def __init__(self, setup: SourceSetup) -> None:
@@ -48,7 +50,7 @@ class WebService(Generic[O]):
         )
 
     def headers(self) -> Mapping[str, str]:
-        """Headers with the service's key; sent only to its own host."""
+        """Return the headers with the service's key; sent only to its own host."""
         return {}
 
     def secret_params(self) -> Mapping[str, str]:
@@ -66,7 +68,7 @@ class WebService(Generic[O]):
         return self.setup.http.contact
 
     def revision(self, cursor: str | None) -> str | None:
-        """None: a page that was read counts as unchanged."""
+        """Return None: a page that was read counts as unchanged."""
         return None
 
     def fetch(self, paper: Paper) -> Fetched:

@@ -76,7 +76,7 @@ class ReplyCache:
         return Reply(reply.url, reply.status, reply.body, reply.etag, reply.modified, reply.link, now)
 
     def age_days(self, reply: Reply) -> float:
-        """Days since the reply was last known to be valid."""
+        """Return the days since the reply was last known to be valid."""
         return (self._clock() - reply.at) / 86400
 
     def download(self, url: str) -> Download | None:

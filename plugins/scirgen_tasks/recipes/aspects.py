@@ -50,7 +50,7 @@ class AspectsRecipe(QueryRecipe):
     taxonomies = ("needs",)
 
     def items(self, papers: Sequence[PaperMaterial], scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
-        """Each paper, and the dataset's first two or three together."""
+        """Yield each paper, and the dataset's first two or three together."""
         yield from super().items(papers, scope, ctx)
         together = papers[:_COMPOSITE]
         if settings(ctx.config).composite and len(together) > 1:
@@ -71,7 +71,7 @@ class AspectsRecipe(QueryRecipe):
         """Return the first draft that passes its checks."""
         chosen = settings(ctx.config)
         prompt = ctx.prompt("complex").render(
-            papers=[(p.document.title, p.abstract, p.said(*_MATERIAL)) for p in papers],
+            papers=[(p.document.title, p.abstract, p.statements(*_MATERIAL)) for p in papers],
             least=chosen.words[0],
             most=chosen.words[1],
             language=ctx.config.language,

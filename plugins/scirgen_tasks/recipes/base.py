@@ -37,7 +37,7 @@ class PaperMaterial:
 
     @cached_property
     def sentences(self) -> tuple[str, ...]:
-        """The abstract's sentences, without those that address a machine."""
+        """The abstract's sentences, without those that address a language model."""
         text = " ".join(self.document.abstract.split())
         found = (text[start:end] for start, end in sentence_spans(text, self.document.language))
         return tuple(s for s in found if not talks_to_machine(s))
@@ -47,8 +47,8 @@ class PaperMaterial:
         """The abstract, from those sentences."""
         return " ".join(self.sentences)
 
-    def said(self, *categories: AspectCategory) -> list[str]:
-        """Statements of these kinds that are not in the abstract, each once, at most a dozen."""
+    def statements(self, *categories: AspectCategory) -> list[str]:
+        """Return the statements of these kinds that are not in the abstract, each once, at most a dozen."""
         abstract = normalise(self.abstract)
         texts = (" ".join(a.span.text.split()) for a in self.aspects if a.category in categories)
         return [t for t in dict.fromkeys(texts) if normalise(t) not in abstract][:_STATEMENTS]
@@ -91,8 +91,8 @@ class QueryRecipe(ABC):
             needs_of(ctx.taxonomies).of(ctx.config.domain)
 
     def items(self, papers: Sequence[PaperMaterial], scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
-        """One item for each paper, with the key ``paper_id|recipe``, so that datasets with the same paper share the
-        item."""
+        """Yield one item for each paper, with the key ``paper_id|recipe``, so that datasets with the same paper share
+        the item."""
         for paper in papers:
             yield self.item((paper,), scope, ctx)
 

@@ -17,6 +17,6 @@ def shares_run(text: str, other: str, length: int) -> bool:
 
 
 def coined_names(title: str) -> list[str]:
-    """Words of a title with two capitals, or a capital and a digit (TSEB, ConvLSTM, ERA5): acronyms and names of
-    methods."""
+    """Return the words of a title with two capitals, or a capital and a digit (TSEB, ConvLSTM, ERA5): acronyms and
+    names of methods."""
     return list(dict.fromkeys(_NAME.findall(title)))

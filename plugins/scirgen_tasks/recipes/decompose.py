@@ -42,7 +42,7 @@ class Fault:
 
 
 def sentences_of(text: str, language: str) -> list[tuple[int, int]]:
-    """Offsets of a need's sentences; their numbers count from 1."""
+    """Return the offsets of a need's sentences; their numbers count from 1."""
     return sentence_spans(text, language)
 
 

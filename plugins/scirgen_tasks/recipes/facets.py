@@ -37,7 +37,7 @@ class FacetsRecipe(QueryRecipe):
     taxonomies = ("facets",)
 
     async def write(self, item: WorkItem, ctx: StageContext) -> StageResult:
-        """Up to three queries."""
+        """Return up to three queries."""
         (paper,) = paper_materials(item)
         if not paper.abstract:
             return StageResult(rejections=(rejected(ctx, "no_abstract", "the paper has no abstract", "paper"),))
@@ -116,10 +116,10 @@ def facet_queries(
 def corrected(
     queries: Iterable[Query], documents: Mapping[str, Document], labels: Mapping[str, Mapping[str, str]], facets: Facets
 ) -> list[Query]:
-    """Return the queries, with those of papers whose sentences people labelled made again from the labels.
+    """Return the queries, with those of papers that people labelled rebuilt from the labels.
 
     Args:
-        queries: of a run; those that are no facets stay.
+        queries: of a run; other queries stay as they are.
         documents: by paper.
         labels: paper -> sentence -> facet.
         facets: the taxonomy.

@@ -46,7 +46,7 @@ class RecommendRecipe(QueryRecipe):
     taxonomies = ("needs",)
 
     async def write(self, item: WorkItem, ctx: StageContext) -> StageResult:
-        """Two queries, or the reason why there are none."""
+        """Return two queries, or the reason why there are none."""
         (paper,) = paper_materials(item)
         if not paper.abstract:
             return StageResult(rejections=(rejected(ctx, "no_abstract", "the paper has no abstract", "paper"),))
@@ -54,7 +54,7 @@ class RecommendRecipe(QueryRecipe):
         prompt = ctx.prompt("recommend").render(
             title=paper.document.title,
             abstract=paper.abstract,
-            statements=paper.said(*_MATERIAL),
+            statements=paper.statements(*_MATERIAL),
             fields=[(f.id, f.name, f.definition) for f in fields],
             language=ctx.config.language,
         )
@@ -96,8 +96,8 @@ def reply_model(fields: Sequence[NeedField]) -> type[NeedReply]:
 
 
 def keyphrases(texts: Sequence[str], stop: Collection[str]) -> str:
-    """DataFinder's keyphrases: the fields' words in lower case, without stop words and words that an earlier phrase
-    contains.
+    """Return DataFinder's keyphrases: the fields' words in lower case, without stop words and words that an earlier
+    phrase contains.
 
     "Image classification", "image" -> "image classification".
     """
@@ -112,7 +112,8 @@ def _supported(
     given: dict[str, str], paper: PaperMaterial, stop: frozenset[str], ctx: StageContext
 ) -> tuple[dict[str, str], list[Rejection]]:
     """Return the fields whose words occur in the paper; a field that the model invented is rejected."""
-    said = set(content_words(" ".join((paper.document.title, paper.abstract, *paper.said(*AspectCategory))), stop))
+    texts = (paper.document.title, paper.abstract, *paper.statements(*AspectCategory))
+    said = set(content_words(" ".join(texts), stop))
     filled: dict[str, str] = {}
     rejections: list[Rejection] = []
     for name, text in given.items():

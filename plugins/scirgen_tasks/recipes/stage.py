@@ -33,7 +33,7 @@ class QueryStage(Stage):
     name = STAGE
 
     def uses(self, config: Config) -> Uses:
-        """Recipes come from the registry, so their prompts and taxonomies enter through each item's salt."""
+        """Return nothing of recipes: each item's salt accounts for their prompts and taxonomies."""
         chosen = settings(config)
         asks = bool(set(chosen.recipes) - ({"facets"} if chosen.facets_by == "rules" else set()))
         return Uses(config=(STAGE,), roles=("generator",) if asks else ())
@@ -53,7 +53,7 @@ class QueryStage(Stage):
         return digest([r.definitions(ctx) for r in chosen_recipes(settings(ctx.config).recipes, ctx.registry)])
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
-        """One item for each recipe and paper."""
+        """Yield one item for each recipe and paper."""
         recipes = chosen_recipes(settings(ctx.config).recipes, ctx.registry)
         if not recipes:
             return

@@ -17,7 +17,7 @@ class TemplateScorer(Faithfulness):
     default_threshold: ClassVar[float] = 0.2
 
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
-        """One score a pair, in order; an exception where none can be measured."""
+        """Return one score per pair, in order; an exception if none can be measured."""
         return [Score(name=self.name, value=_share(pair)) for pair in pairs]
 
 

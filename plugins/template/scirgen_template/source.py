@@ -1,7 +1,7 @@
 """The source adapter: from this field's catalogue to scirgen's records.
 
-It reads a folder with ``catalogue.json`` and ``papers/``. For a catalogue on the web, `scirgen.open_http(setup)` gives a
-client with rate limits, retries, a cache and safe downloads.
+It reads a folder with ``catalogue.json`` and ``papers/``. For a catalogue on the web, `scirgen.open_http(setup)` gives
+a client with rate limits, retries, a cache and safe downloads.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class TemplateSource:
 
     @classmethod
     def claims(cls, path: Path) -> bool:
-        """Tells whether this adapter reads the path; asked when the domain's source is chosen by itself."""
+        """Return whether this adapter reads the path; called if ``collect.source`` is ``auto``."""
         return (path / "catalogue.json").is_file()
 
     def revision(self, cursor: str | None) -> str | None:

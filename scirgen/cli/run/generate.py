@@ -29,7 +29,7 @@ from scirgen.release_files.release import Release
 @run_options
 @click.option("--dry-run", is_flag=True, help="Show what would be read, and stop.")
 @click.option("--list", "listed", is_flag=True, help="With --dry-run: every record and paper as CSV.")
-@click.option("--full", is_flag=True, help="With --dry-run: all fields, all keys that are not read, whole texts.")
+@click.option("--full", is_flag=True, help="With --dry-run: all fields, unread keys and whole texts.")
 @click.option("--json", "as_json", is_flag=True, help="With --dry-run: machine-readable.")
 @click.option("--quiet", is_flag=True, help="Print only the final summary.")
 def generate(
@@ -44,9 +44,8 @@ def generate(
 ) -> None:
     """Make a dataset from records and papers.
 
-    PATH is a folder of papers, of dataset records, or of both, or one file; without it, the
-    domain's sample is used, if it has one (--domain geo has).
-    Run the command again with the same --out to resume; it redoes only what changed.
+    PATH is a folder of papers, of dataset records, or of both, or one file; without it, the domain's sample is used, if
+    it has one (--domain geo has). Run the command again with the same --out to resume; it redoes only what changed.
     """
     if listed and not dry_run:
         raise click.UsageError("--list needs --dry-run")
@@ -119,7 +118,8 @@ def show_preview(found: Preview, *, full: bool = False) -> None:
 
 
 def _unread(found: Preview, most: int | None) -> Iterator[str]:
-    """Keys whose values nothing reads: those of all records in a line, each other one with the records that have it."""
+    """Yield the keys whose values nothing reads: those of all records in a line, each other one with the records that
+    have it."""
     unread = sorted((found.unread or {}).items(), key=lambda e: -len(e[1]))
     whole = [key for key, ids in unread if len(ids) >= found.wanted]
     if whole:
@@ -148,7 +148,7 @@ def _cropped(text: str, most: int = 100) -> str:
 
 
 def summarise(run: Run) -> int:
-    """Print the result and where it is; returns the exit code."""
+    """Print the result and its place; return the exit code."""
     assert run.outcome is not None
     funnel = run.funnel()
     accepted, released = funnel["tag"]["outputs"], run.released()
@@ -171,7 +171,7 @@ def summarise(run: Run) -> int:
         click.echo("  people   " + ", ".join(f"{name} {count}" for name, count in asked.items()))
     if run.outcome.message:
         click.echo(f"  stopped: {run.outcome.message.removeprefix('stopped ')}")
-    if left := run.left():
+    if left := run.dropped_datasets():
         click.echo(f"  {counted(left, 'dataset')} of earlier runs left the catalogue or the selection, and the release")
     if ended:
         splits = ", ".join(f"{split} {rows}" for split, rows in released.items())

@@ -24,7 +24,7 @@ R = TypeVar("R", bound=Record)
 @click.option("--json", "as_json", is_flag=True, help="The records as JSON lines.")
 @click.option("--prompt", "prompts", is_flag=True, help="Also show the prompts and the raw replies.")
 def inspect(run: Path, id: str, as_json: bool, prompts: bool) -> None:
-    """Show where a row comes from: span in the page, scores, gates; with --prompt, the calls that made it."""
+    """Show where a row comes from: place on the page, scores, gates; with --prompt, the calls that made it."""
     with open_view(run) as view:
         found = _find(view, id)
         shown: set[str] = set()

@@ -30,8 +30,10 @@ def report(run: Path, out: Path | None, pages: bool) -> None:
 @click.option("--format", "kind", type=click.Choice(["md", "html", "json"]), default="md", show_default=True)
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write to a file instead of the screen.")
 def profile(run: Path, dataset: str, kind: str, out: Path | None) -> None:
-    """Show the profile of a dataset (given by its id, the start of its id, or its DOI), each sentence linked to its
-    page; as HTML also the pages that hold the evidence of its rows, framed."""
+    """Show the profile of a dataset, with each sentence linked to its page.
+
+    DATASET is an id, the start of an id, or a DOI. The HTML also shows the pages with the evidence of its rows, framed.
+    """
     from scirgen.report.profile import as_html, as_markdown, build_profile
 
     built = build_profile(run, dataset)

@@ -83,7 +83,7 @@ def collect_status(run: Path, view: StoreView) -> dict[str, Any]:
         "run": str(run),
         "datasets": len(view.dataset_ids()),
         "datasets_waiting": view.waiting(),
-        "datasets_left": view.left(),
+        "dropped_datasets": view.dropped_datasets(),
         "parts": _parts(manifest),
         "stages": stages,
         "links": count_links(view.records("match", Link)),
@@ -140,8 +140,8 @@ def _as_json(run: Path, view: StoreView) -> str:
 def _as_text(run: Path, view: StoreView) -> str:
     found = collect_status(run, view)
     lines = [f"{run}: {counted(found['datasets'], 'dataset')}, {found['datasets_waiting']} not complete"]
-    if found["datasets_left"]:
-        lines[0] += f"; {found['datasets_left']} of earlier runs left the catalogue or the selection"
+    if found["dropped_datasets"]:
+        lines[0] += f"; {found['dropped_datasets']} of earlier runs left the catalogue or the selection"
     if names := _parts(view.manifest()):
         lines[0] += f"; merged from {', '.join(names)}"
     lines.append(f"{'stage':10}{'done':>7}{'to do':>7}{'failed':>8}{'out':>7}{'rejected':>10}  why")
@@ -178,7 +178,7 @@ def _per_row_line(found: dict[str, float]) -> str:
 
 
 def _usage_line(role: str, row: dict[str, object]) -> str:
-    """Usage of one model; unknown sums are left out rather than guessed."""
+    """Return the usage of one model; unknown sums are left out rather than guessed."""
     said = [f"{row['calls']:,} calls"]
     said += [f"{row['cache_hits']:,} replies from the cache"] if "cache_hits" in row else []
     for name, label in (

@@ -114,7 +114,7 @@ def _refuse_user_info(value: Mapping[str, object], where: str) -> None:
     for key, item in _leaves(value):
         if has_password(str(item)):
             raise ConfigError(
-                f"{where}: {key}: an address must not contain a user name or password, nor a key",
+                f"{where}: {key}: an address must not contain a user name, password or key",
                 hint="Put the key into the environment variable that the source or model reads.",
             )
 

@@ -49,14 +49,13 @@ class ModelsConfig(Section):
     )
     tokenizer: str = Field(
         default="",
-        description="folder with the tokenizer of a model on a server: its special tokens are broken up in texts from "
-        "outside",
+        description="folder with the tokenizer of a model on a server: its special tokens are broken up in "
+        "untrusted texts",
     )
     prices: dict[str, tuple[float, float] | tuple[float, float, float]] = Field(
         default={},
         description="model name -> price per million prompt and completion tokens, and for prompt tokens that the "
-        "server has "
-        "in its prefix cache; overrides scirgen's dated list (scirgen models --prices)",
+        "server has in its prefix cache; overrides scirgen's dated list (scirgen models --prices)",
     )
 
 
@@ -136,7 +135,7 @@ class Config(Section):
         return found if isinstance(found, kind) else kind()
 
     def texts(self) -> Iterator[str]:
-        """Every text in the settings: names of plugins, URIs of models, paths."""
+        """Yield every text in the settings: names of plugins, URIs of models, paths."""
         stack: list[object] = [self.model_dump(mode="json"), *self.sections]
         while stack:
             value = stack.pop()
@@ -164,7 +163,7 @@ def section_model(name: str) -> type[Section]:
     """Return the model of a plugin's section of settings.
 
     Raises:
-        PluginError: no plugin has a section of that name, or what it has is not a `Section`.
+        PluginError: no plugin has a section of that name, or it is not a `Section`.
     """
     found = load_registry().get("settings", name)
     if not (isinstance(found, type) and issubclass(found, Section)):

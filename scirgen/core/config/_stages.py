@@ -112,7 +112,7 @@ class ParseConfig(Section):
     # Not fingerprinted: stage parse adds the reader that is in use, with its version.
     reader: Literal["auto", "pdfium", "pymupdf"] = Field(
         default="auto",
-        description="library that opens PDFs; auto: PyMuPDF where it is installed, otherwise pdfium",
+        description="library that opens PDFs; auto: PyMuPDF if it is installed, otherwise pdfium",
         json_schema_extra={"fingerprint": False},
     )
     timeout_s: float = Field(default=120.0, gt=0, description="time limit for one file; ten times as long with ocr")
@@ -135,7 +135,7 @@ class ParseConfig(Section):
     tables: Literal["cells", "skip"] = Field(
         default="cells", description="cells: statements and questions may cite the cells of tables; skip: they may not"
     )
-    ocr: bool = Field(default=False, description="read scanned pages with Tesseract, where it is installed")
+    ocr: bool = Field(default=False, description="read scanned pages with Tesseract, if it is installed")
     ocr_language: str = Field(default="eng", description="Tesseract's language codes, such as eng+por")
     # Not fingerprinted: the server's address does not change its answers.
     grobid_url: str = Field(
@@ -221,8 +221,7 @@ class GenerateConfig(Section):
     types: tuple[str, ...] = Field(
         default=(),
         description="question types; empty: the types that suit the model's prompt pack (standard: all; small: those "
-        "that the "
-        "taxonomy marks); 'all': all",
+        "that the taxonomy marks); 'all': all",
     )
     pairs_per_type: int = Field(
         default=3,
@@ -240,9 +239,8 @@ class GenerateConfig(Section):
         default=18,
         ge=1,
         description="largest number of types per call, for strategies that write several at once; a call does not see "
-        "the "
-        "questions of another, so a lower number gives more rows that ask nearly the same; lower it for a model that "
-        "writes short replies",
+        "the questions of another, so a lower number gives more rows that ask nearly the same; lower it for a model "
+        "that writes short replies",
     )
     evidence: Literal["numbers", "quotes"] = Field(
         default="numbers",
@@ -251,26 +249,26 @@ class GenerateConfig(Section):
     )
     mix: dict[Literal["seeking", "known_item"], float] = Field(
         default={"seeking": 0.7, "known_item": 0.3},
-        description="shares of released rows by how their question came about. seeking: somebody asks who has not read "
-        "the text, and all that was read is searched for an answer; known_item: written from a known answer, "
-        "also where nothing read answers what was asked; models that need the small prompts write these alone",
+        description="shares of released rows by the origin of their question. seeking: written by somebody who has not "
+        "read the text, then answered from everything read; known_item: written from a known answer, also if nothing "
+        "read answers what was asked; models that need the small prompts write only these",
     )
     # Not fingerprinted: they decide what is asked, and each item has its own part of them.
     about: Annotated[int, Field(ge=1)] | str | tuple[str, ...] = Field(
         default=(),
-        description="datasets to make pairs about: ids or DOIs, a file with one a line, or a number of them, drawn "
-        "evenly by the seed; empty: all. All others are read and searched, and nothing else",
+        description="datasets to make pairs about: ids or DOIs, a file with one per line, or a number of them, drawn "
+        "evenly by the seed; empty: all. All others are only read and searched",
         json_schema_extra=NOT_FINGERPRINTED,
     )
     questions: str = Field(
         default="",
-        description="file of your own questions, to be answered from what is read: one a line, or JSON Lines with "
+        description="file of your own questions, to be answered from what is read: one per line, or JSON Lines with "
         "question and, if you like, id and wants (answer or data)",
         json_schema_extra=NOT_FINGERPRINTED,
     )
     like: str = Field(
         default="",
-        description="file of questions, as generate.questions, whose manner those that are asked take",
+        description="file of questions, in the form of generate.questions, whose style the writer imitates",
         json_schema_extra=NOT_FINGERPRINTED,
     )
     # Not fingerprinted: a target only decides the cells of later rounds (parameters of their items) and what release

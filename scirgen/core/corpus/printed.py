@@ -40,7 +40,8 @@ class Printed(Protocol):
 
 
 def papers_of(run: StoredRecords, dataset_id: str | None = None) -> dict[str, Paper]:
-    """Return the papers of a run, or of one dataset, by id, with what they print where the catalogue states nothing."""
+    """Return the papers of a run, or of one dataset, by id, completed with what they print if the catalogue states
+    nothing."""
     papers = {p.id: p for p in run.records("collect", Paper, dataset_id)}
     for document in run.records("parse", Document, dataset_id):
         if document.paper_id in papers:
@@ -49,7 +50,7 @@ def papers_of(run: StoredRecords, dataset_id: str | None = None) -> dict[str, Pa
 
 
 def as_printed(paper: Paper, document: Printed | None) -> Paper:
-    """Return the paper, with what it prints where the catalogue states nothing.
+    """Return the paper, completed with what it prints if the catalogue states nothing.
 
     Its licence is the one that both name; if they differ, it is the text of both, which no filter takes for open.
     """

@@ -37,7 +37,7 @@ class Question(Record):
 
     @property
     def key(self) -> str:
-        """Key of its items. Those of a user's question do not depend on the dataset that it is worked on beside."""
+        """Key of its items. The key of a user's question does not depend on the dataset that it is processed with."""
         return f"user|{self.id}" if self.asked == "user" else f"{self.dataset_id}|{self.id}"
 
     @property

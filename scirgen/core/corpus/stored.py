@@ -64,10 +64,10 @@ class Corpus:
         records: Iterable[Passage],
         embed: Embed | None = None,
     ) -> Corpus:
-        """Write the corpus unless the folder has it already. Terms are cut by each passage's language.
+        """Write the corpus unless the folder has it already. Terms are stemmed by each passage's language.
 
         Args:
-            folder: where it lies; what is there is replaced as a whole.
+            folder: the corpus's folder, which is replaced as a whole.
             digest: names what it is made from.
             passages: the passages of papers and records.
             records: each record as one passage.

@@ -22,7 +22,7 @@ class TooLargeError(OSError):
 
 
 def deflate(raw: bytes, level: int = 1) -> bytes:
-    """As `zlib.compress`, but what `inflate` would refuse is packed without compression."""
+    """Compress as `zlib.compress` does, but store without compression what `inflate` would refuse."""
     packed = zlib.compress(raw, level)
     return packed if len(raw) <= _allowed(len(packed), _MOST) else zlib.compress(raw, 0)
 

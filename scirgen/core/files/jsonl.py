@@ -106,12 +106,12 @@ def read_objects(path: Path, *, hint: str) -> Iterator[tuple[int, Mapping[str, o
 
 
 def read_json(path: Path, *, hint: str, most: int = 64 * 2**20) -> Any:
-    """Parse a JSON file of somebody else, gzipped or not.
+    """Parse a JSON file that scirgen did not write, gzipped or not.
 
     Args:
         path: the file; a link is refused.
         hint: the hint of errors.
-        most: characters of the file at most. The nesting is at most 100 deep; numbers are finite, whole ones of
+        most: largest number of characters. The nesting is at most 100 deep; numbers are finite, whole ones of
             at most 18 digits.
 
     Raises:
@@ -202,7 +202,7 @@ def first_problem(error: ValueError) -> str:
 
 @contextmanager
 def open_text(path: Path, *, hint: str, most: int | None = None) -> Iterator[TextIO]:
-    """Open a UTF-8 file for reading, gzipped or not; ``most``: its bytes, for readers that take it whole.
+    """Open a UTF-8 file for reading, gzipped or not; ``most`` limits its bytes, for readers that load it whole.
 
     Raises:
         InputError: it cannot be read, also while it is being read.

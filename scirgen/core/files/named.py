@@ -1,4 +1,4 @@
-"""Files that somebody names: each is ordinary, and bounded where it is read whole."""
+"""Opens files that options and settings name: only ordinary ones, with a size limit if they are read whole."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST_NAMED_BYTES: Final = 4 * 2**30
 
 
 def ordinary(path: Path, most: int | None = MOST_NAMED_BYTES) -> Path:
-    """Return the path of a file that somebody named, before it is opened: a device or a pipe may never end.
+    """Return the path of a named file after checking it, before it is opened: a device or a pipe may never end.
 
     Raises:
         OSError: there is none, it is neither an ordinary file nor a folder, or has more than ``most`` bytes.

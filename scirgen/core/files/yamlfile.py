@@ -65,7 +65,7 @@ def load_yaml(path: Path) -> tuple[object, dict[tuple[str | int, ...], int]]:
             value = loader.construct_document(node) if node is not None else None
             if not _is_bounded(value):
                 raise ResourceError(
-                    f"{path}: too large with its aliases",
+                    f"{path}: too large when its aliases are expanded",
                     hint=f"A file may have {_MOST_VALUES:,} values and {_MOST_CHARACTERS:,} characters.",
                 )
         finally:
@@ -141,7 +141,7 @@ def validate(
     under: str = "",
     code: str = ResourceError.code,
 ) -> M:
-    """Validate ``value``; errors name ``origin``, where known the line, and keys below ``under``.
+    """Validate ``value``; errors name ``origin``, the line if known, and keys below ``under``.
 
     ``shipped``: the file is part of scirgen, whose tests check its regular expressions, so they are not checked on each
     read. ``code``: the error's; settings have their own.
@@ -201,7 +201,7 @@ def _dotted(loc: tuple[str | int, ...], value: object) -> str:
 
 
 def _known_keys(model: type[BaseModel], path: tuple[str | int, ...]) -> list[str]:
-    """Field names of the model found by following ``path`` through nested models."""
+    """Return the field names of the model found by following ``path`` through nested models."""
     current: object = model
     for step in path:
         if isinstance(current, type) and issubclass(current, BaseModel):

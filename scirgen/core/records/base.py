@@ -13,7 +13,8 @@ _BREAKS_LINES = re.compile('[\x00-\x1f\x7f-\x9f"\u2028\u2029]')
 
 
 def plain_id(value: str) -> str:
-    """Return an id without what breaks lines and cells of text: control characters, line separators, quotation marks.
+    """Return an id without characters that break lines or table cells: control characters, line separators, quotation
+    marks.
 
     They are percent-encoded, as in an address; any other id stays as it is.
     """

@@ -126,19 +126,26 @@ _CREDIT = (
 _SILENT = frozenset({
     "unknown", "none", "null", "n/a", "na", "nil", "-", "?", "tbd", "not specified", "notspecified", "unspecified",
     "not stated", "other", "not applicable", "license not specified", "licence not specified", "no license specified",
-    "open access", "openaccess", "open", "public", "free", "freely available", "on request", "upon request",
-    "by request", "available on request", "available upon request", "on demand", "contact author", "contact the author",
-    "contact the authors", "ask the author", "ask the authors", "see website", "auf anfrage", "sur demande",
-    "a peticion", "bajo peticion", "sob consulta", "su richiesta", "op aanvraag",
+    "open access", "openaccess", "open", "public", "free", "freely available", "see website", "auf anfrage",
+    "sur demande", "a peticion", "bajo peticion", "sob consulta", "su richiesta", "op aanvraag",
     "info:eu-repo/semantics/openaccess", "http://purl.org/coar/access_right/c_abf2",
     "http://publications.europa.eu/resource/authority/access-right/public",
 })  # fmt: skip
 """Texts about access, or about nothing: no licence is stated."""
 
+_AUTHORS = "(?:the )?(?:corresponding |first |lead )?authors?"
+_ASKED = re.compile(
+    r"(?:(?:the )?(?:data(?:sets?)?|files?) )?(?:(?:is|are|can be|may be|will be) )?(?:made )?"
+    rf"(?:(?:available|accessible|provided|shared|obtained) )?(?:(?:from|by) {_AUTHORS} )?"
+    rf"(?:upon|on|by) (?:reasonable |written )?(?:request|demand)(?: (?:from|to) {_AUTHORS})?"
+    rf"|(?:please )?(?:contact|ask) {_AUTHORS}"
+)
+"""Texts that say whom to ask, and nothing else."""
+
 _NOTICE = re.compile(
     r"(?:copyright ?)?(?:©|\(c\)|copyright)? ?(?:\d{4})?,? ?(?:by )?(?:the )?(?:authors?|author\(s\))?\.?"
 )
-"""A notice of copyright, which is no licence."""
+"""A notice of copyright, which is not a licence."""
 
 _OPEN = frozenset({
     "cc0", "cc-by", "public-domain", "cc-pddc", "pddl", "odc-by", "dl-de-by", "dl-de-zero", "ogl", "ogl-canada",
@@ -241,7 +248,7 @@ def normalise_licence(stated: str | Iterable[str] | None) -> str:
 
     Returns:
         The name if the whole text is recognised, also an SPDX expression in lower case ("mit or apache-2.0"); else the
-        text in lower case, at most 200 characters of it. A name gives itself.
+        text in lower case, at most 200 characters of it. A short name is returned unchanged.
     """
     texts = [stated or ""] if isinstance(stated, str) or stated is None else list(stated)
     said = list(dict.fromkeys(name for text in texts if (name := _named(_tidy(text))) != UNKNOWN))
@@ -323,7 +330,7 @@ def _recognised(text: str) -> str | None:
     if len(text) > _LONGEST_READ:
         return None
     plain = re.sub(r"\bccby(nc)?(nd|sa)?\b", lambda m: f"cc by {m[1] or ''} {m[2] or ''}", _plain(text))
-    if not plain or plain.strip(" .") in _SILENT:
+    if not plain or plain.strip(" .") in _SILENT or _ASKED.fullmatch(plain.strip(" .")):
         return UNKNOWN
     if (expression := _expression(plain)) is not None:
         return expression

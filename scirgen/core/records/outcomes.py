@@ -28,7 +28,7 @@ class Rejection(Record):
 
     @classmethod
     def of(cls, stage: str, code: str, reason: str, about: Record | tuple[str, str], **fields: Any) -> Rejection:
-        """Return the rejection of a record with an id, or of what never became a record: (name of its class, id).
+        """Return the rejection of a record with an id, or of something that never became one: (name of its class, id).
 
         ``fields`` are further fields of the rejection; those that the record itself provides can be omitted.
         """

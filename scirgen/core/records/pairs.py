@@ -159,5 +159,5 @@ class QAPair(Record):
 
     @staticmethod
     def make_id(dataset_id: str, question_type: str, question: str, answer: str) -> str:
-        """Content hash, the same on every machine."""
+        """Return the content hash, the same on every machine."""
         return content_id("qa", dataset_id, question_type, question, answer)

@@ -259,13 +259,13 @@ class Aspect(Record):
 
 
 def aspects_by_category(aspects: Iterable[Aspect]) -> dict[AspectCategory, list[Aspect]]:
-    """Aspects grouped in the order of the six categories, each group in document order."""
+    """Return the aspects grouped in the order of the six categories, each group in document order."""
     ordered = sorted(aspects, key=lambda a: (a.paper_id, a.span.start, a.span.end))
     return {c: [a for a in ordered if a.category == c] for c in AspectCategory if any(a.category == c for a in ordered)}
 
 
 def cells_text(cells: Iterable[Span]) -> str:
-    """Cells of a table on one line, each after its headers."""
+    """Return the cells of a table on one line, each after its headers."""
     return " | ".join(" ".join(c.shown.split()) for c in cells if c.role == "answer")
 
 

@@ -83,7 +83,7 @@ class Table(BaseModel):
     def with_cells(
         self, cells: tuple[Cell, ...], caption: tuple[int, int] | None = None, notes: tuple[int, int] | None = None
     ) -> Table:
-        """Return the same table of other cells: a copy of a model would keep what was derived from the old ones."""
+        """Return the same table with other cells; a copy of the model would keep what was derived from the old ones."""
         return Table(
             width=self.width, header_rows=self.header_rows, header_columns=self.header_columns, cells=cells,
             caption=caption, notes=notes,

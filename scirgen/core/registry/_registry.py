@@ -139,7 +139,7 @@ class Registry:
         return sorted(name for k, name in self._entries if k == kind)
 
     def provider(self, kind: str, name: str) -> str:
-        """Return the name of the plugin that provides (kind, name); "" if nobody does."""
+        """Return the name of the plugin that provides (kind, name); "" if none does."""
         return self._entries[kind, name][0] if (kind, name) in self._entries else ""
 
     def entries(self) -> Mapping[tuple[str, str], tuple[str, Provided]]:
@@ -201,7 +201,8 @@ class Registry:
         return found
 
     def summaries(self, kind: str) -> dict[str, tuple[str, str]]:
-        """name -> (plugin's name, summary) of every entry of a kind, in the order of registration; imports nothing."""
+        """Return a mapping: name -> (plugin's name, summary) of every entry of a kind, in the order of registration;
+        imports nothing."""
         return {name: (plugin, item.summary) for (k, name), (plugin, item) in self._entries.items() if k == kind}
 
     def verify(self, named: Iterable[str]) -> None:
@@ -296,7 +297,9 @@ def known_needs(owner: object, needs: object, known: Iterable[str]) -> None:
     """
     name = f"{type(owner).__module__}.{type(owner).__qualname__}"
     if isinstance(needs, str) or not isinstance(needs, Iterable):
-        raise PluginError(f"{name}: needs is {_told(needs)}, not a tuple of names", hint='Write needs = ("scorer",).')
+        raise PluginError(
+            f"{name}: needs must be a tuple of names, not {_in_words(needs)}", hint='Write needs = ("scorer",).'
+        )
     for need in needs:
         if need not in known:
             raise PluginError(f"{name}: needs names {need!r}, which does not exist", hint=suggest(str(need), known))
@@ -310,12 +313,12 @@ def wrong_return(method: Callable[..., object], value: object, wanted: str) -> P
     place = f" ({code.co_filename}, line {code.co_firstlineno})" if code else ""
     of = {item.target.partition(":")[0]: plugin for plugin, item in load_registry().entries().values()}
     whose = f"plugin {of[plain.__module__]!r}" if plain.__module__ in of else plain.__module__
-    said = f"{whose}: {name}(){place} gave {_told(value)}, not {wanted}"
+    said = f"{whose}: {name}(){place} returned {_in_words(value)}, not {wanted}"
     return PluginError(said, hint="Fix the plugin; docs/plugins.md has an example of each kind.")
 
 
-def _told(value: object) -> str:
-    """Return a value in words: itself where it is short, else its type."""
+def _in_words(value: object) -> str:
+    """Describe a value: its repr if that is short, else its type."""
     text = repr(value)
     return f"{text} of type {type(value).__name__}" if len(text) <= _SHORT else f"a {type(value).__name__}"
 

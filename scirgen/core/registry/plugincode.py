@@ -43,7 +43,7 @@ def plugin_code(plugin: type) -> str:
 
 
 def _package(name: str) -> tuple[str, ...]:
-    """Hashes of a package's Python files."""
+    """Return the hashes of a package's Python files."""
     root = Path(str(getattr(sys.modules.get(name), "__file__", ""))).parent
     files = sorted(root.rglob("*.py"))[:_MOST_FILES] if root.name == name else []
     return tuple(file_sha256(f) for f in files)

@@ -35,7 +35,7 @@ def is_stopping() -> bool:
 
 
 def stop_here() -> None:
-    """Long work in a thread calls this from time to time, so that it ends with the run.
+    """Raise an error if the run is ending; long work in a thread calls this from time to time.
 
     Raises:
         RunStoppingError: the run is ending.

@@ -9,7 +9,8 @@ from time import time
 
 
 def retry_after_s(header: str | None) -> float | None:
-    """Seconds that a Retry-After header asks for, in either form (RFC 9110, section 10.2.3), or None if it is unusable.
+    """Return the seconds that a Retry-After header asks for, in either form (RFC 9110, section 10.2.3), or None if it
+    is unusable.
 
     Callers must cap the value, since a server may ask for a thousand years.
     """

@@ -110,13 +110,13 @@ class Budget:
     def step(self) -> None:
         self._steps -= 1
         if self._steps < 0:
-            raise PromptError(f"its loops take more than {MAX_STEPS} steps")
+            raise PromptError(f"the template's loops take more than {MAX_STEPS} steps")
         self.check_time()
 
     def check_time(self) -> None:
         """Raise an error once the time is used up."""
         if time.thread_time() > self._until:
-            raise PromptError(f"it takes more than {MAX_SECONDS:g} s")
+            raise PromptError(f"rendering takes more than {MAX_SECONDS:g} s")
 
 
 class _Guarded(Untrusted):
@@ -209,7 +209,7 @@ def _like(parts: Iterable[object], text: str) -> str:
     for part in made_of:
         # The text of a list or record has lost the marks of what is in it.
         if not isinstance(part, (str, int, float, jinja2.Undefined)) and part is not None:
-            raise PromptError(f"it makes a text of a {type(part).__name__}; use its fields")
+            raise PromptError(f"the template converts a {type(part).__name__} to text; use its fields")
     return Untrusted(text) if any(isinstance(p, Untrusted) for p in made_of) else text
 
 
@@ -242,11 +242,11 @@ def _bounded(name: str, filter_: Callable[..., Any]) -> Callable[..., Any]:
 def _printed(value: object) -> object:
     if isinstance(value, Untrusted) and type(value) is not _Guarded:
         raise PromptError(
-            f"it prints text from outside without a fence: {str.__str__(value)[:40]!r}; write it with | fence"
+            f"the template prints untrusted text without a fence: {str.__str__(value)[:40]!r}; write it with | fence"
         )
     if isinstance(value, (str, int, float, jinja2.Undefined)) or value is None:
         return value
-    raise PromptError(f"it prints a {type(value).__name__}; print its fields")
+    raise PromptError(f"the template prints a {type(value).__name__}; print its fields")
 
 
 _environment = _Sandbox(
@@ -302,12 +302,12 @@ class _errors_of_the_file:
         if isinstance(error, jinja2.TemplateError):
             raise PromptError(str(error.message)) from error
         if isinstance(error, ValueError) and "digits" in str(error):
-            raise PromptError("it has a number that is too long") from error
+            raise PromptError("the template contains a number that is too long") from error
         if isinstance(error, AssertionError):
-            raise PromptError(f"a filter gets a value that it cannot take: {error}") from error
+            raise PromptError(f"a filter got a value that it cannot use: {error}") from error
         if isinstance(error, (RecursionError, MemoryError, OverflowError)):
             what = {RecursionError: "is nested too deeply", MemoryError: "needs too much memory"}
-            raise PromptError(f"it {what.get(type(error), 'computes a number that is too large')}") from error
+            raise PromptError(f"the template {what.get(type(error), 'computes a number that is too large')}") from error
 
 
 _plain = jinja2.Environment(trim_blocks=True, lstrip_blocks=True)  # noqa: S701 - only parses; as it stands in the file
@@ -315,7 +315,7 @@ _plain = jinja2.Environment(trim_blocks=True, lstrip_blocks=True)  # noqa: S701 
 
 def _check_nodes(node: nodes.Node, depth: int) -> None:
     if depth > MAX_DEPTH:
-        raise PromptError("it is nested too deeply", node.lineno)
+        raise PromptError("the template is nested too deeply", node.lineno)
     if not isinstance(node, _ALLOWED):
         name = type(node).__name__.lower()
         raise PromptError(f"prompts must not use {name}; use loops, conditions, fields and filters", node.lineno)

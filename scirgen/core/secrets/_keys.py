@@ -87,7 +87,7 @@ def _forms(values: frozenset[bytes], known: frozenset[str]) -> tuple[str, ...]:
 
 
 def _quoted(value: str) -> set[str]:
-    """Return the key as it stands in an address and in JSON, also in JSON that stands in JSON."""
+    """Return the forms of the key in an address, in JSON, and in JSON inside JSON."""
     forms = {quote(value, safe=""), quote(value), quote_plus(value)}
     forms |= {re.sub("%..", lambda found: found.group().lower(), form) for form in forms}
     inner = {value}

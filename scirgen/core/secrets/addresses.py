@@ -119,7 +119,7 @@ _CREDENTIALS: Final = (
 
 
 def without_passwords(text: str) -> str:
-    """Return the text with its addresses rid of user names, passwords, signatures and tokens."""
+    """Return the text with its addresses without user names, passwords, signatures and tokens."""
     parts: list[str] = []
     at = 0
     for start, end in _windows(text):
@@ -192,7 +192,7 @@ class _View:
         self.text = "".join([*parts, given[at:]]) if at else given
 
     def cut(self, spans: Iterator[tuple[int, int, str]]) -> str:
-        """Return the given text with other words for these spans of the seen text."""
+        """Return the given text with these spans of the seen text replaced."""
         parts: list[str] = []
         at = 0
         for start, end, instead in spans:

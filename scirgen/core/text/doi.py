@@ -23,7 +23,7 @@ def find_doi(text: str | None) -> str | None:
 
 
 def find_dois(text: str) -> list[str]:
-    """All DOIs in a text, each once, in order."""
+    """Return all DOIs in a text, each once, in order."""
     return list(dict.fromkeys(_dois(text)))
 
 

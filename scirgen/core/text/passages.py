@@ -13,7 +13,7 @@ _WORD = re.compile(r"[^\s。！？；]*[。！？；]+\s*|\S+\s*")
 
 
 def count_words(text: str) -> int:
-    """Whitespace-separated tokens of a text; in scripts without spaces, two characters are a word."""
+    """Return the whitespace-separated tokens of a text; in scripts without spaces, two characters are a word."""
     return len(text.split()) + unspaced(text) // 2
 
 
@@ -30,8 +30,8 @@ def windows(
     pieces: Callable[[str], Iterable[str]] = words,
     length: Callable[[str], int] = count_words,
 ) -> list[tuple[int, int]]:
-    """[start, end) of runs of pieces of at most ``most`` each, in order; a piece that alone is longer is a run by
-    itself.
+    """Return [start, end) of runs of pieces of at most ``most`` each, in order; a piece that alone is longer is a run
+    by itself.
 
     Args:
         text: the text to cut. White space between two runs belongs to neither.

@@ -83,7 +83,8 @@ _FINISHED: Final = re.compile(r"[.!?…。！？:；;][\"”’»)\]]*(?:\[?\d[\
 
 
 def sentence_spans(text: str, language: str = "en") -> list[tuple[int, int]]:
-    """Offsets (start, end) of the sentences of ``text``, in order, not overlapping, without the space around them.
+    """Return the offsets (start, end) of the sentences of ``text``, in order, not overlapping, without the space around
+    them.
 
     Every character that is not white space lies in exactly one sentence. A blank line always ends a sentence.
 
@@ -103,7 +104,8 @@ def document_sentences(
     end: int | None = None,
     kinds: Container[BlockKind] = PROSE,
 ) -> list[tuple[int, int]]:
-    """Sentences of a document's blocks of certain kinds, as offsets into its text, that begin in [start, end).
+    """Return the sentences of a document's blocks of certain kinds, as offsets into its text, that begin in [start,
+    end).
 
     A sentence that a displayed equation interrupts is one sentence with the equation in it.
     """

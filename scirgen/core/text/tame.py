@@ -99,7 +99,7 @@ def tame_strings(value: object, written: str | None = None) -> object:
 
 
 def each_text(value: object, bounded: Callable[[str], str]) -> object:
-    """Return a JSON value with another text for each of its texts, the keys included."""
+    """Return a JSON value with each of its texts replaced, the keys included."""
     if isinstance(value, str):
         return bounded(value)
     if isinstance(value, dict):

@@ -20,7 +20,7 @@ _ORDINARY = str.maketrans(
 
 @lru_cache(maxsize=2048)  # cached: several gates look at the same question
 def normalise(text: str) -> str:
-    """NFKC, lower case, straight quotes and hyphens, single spaces."""
+    """Return the text in NFKC and lower case, with straight quotes and hyphens and single spaces."""
     if text.isascii():
         return " ".join(text.lower().split())
     return _SPACES.sub(" ", unicodedata.normalize("NFKC", text).translate(_ORDINARY).casefold()).strip()
@@ -28,7 +28,7 @@ def normalise(text: str) -> str:
 
 @lru_cache(maxsize=2048)
 def words(text: str) -> tuple[str, ...]:
-    """Words of the normalised text, in order; each CJK character counts as one word."""
+    """Return the words of the normalised text, in order; each CJK character counts as one word."""
     normal = normalise(text)
     return tuple((_ASCII_WORD if normal.isascii() else _WORD).findall(normal))
 
@@ -46,20 +46,20 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=2048)  # as with `normalise`
 def content_words(text: str, stop_words: frozenset[str] = frozenset()) -> tuple[str, ...]:
-    """Stems of the content words, in order, with repeats."""
+    """Return the stems of the content words, in order, with repeats."""
     return tuple(
         [stem(w) for w in words(text) if w not in stop_words and (len(w) > 1 or not w.isascii() or w.isdigit())]
     )
 
 
 def names(text: str) -> set[str]:
-    """Stems of the words with a capital letter, except the first word: proper names and abbreviations."""
+    """Return the stems of the words with a capital letter, except the first word: proper names and abbreviations."""
     found = _WORD.findall(unicodedata.normalize("NFKC", text).translate(_ORDINARY))
     return {stem(w.casefold()) for w in found[1:] if not w.islower() and any(c.isupper() for c in w)}
 
 
 def numbers(text: str) -> set[str]:
-    """Numbers in the text, thousands separators and trailing zeros removed: {"1000", "0.25"}."""
+    """Return the numbers in the text, thousands separators and trailing zeros removed: {"1000", "0.25"}."""
     plain = text if text.isascii() else unicodedata.normalize("NFKC", text)
     return {_canonical(m) for m in _NUMBER.findall(plain)}
 

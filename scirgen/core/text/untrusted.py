@@ -66,7 +66,7 @@ Untrusted.__iter__ = lambda self: map(Untrusted, str.__iter__(self))  # type: ig
 
 
 def fence(text: object) -> str:
-    """Untrusted text between delimiters that it cannot forge, with control tokens broken up.
+    """Return the untrusted text between delimiters that it cannot forge, with control tokens broken up.
 
     The delimiter is 128 bits of a digest of the text, so prompts stay reproducible; if the text contains it, another
     one is derived.
@@ -79,8 +79,8 @@ def fence(text: object) -> str:
 
 
 def inert(text: object) -> str:
-    """Untrusted text without delimiters, with its control tokens broken up, for text on its own line and for prompts
-    that generate nothing."""
+    """Return the untrusted text without delimiters, with its control tokens broken up, for text on its own line and for
+    prompts that generate nothing."""
     body = str.__str__(text) if isinstance(text, str) else str(text)
     if "<" not in body and "[" not in body and "]~" not in body and "＜" not in body and not _of_model:
         return body
@@ -104,7 +104,7 @@ def talks_to_machine(text: str) -> bool:
 
 
 def without_orders(text: str, language: str = "en") -> tuple[str, list[str]]:
-    """Return a text without the sentences that address a machine.
+    """Return a text without the sentences that address a language model.
 
     Returns:
         The remaining text, and the removed sentences. A text without such sentences comes back unchanged.
@@ -157,8 +157,7 @@ _of_model: tuple[str, ...] = ()
 
 
 def know_special_tokens(tokens: Iterable[str]) -> None:
-    """From now on, break up these tokens too: the special tokens of the model that is asked. They replace those of an
-    earlier call."""
+    """Also break up these special tokens of the model from now on, instead of those of an earlier call."""
     global _of_model
     _of_model = tuple(tokens)
     _control_tokens.cache_clear()
@@ -175,7 +174,7 @@ def _orders() -> Any:
 
 
 def _linear(patterns: Iterable[str]) -> Any:
-    """One RE2 automaton for all patterns; its time is linear in the length of any text."""
+    """Return one RE2 automaton for all patterns; its time is linear in the length of any text."""
     options = re2.Options()
     options.case_sensitive = False
     options.dot_nl = True

@@ -68,7 +68,7 @@ class Verbatim:
 
 
 def find_verbatim(text: str, quote: str) -> tuple[int, int] | None:
-    """Find as `Verbatim.find`, for a single lookup."""
+    """Find one quotation, as `Verbatim.find` does."""
     return Verbatim(text).find(quote)
 
 
@@ -100,7 +100,7 @@ _LOOSE = re.compile(r"(?<=[^\W\d_])-\s*(?=[^\W\d_])|\s+")
 
 
 def _squeezed(text: str, places: array[int]) -> tuple[str, array[int]]:
-    """Without the hyphens inside words and without white space."""
+    """Remove hyphens inside words and white space."""
     kept: list[str] = []
     kept_places = array("q")
     at = 0

@@ -75,12 +75,12 @@ def letters(text: str) -> str:
 
 
 def words_and_numbers(text: str) -> list[str]:
-    """Lower-cased words, and numbers with their decimals."""
+    """Return lower-cased words, and numbers with their decimals."""
     return pairs_of(_WORD_OR_NUMBER.findall(text.lower()))
 
 
 def telling_words(text: str) -> frozenset[str]:
-    """Words of a text that are not common, in the singular and in lower case."""
+    """Return the words of a text that are not common, in the singular and in lower case."""
     words = (singular(w.lower()) for w in tokens_of(text))
     return frozenset(w for w in words if w not in _COMMON and len(w) > (1 if _UNSPACED.match(w) else 2))
 

@@ -50,7 +50,7 @@ class EntailmentModel(Protocol):
         ...
 
     async def entail(self, pairs: Sequence[tuple[str, str]]) -> list[Entailment | ModelError]:
-        """One result per pair, in order; a failure gives an error in its place, never a default."""
+        """Return one result per pair, in order; a failure gives an error in its place, never a default."""
         ...
 
 

@@ -111,8 +111,8 @@ class EndpointPool(Generic[C]):
         self._asked_to_wait = 0.0
         self._slow_alone: set[object] = set()
         self.retried = 0
-        self._told: list[str] = []
-        self.note: Callable[[str], None] = self._told.append
+        self._early_notes: list[str] = []
+        self.note: Callable[[str], None] = self._early_notes.append
         self._quiet_until = 0.0
         self._stopping = False
         self._pauses: set[asyncio.Future[None]] = set()
@@ -134,7 +134,7 @@ class EndpointPool(Generic[C]):
 
         While every call of every caller is refused for load, no call fails for that reason; otherwise the run's next
         thousand items would fail. Callers wait until one is served, or all have been refused for ``patience_s``.
-        A server that gives nobody a reply in time gets fewer and fewer calls at once before any fails.
+        If a server answers no call in time, it gets fewer and fewer calls at once before any fails.
 
         Args:
             call: one attempt; raises our errors.
@@ -192,9 +192,9 @@ class EndpointPool(Generic[C]):
 
     def tell(self, to: Callable[[str], None]) -> None:
         """Set the callback for messages to the user; earlier messages are passed on now."""
-        for message in self._told:
+        for message in self._early_notes:
             to(message)
-        self._told, self.note = [], to
+        self._early_notes, self.note = [], to
 
     def drain(self) -> None:
         """Stop retrying and waiting for a cap or a server, since the run ends; calls in flight finish."""
@@ -261,7 +261,7 @@ class EndpointPool(Generic[C]):
         endpoint.limit.release(refused=True)
 
     def _slow(self, endpoint: Endpoint[C], error: SlowServerError, began: float, alone: object) -> bool:
-        """Put fewer calls on a server that gave no reply in time; return whether it gave nobody one meanwhile.
+        """Put fewer calls on a server that gave no reply in time; return whether no call got one meanwhile.
 
         ``alone`` names the call if it was the server's only one.
 
@@ -284,14 +284,14 @@ class EndpointPool(Generic[C]):
         others = any(int(e.limit.limit) > 1 and e.failures < FAILURES_IN_A_ROW for e in self.endpoints)
         if len(self._slow_alone) >= SLOW_ALONE and not others and self._patience:
             raise ServerGoneError(
-                f"{error.message}, also with one call at a time",
+                f"{error.message}, even with one call at a time",
                 hint="Raise limits.timeout_s, or look at the server (limits.concurrency: 1 asks it for one reply at a "
                 "time); the same command continues from here.",
             )
         return stuck
 
     def _asked_wait(self, error: Exception) -> float | None:
-        """Seconds that a server asks for, at most ``limits.timeout_s``."""
+        """Return the seconds that a server asks for, at most ``limits.timeout_s``."""
         after = error.retry_after if isinstance(error, RateLimitedError) else None
         return None if after is None else min(after, self._longest_wait)
 
@@ -307,10 +307,9 @@ class EndpointPool(Generic[C]):
         refused = self._clock() - served
         if refused >= self._patience + self._asked_to_wait:
             raise ServerGoneError(
-                f"{self._where}: every call has been refused for load for {refused:.0f} s",
+                f"{self._where}: servers have refused every call because of load for {refused:.0f} s",
                 hint="Check the account's limits, lower limits.concurrency or set limits.requests_per_minute; the "
-                "same command "
-                "continues from here.",
+                "same command continues from here.",
                 code="rate_limited",
             )
         return True

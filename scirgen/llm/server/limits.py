@@ -24,7 +24,7 @@ Clock = Callable[[], float]
 def backoff_s(
     attempt: int, retry_after: float | None, rng: random.Random, base: float = 0.25, cap: float = 30.0
 ) -> float:
-    """Seconds to wait before retry ``attempt`` (0 is the first).
+    """Return the seconds to wait before retry ``attempt`` (0 is the first).
 
     Full jitter: uniform in [0, min(cap, base 2^attempt)], see Brooker, "Exponential Backoff And Jitter" (AWS, 2015). A
     server's Retry-After is a lower bound; a jitter of up to a tenth is added so callers do not return together.
@@ -85,7 +85,7 @@ class AdaptiveLimit:
         self._leave()
 
     def fall(self) -> None:
-        """Go on with a quarter of the calls that are in flight."""
+        """Continue with a quarter of the calls that are in flight."""
         self.limit = max(1.0, min(self.limit, self.in_flight) / 4)
 
     @property

@@ -203,7 +203,7 @@ class OpenAIServer:
         )
 
     async def list_models(self) -> dict[str, int | None]:
-        """Names of the server's models, with their windows if given; {} if the server has no such list.
+        """Return the names of the server's models, with their windows if given; {} if the server has no such list.
 
         Raises:
             ModelAccessError: the key is refused.
@@ -297,7 +297,7 @@ def _client(access: Access, bound: Callable[[httpx2.Response], Awaitable[None]])
 
 
 def open_servers(uri: ModelURI, models: ModelsConfig, limits: LimitsConfig) -> list[OpenAIServer]:
-    """One `OpenAIServer` per address of the URI.
+    """Return one `OpenAIServer` per address of the URI.
 
     Raises:
         ModelAccessError, ConfigError: see `keys.key_for`; an option cannot be used, or Azure's ``api-version`` is

@@ -220,8 +220,8 @@ _WRAPPING_TOKENS = 24
 
 
 def estimated_tokens(request: ChatRequest) -> float:
-    """Rough estimate of a request's tokens, for caps on tokens per minute: four characters per token, and half of the
-    allowed reply."""
+    """Return a rough estimate of a request's tokens, for caps on tokens per minute: four characters per token, and
+    half of the allowed reply."""
     return sum(len(m.content) for m in request.messages) / 4 + request.sampling.max_tokens / 2
 
 

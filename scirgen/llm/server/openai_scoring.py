@@ -203,7 +203,7 @@ def _from_echo(completion: object) -> Rows:
     logprobs = _choice(completion).get("logprobs") or {}
     tokens, values = logprobs.get("tokens") or [], logprobs.get("token_logprobs") or []
     if not tokens or len(tokens) != len(values):
-        raise CannotScoreError("the server answers without log-probabilities of the prompt")
+        raise CannotScoreError("the server's reply has no log-probabilities of the prompt")
     # The last ones were generated, not read.
     usage = completion.get("usage") if isinstance(completion, dict) else None
     made = int((usage or {}).get("completion_tokens") or 0)
@@ -213,7 +213,7 @@ def _from_echo(completion: object) -> Rows:
 def _from_prompt_logprobs(completion: object) -> Rows:
     entries = _choice(completion).get("prompt_logprobs")
     if not entries:
-        raise CannotScoreError("the server answers without log-probabilities of the prompt")
+        raise CannotScoreError("the server's reply has no log-probabilities of the prompt")
     # The first entry is empty; in the others the token itself comes first.
     found = [next(iter(entry.values())) if entry else {} for entry in entries]
     return [(token.get("decoded_token") or "", token.get("logprob")) for token in found]
@@ -265,7 +265,7 @@ def first_of_answer(pieces: Sequence[str], text: str, boundary: int) -> int | No
 
 
 def _spelt(piece: str, text: str, end: int) -> int | None:
-    """Where the piece begins if it ends at ``end``."""
+    """Return where the piece begins if it ends at ``end``."""
     return end - len(piece) if text.endswith(piece, 0, end) and len(piece) <= end else None
 
 
@@ -281,8 +281,8 @@ def _halves_before(pieces: Sequence[str], at: int, spelt: str) -> int:
 
 
 def _start_of_run(pieces: Sequence[str], first: int, last: int, text: str, end: int) -> int | None:
-    """Where a run of pieces with parts of characters begins: the shortest stretch after which the piece before it
-    fits."""
+    """Return the index where a run of tokens with partial characters begins: the shortest stretch after which the
+    piece before it fits."""
     joined = "".join(pieces[first:last])
     pattern, at = "", 0
     for lost in _LOST_RUN.finditer(joined):

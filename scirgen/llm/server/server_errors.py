@@ -56,13 +56,13 @@ class ReplyTooLargeError(ModelError):
 def status_error(
     status: int, received: bytes, retry_after: str | None, where: str, *, request_id: str | None = None
 ) -> ModelError:
-    """Our error for an answer with a status of 300 or more; ``where`` is the model's URI.
+    """Return scirgen's error for an answer with a status of 300 or more; ``where`` is the model's URI.
 
     A redirect, 401, 403 and an unknown model are fatal (`ModelAccessError`); 429 is `RateLimitedError`, with the
     server's Retry-After; 5xx but 501, 408, 409 are `ServerUnavailableError`; a prompt that does not fit is
     `ContextTooLongError`; any other 4xx is a plain `RefusedRequestError`, which is not retried.
     """
-    said, code = _said(received)
+    said, code = _message_and_code(received)
     noted = clean(request_id or "")[:80]
     if noted:
         said = f"{said} (request id {noted})"
@@ -99,8 +99,8 @@ def status_error(
 
 
 def connection_error(error: BaseException, where: str) -> ModelError:
-    """Our error for a connection that failed or broke. A certificate that cannot be verified ends the run: no retry
-    helps."""
+    """Return our error for a connection that failed or broke. A certificate that cannot be verified ends the run: no
+    retry helps."""
     tls = tls_fault(error)
     if isinstance(tls, ssl.SSLCertVerificationError):
         return ModelAccessError(
@@ -138,8 +138,9 @@ def clean(text: str) -> str:
     return _KEY.sub("[key]", " ".join(text[:_SAID].split()))[:300]
 
 
-def _said(received: bytes) -> tuple[str, str]:
-    """Message and code of an error's body: OpenAI's form, a plain "message" or "detail", or the text itself."""
+def _message_and_code(received: bytes) -> tuple[str, str]:
+    """Return the message and code of an error's body: OpenAI's form, a plain "message" or "detail", or the text
+    itself."""
     text = received.decode("utf-8", "replace")
     try:
         body = json.loads(text)

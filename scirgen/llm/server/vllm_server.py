@@ -90,7 +90,7 @@ class VLLMServer:
             rendered = await server.post("/chat/completions/render", body)
         ids, offsets = rendered.get("token_ids"), rendered.get("token_offsets")
         if not ids or not offsets or len(ids) != len(offsets):
-            raise ModelError(f"{self._uri}: the server gives no positions of tokens", code="no_offsets")
+            raise ModelError(f"{self._uri}: the server reports no token positions", code="no_offsets")
         if self._window is not None and len(ids) >= self._window:
             raise ContextTooLongError(
                 f"{len(ids)} tokens do not fit the model's window of {self._window}",
@@ -119,7 +119,7 @@ class VLLMServer:
         except (KeyError, TypeError, ValueError):
             raise ModelError(f"{self._uri}: log-probabilities of the answer are missing", code="no_logprobs") from None
         if any(v != v for v in values):
-            raise ModelError("vLLM gave a log-probability that is not a number", code="not_a_number")
+            raise ModelError("vLLM returned a log-probability that is not a number", code="not_a_number")
         return ScoreReply(encoded.pieces, values, encoded.first)
 
     async def _rows(self, server: OpenAIServer, encoded: Rendered) -> tuple[list[Any], int | None]:
@@ -138,8 +138,8 @@ class VLLMServer:
     async def _generate(
         self, server: OpenAIServer, ids: Sequence[int], *, read_cache: bool
     ) -> tuple[list[Any], int | None]:
-        """One row of log-probabilities per token, and the number of tokens from the cache (None if the server does not
-        say)."""
+        """Return one row of log-probabilities per token, and the number of tokens from the cache (None if the server
+        does not say)."""
         # Do not convert anything to text: rows of cached tokens hold whatever was in memory.
         sampling = _sampling(prompt_logprobs=0, skip_reading_prefix_cache=not read_cache)
         body = {"model": self._uri.name, "token_ids": list(ids), "sampling_params": sampling}
@@ -147,7 +147,7 @@ class VLLMServer:
         rows = reply.get("prompt_logprobs")
         if not isinstance(rows, list) or len(rows) != len(ids):
             raise ModelError(
-                f"{self._uri}: the server answers without log-probabilities of the prompt", code="no_logprobs"
+                f"{self._uri}: the server's reply has no log-probabilities of the prompt", code="no_logprobs"
             )
         details = (reply.get("usage") or {}).get("prompt_tokens_details") or {}
         return rows, details.get("cached_tokens")
@@ -164,7 +164,7 @@ def _rendered(ids: tuple[int, ...], ends: Sequence[int], text: str, boundary: in
     """
     first = next((i for i, end in enumerate(ends) if end > boundary), len(ids))
     if not 1 <= first < len(ids):
-        raise ModelError("the prompt or the continuation has no token of its own", code="empty_continuation")
+        raise ModelError("the prompt or the continuation has no token", code="empty_continuation")
     # Tokenizers may leave the space before a word out of its offsets, so a piece begins where the one before it ends.
     pieces = tuple(text[max(0, ends[i - 1]) : ends[i]] for i in range(first, len(ids)))
     return Rendered(ids, first, pieces)

@@ -48,7 +48,7 @@ class StoreView:
         self.close()
 
     def dataset_ids(self) -> list[str]:
-        """Ids of the datasets of this run, sorted."""
+        """Return the ids of the datasets of this run, sorted."""
         return [row[0] for row in self.store.rows(f"SELECT id FROM datasets WHERE id IN {CURRENT} ORDER BY id")]
 
     def subjects(self) -> tuple[str, ...]:
@@ -57,11 +57,11 @@ class StoreView:
         return tuple(json.loads(text)) if text else tuple(self.dataset_ids())
 
     def stages(self) -> tuple[str, ...]:
-        """Names of the steps of the run's plan, in order; those of plugins among them."""
+        """Return the names of the steps of the run's plan, in order; those of plugins among them."""
         text = self.store.meta("steps")
         return tuple(json.loads(text)) if text else tuple(step.stage for step in PLAN)
 
-    def left(self) -> int:
+    def dropped_datasets(self) -> int:
         """Return the number of datasets of earlier runs that the catalogue, or the selection, no longer has."""
         return int(self.store.row(f"SELECT COUNT(*) FROM datasets WHERE seen < {_COLLECTED}")[0])
 
@@ -90,13 +90,13 @@ class StoreView:
             yield from unpacked(result.outputs_blob, kind)
 
     def rejections(self, stage: str | None = None, dataset_id: str | None = None) -> Iterator[Rejection]:
-        """Rejections, by stage and key."""
+        """Yield the rejections, by stage and key."""
         for name in [stage] if stage else self.stages():
             for result in self.results(name, dataset_id):
                 yield from unpacked(result.rejections_blob, Rejection)
 
     def uses(self) -> dict[str, tuple[str, ...]]:
-        """Dataset id -> ids of the papers judged to use it, both sorted."""
+        """Return a mapping: dataset id -> ids of the papers judged to use it, both sorted."""
         current = set(self.dataset_ids())
         found: dict[str, set[str]] = {}
         for link in self.records("match", Link):
@@ -149,7 +149,8 @@ class StoreView:
         return {name: round(sum(counts) / rows, 1) for name, counts in found.items() if counts}
 
     def funnel(self) -> dict[str, dict[str, int]]:
-        """stage -> done, partial, failed, todo, outputs, and ``rejected:<code>`` / ``failed:<code>`` counts.
+        """Return a mapping: stage -> done, partial, failed, todo, outputs, and ``rejected:<code>`` / ``failed:<code>``
+        counts.
 
         Question types that a writer was offered and did not choose are ``unchosen``: nothing was rejected.
         """
@@ -186,7 +187,7 @@ class StoreView:
         return table
 
     def asked(self) -> dict[str, int]:
-        """Count the questions of people who asked: asked, answered, narrowed, not here; empty if nobody did."""
+        """Count the questions asked first: asked, answered, narrowed, not here; empty if there are none."""
         kinds = dict(
             self.store.rows(
                 "SELECT w.kind, COUNT(*) FROM (SELECT DISTINCT m.result_id FROM members m "
@@ -199,7 +200,7 @@ class StoreView:
         return {"asked": asked, **{name: kinds.get(kind, 0) for name, kind in names.items()}} if asked else {}
 
     def rejected_by_type(self) -> dict[str, dict[str, int]]:
-        """question type -> rejection code -> count, over generate and filter."""
+        """Return a mapping: question type -> rejection code -> count, over generate and filter."""
         table: dict[str, dict[str, int]] = {}
         for question_type, code, count in self.store.rows(
             "SELECT w.question_type, w.code, COUNT(*) FROM "
@@ -211,7 +212,7 @@ class StoreView:
         return table
 
     def queries_by_recipe(self) -> dict[str, int]:
-        """recipe -> number of retrieval queries; empty if no recipe ran."""
+        """Return a mapping: recipe -> number of retrieval queries; empty if no recipe ran."""
         recipes = {record_id(query): str(getattr(query, "recipe", "")) for query in self.records("query", Record)}
         return dict(sorted(Counter(recipes.values()).items()))
 
@@ -241,7 +242,7 @@ class StoreView:
         return (*json.loads(self.store.meta(MERGED) or "[]"), *named)
 
     def waiting(self) -> int:
-        """Datasets of this run whose path is not complete."""
+        """Return the datasets of this run whose path is not complete."""
         return int(self.store.row(f"SELECT COUNT(*) FROM datasets WHERE fingerprint='' AND id IN {CURRENT}")[0])
 
     def find(self, record_id: str) -> list[tuple[str, StoredResult]]:
@@ -306,7 +307,7 @@ _OF_PAPERS: dict[str, type[SectionLabel | Link | Aspect]] = {
 
 
 @dataclass(frozen=True)
-class DearPaper:
+class CostlyPaper:
     """A paper, and the model calls whose replies are in its records: stage -> calls."""
 
     paper_id: str
@@ -318,9 +319,9 @@ class DearPaper:
         return sum(self.calls.values())
 
 
-def dearest_papers(view: StoreView, most: int = 5) -> tuple[DearPaper, ...]:
-    """Papers in falling order of their calls. A call that made no record (it found nothing in a section) is not
-    counted."""
+def costliest_papers(view: StoreView, most: int = 5) -> tuple[CostlyPaper, ...]:
+    """Return the papers by descending number of calls. A call that made no record (it found nothing in a section) is
+    not counted."""
     calls: dict[str, Counter[str]] = defaultdict(Counter)
     for stage, kind in _OF_PAPERS.items():
         for result in view.results(stage):
@@ -333,4 +334,4 @@ def dearest_papers(view: StoreView, most: int = 5) -> tuple[DearPaper, ...]:
                     calls[paper_id][stage] += len(replies)
     first = sorted(calls, key=lambda p: (-calls[p].total(), p))[:most]
     titles = {p.id: p.title for p in view.records("collect", Paper) if p.id in first} if first else {}
-    return tuple(DearPaper(p, titles.get(p, ""), dict(calls[p])) for p in first)
+    return tuple(CostlyPaper(p, titles.get(p, ""), dict(calls[p])) for p in first)

@@ -107,7 +107,7 @@ class AnswerStage(Stage):
     version: ClassVar[int] = 4
 
     def uses(self, config: Config) -> Uses:
-        """Return the prompts, the model and the judge's; nothing if nobody asks."""
+        """Return the prompts, the model and the judge's; nothing if no questions are asked first."""
         if not config.generate.asks:
             return Uses()
         return Uses(
@@ -131,7 +131,7 @@ class AnswerStage(Stage):
                 yield WorkItem(key, (*part, *(pools[q.id] for q in part)))
 
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
-        """One candidate, one narrowed question, or one `Unanswered` for each question.
+        """Return one candidate, one narrowed question, or one `Unanswered` for each question.
 
         Raises:
             ModelError: the reply cannot be used; the next run asks again.

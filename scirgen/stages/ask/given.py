@@ -48,7 +48,7 @@ def read_questions(path: Path) -> Iterator[Given]:
         if not given.question or len(given.question) > _MOST:
             raise InputError(f"{path}:{number}: a question has 1 to {_MOST:,} characters", hint=_HINT)
         if given.id and ids.setdefault(given.id, number) != number:
-            raise InputError(f"{path}:{number}: the id {given.id!r} is that of line {ids[given.id]}", hint=_HINT)
+            raise InputError(f"{path}:{number}: line {ids[given.id]} already has the id {given.id!r}", hint=_HINT)
         if lines.setdefault(given.question, number) == number:
             yield given
     if not lines:
@@ -66,10 +66,10 @@ def _parsed(line: str, where: str) -> Given:
 
 
 def hosted(given: Sequence[Given], subjects: Sequence[str]) -> dict[str, list[Question]]:
-    """Dataset id -> the user's questions that are worked on beside it.
+    """Return a mapping: dataset id -> the user's questions that are processed with it.
 
-    The dataset says nothing of what a question is about. Each question takes the subject of the highest hash with it,
-    so a new dataset moves few.
+    The dataset does not determine what a question is about. Each question goes to the subject with the highest joint
+    hash, so a new dataset moves few.
     """
     found: dict[str, list[Question]] = {}
     for one in given:

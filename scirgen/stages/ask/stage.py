@@ -88,7 +88,8 @@ class Needs(BaseModel):
 
 
 def seeking_share(config: Config, pack: str) -> float:
-    """Return the share of released rows that begin with somebody who asks; 0 for models that need the small prompts."""
+    """Return the share of released rows whose question comes before its answer; 0 for models that need the small
+    prompts."""
     mix = config.generate.mix
     total = sum(mix.values())
     return mix.get("seeking", 0.0) / total if total and pack == "standard" and not config.generate.off else 0.0
@@ -108,7 +109,7 @@ class AskStage(Stage):
         self._languages: tuple[str, ...] = ()
 
     def uses(self, config: Config) -> Uses:
-        """Return the prompt, the seekers, the question types and the writer; no model if nobody asks."""
+        """Return the prompt, the seekers, the question types and the writer; no model if no question is asked first."""
         if not config.generate.asks:
             return Uses()
         return Uses(

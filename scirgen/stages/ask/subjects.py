@@ -68,7 +68,7 @@ def subjects_of(scope: Scope) -> Iterator[Subject]:
 
 
 def parts(document: Document) -> list[tuple[int, int]]:
-    """Where a paper's parts begin and end: about equal in words, cut between blocks."""
+    """Return the bounds of a paper's parts, about equal in words, cut between blocks."""
     blocks = [(b, count_words(document.text[b.start : b.end])) for b in document.blocks if b.kind in PROSE]
     total = sum(words for _, words in blocks)
     count = min(_MOST_PARTS, max(1, round(total / SUBJECT_WORDS)))
@@ -99,7 +99,7 @@ class Topic(BaseModel):
 
 
 def material_of(document: Document, part: int) -> tuple[str, list[str]]:
-    """Return the text from which the subject is told, and the headings: the abstract, or how a later part begins."""
+    """Return the text that shows what the subject is, and the headings: the abstract, or how a later part begins."""
     start, end = parts(document)[part]
     text = document.text[start:end] if part else document.abstract or document.text
     names = (

@@ -161,10 +161,10 @@ def _endless(source: Source, cursor: str, barren: int) -> SourceError:
     what = (
         f"{barren} consecutive pages without a new dataset"
         if barren >= MOST_BARREN
-        else f"the cursor {cursor[:80]!r} again"
+        else f"the cursor {cursor[:80]!r} twice"
     )
     return SourceError(
-        f"source {source.name!r} gave {what}: it would never end",
+        f"source {source.name!r} returned {what}; stopped to avoid an endless loop",
         hint="The service is faulty; what was collected so far is kept.",
         code="endless_catalogue",
     )
@@ -228,7 +228,7 @@ NO_ID = "scirgen generate --dry-run without --ids shows the ids of the first rec
 
 
 def absent(ids: Sequence[str], entry: Dataset | Rejection) -> tuple[str, ...]:
-    """Return the ids that are neither the record's, used or set aside, nor its DOI."""
+    """Return the ids that match neither the id of a record, used or set aside, nor its DOI."""
     if isinstance(entry, Dataset):
         own, text = {entry.id.lower(), (entry.doi or entry.id).lower()}, ""
     else:
@@ -293,7 +293,8 @@ async def _with_file(
         return None
     if not isinstance(fetched, Fetched):
         raise SourceError(
-            f"source {source.name!r}: fetch() gave a {type(fetched).__name__}", hint="It must return scirgen.Fetched."
+            f"source {source.name!r}: fetch() returned a {type(fetched).__name__}",
+            hint="It must return scirgen.Fetched.",
         )
     if fetched.file is None:
         aside.append(rejected(paper, fetched.code or "no_file", fetched.reason or "no file was found", dataset.id))
@@ -355,8 +356,8 @@ async def iterate(method: Callable[[A], Iterable[T] | AsyncIterator[T]], argumen
     iterator: Iterator[T] = iter(entries)
 
     def advance() -> tuple[list[T], bool, Exception | None]:
-        """Read for a moment, at most to a cursor, since the page ends there: a change of threads costs more than to
-        read a record. Return what was read, whether there is more, and the error that ended it."""
+        """Read for a moment, at most to a cursor, where the page ends; changing threads costs more than reading a
+        record. Return what was read, whether there is more, and the error that ended it."""
         read: list[T] = []
         until = time.monotonic() + _MOMENT_S
         try:

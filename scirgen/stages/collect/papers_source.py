@@ -55,7 +55,7 @@ class DatasetLookup(Protocol):
         ...
 
     def by_title(self, title: str) -> Dataset | Rejection | None:
-        """Return the same of a dataset with this title or one with few more words."""
+        """Return the same for a dataset with this title, or with one of few more words."""
         ...
 
 
@@ -87,11 +87,9 @@ class PapersSource:
     def __init__(self, setup: SourceSetup) -> None:
         given = setup.input or setup.papers
         if given is None:
-            raise InputError("no papers are given", hint=NO_INPUT)
+            raise InputError("no folder of papers is given", hint=NO_INPUT)
         if setup.reader is None:
-            raise PluginError(
-                "source 'papers' reads papers in a run only", hint="Use scirgen.generate or scirgen.parse."
-            )
+            raise PluginError("source 'papers' works only in a run", hint="Use scirgen.generate or scirgen.parse.")
         self._setup = setup
         self._reader: PaperReader = setup.reader
         self._options = validate(dict(setup.options), PapersOptions, "collect.options")
@@ -101,12 +99,12 @@ class PapersSource:
         self._lookups: tuple[DatasetLookup, ...] | None = None
         if setup.datasets_from_papers and not load_registry().names("dataset_lookup"):
             raise PluginError(
-                "no plugin looks datasets up, and collect.datasets_from_papers asks for it",
-                hint="Install one, or leave the setting out.",
+                "collect.datasets_from_papers needs a plugin that looks up datasets, and none is installed",
+                hint="Install one, or remove the setting.",
             )
         if not self._files:
             raise InputError(
-                f"no papers in {given}", hint="Put PDF, JATS, TEI or Markdown files there.", code="no_papers"
+                f"{given} contains no papers", hint="Put PDF, JATS, TEI or Markdown files there.", code="no_papers"
             )
 
     def revision(self, cursor: str | None) -> str:
@@ -120,7 +118,7 @@ class PapersSource:
         return len(self._files)
 
     def warnings(self) -> list[str]:
-        """Lines about documents of the folder that are not read."""
+        """Return lines about documents of the folder that are not read."""
         return [*self._folder.warnings(self._setup.language), *unopened(self._folder.root)]
 
     async def datasets(self, cursor: str | None = None) -> AsyncIterator[Dataset | Cursor | Rejection]:

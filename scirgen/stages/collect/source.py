@@ -91,7 +91,7 @@ class PaperService(Protocol):
     name: str
 
     def papers(self, dataset: Dataset) -> Iterable[Candidate] | AsyncIterator[Candidate]:
-        """Candidate papers of one dataset; none if the service only has files."""
+        """Return the candidate papers of one dataset; none if the service only has files."""
         ...
 
     def fetch(self, paper: Paper) -> object:
@@ -121,7 +121,7 @@ class Source(PaperService, Protocol):
     def datasets(
         self, cursor: str | None = None
     ) -> Iterable[Dataset | Cursor | Rejection] | AsyncIterator[Dataset | Cursor | Rejection]:
-        """Datasets, lazily, from the cursor on, with a `Cursor` at least every 500 datasets."""
+        """Return the datasets, lazily, from the cursor on, with a `Cursor` at least every 500 datasets."""
         ...
 
 

@@ -98,7 +98,7 @@ class CheckedSource:
             return digest(found, code) if code else found
         if inspect.iscoroutine(found):
             found.close()
-        raise _wrong(self._source, f"revision() gave a {type(found).__name__}, not a text or None")
+        raise _wrong(self._source, f"revision() returned a {type(found).__name__}, not a text or None")
 
     def count(self) -> int | None:
         """Return the number of records in the catalogue; None if the source does not know."""
@@ -107,13 +107,14 @@ class CheckedSource:
         return counted if isinstance(counted, int) else None
 
     def unread(self) -> dict[str, list[str]] | None:
-        """Dotted key -> ids of the records with a value there that is not read; None if the source cannot tell."""
+        """Return a mapping: dotted key -> ids of the records with a value there that is not read; None if the source
+        cannot tell."""
         with blamed(self._source, "unread()"):
             found = getattr(self._source, "unread", lambda: None)()
         return {str(k): list(map(str, ids)) for k, ids in found.items()} if isinstance(found, dict) else None
 
     def warnings(self) -> list[str]:
-        """Lines for the user about the options of the source; empty if it has none."""
+        """Return lines for the user about the options of the source; empty if it has none."""
         with blamed(self._source, "warnings()"):
             return list(map(str, getattr(self._source, "warnings", list)()))
 
@@ -204,15 +205,15 @@ async def _fetched(finder: PaperService, paper: Paper) -> Fetched:
     with blamed(finder, f"fetch() of paper {paper.id!r}"):
         fetched = await value_of(finder.fetch, paper)
     if not isinstance(fetched, Fetched):
-        raise _wrong(finder, f"fetch() gave a {type(fetched).__name__}, not a Fetched")
+        raise _wrong(finder, f"fetch() returned a {type(fetched).__name__}, not a Fetched")
     file: object = fetched.file
     if file is None:
         return fetched
     if not isinstance(file, Path):
-        raise _wrong(finder, f"fetch() gave a file that is a {type(file).__name__}, not a pathlib.Path")
+        raise _wrong(finder, f"fetch() returned a file that is a {type(file).__name__}, not a pathlib.Path")
     if not file.is_file():
         raise SourceError(
-            f"source {finder.name!r}: fetch() gave {str(file)!r}, which is not a file",
+            f"source {finder.name!r}: fetch() returned {str(file)!r}, which is not a file",
             hint="If there is no file, return a Fetched with a code and a reason.",
             code=CODE,
         )
@@ -229,8 +230,8 @@ def _without_passwords(record: R) -> R:
 def _presentable(dataset: Dataset) -> tuple[Dataset | Rejection, list[str]]:
     """Return the dataset with cleaned texts, or the reason why its id cannot be written into a release's tables.
 
-    Control characters, endless runs of one sign and sentences that address a machine are removed from its texts, and
-    the sentences are returned.
+    Control characters, endless runs of one sign and sentences that address a language model are removed from its
+    texts, and the sentences are returned.
     """
     if unusable_id(dataset.id):
         problem = "is too long, or contains white space or control characters, which would break qrels files"
@@ -282,7 +283,7 @@ def _stated_year(dataset: Dataset) -> int | None:
 def _orders(dataset: Dataset, sentences: list[str]) -> Rejection:
     """Return the rejection that reports what was removed from a record."""
     reason = (
-        f"{len(sentences)} sentence(s) of the metadata address a machine, not readers; the record goes on without "
+        f"{len(sentences)} sentence(s) of the metadata address a language model; the record continues without "
         "them: "
         f"{sentences[0][:120]!r}"
     )
@@ -320,7 +321,7 @@ def blamed(source: object, member: str, name: str = "") -> Iterator[None]:
     except Exception as error:
         name = name or getattr(source, "name", type(source).__name__)
         raise SourceError(
-            f"source {name!r}: {member} raised {type(error).__name__}{place(source, error)}: {said(error)}",
+            f"source {name!r}: {member} raised {type(error).__name__}{place(source, error)}: {message_of(error)}",
             hint=_hint(error, member),
             code=CODE,
         ) from error
@@ -341,7 +342,7 @@ def place(source: object, error: Exception) -> str:
     return f" ({Path(own).name}, line {frames[-1].lineno})" if frames else ""
 
 
-def said(error: Exception) -> str:
+def message_of(error: Exception) -> str:
     """Return an exception in one line, without its class."""
     if isinstance(error, ValidationError):
         return "; ".join(f"{error.title}.{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:3])

@@ -93,7 +93,7 @@ class Picked:
 async def read_section(
     document: Document, sentences: Sequence[Sentence], datasets: Sequence[Dataset], ctx: StageContext
 ) -> list[Picked]:
-    """One call per passage; a section that fits into ``max_tokens_per_call`` is one passage.
+    """Return one call per passage; a section that fits into ``max_tokens_per_call`` is one passage.
 
     Args:
         document: the paper.
@@ -174,7 +174,7 @@ def _contexts(
 
 
 def _harmless(text: str) -> str:
-    """Return the text, or nothing of it if it addresses a machine."""
+    """Return the text, or nothing of it if it addresses a language model."""
     return "" if talks_to_machine(text) else text
 
 
@@ -199,7 +199,7 @@ def _described(dataset: Dataset) -> str:
 
 
 def _room(ctx: StageContext) -> int:
-    """Tokens of text in one call: the setting, or the model's context less instructions and reply."""
+    """Return the tokens of text in one call: the setting, or the model's context less instructions and reply."""
     setting = ctx.config.extract.max_tokens_per_call
     context = ctx.chat.capabilities.context_tokens
     return setting if context is None else max(200, min(setting, context - _REPLY_TOKENS - 900))
@@ -241,8 +241,8 @@ class Sentence:
 
 
 def section_sentences(document: Document, labels: Sequence[SectionLabel]) -> list[Sentence]:
-    """All sentences of heading runs and their captions, and the rows of tables read as cells, in order and each once;
-    without fragments that have no words."""
+    """Return all sentences of heading runs and their captions, and the rows of tables read as cells, in order and each
+    once; without fragments that have no words."""
     found: list[Sentence] = []
     for label in sorted(labels, key=lambda x: x.start):
         spans = document_sentences(document, label.start, label.end, _CITED)

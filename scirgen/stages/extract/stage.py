@@ -79,7 +79,7 @@ class ExtractStage(Stage):
 
 def _hostile(sentence: Sentence, ctx: StageContext) -> Rejection:
     """Return the rejection of a sentence that is not shown to the model."""
-    reason = "the sentence addresses a machine, not the paper's readers"
+    reason = "the sentence addresses a language model, not the paper's readers"
     return ctx.reject("instructions", reason, ("Aspect", f"{ctx.key}|{sentence.number}"), record=sentence.text)
 
 
@@ -88,7 +88,8 @@ def _short(caption: Span | None) -> str:
 
 
 def _result(document: Document, picked: Sequence[Picked], ctx: StageContext) -> StageResult:
-    """Aspects in the document's order; rejections for repeated statements and those that could not be located."""
+    """Return the aspects in the document's order; rejections for repeated statements and those that could not be
+    located."""
     aspects: dict[str, Aspect] = {}
     rejections: list[Rejection] = []
     for number, choice in enumerate(picked):

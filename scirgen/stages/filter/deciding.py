@@ -185,7 +185,7 @@ def check_unsure(ctx: StageContext) -> None:
     own = config.filter.thresholds.keys() & set(names)
     if config.filter.unsure == "reject" and names == ("shift",) and not own and config.filter.shift_form == "relative":
         raise ConfigError(
-            "filter.unsure=reject: the shift alone is sure of no pair, so every pair would be rejected",
+            "filter.unsure=reject: the shift alone never decides for a pair, so every pair would be rejected",
             hint="Name a judge (models.judge), fit coefficients (scirgen calibrate --coefficients), or set "
             "filter.thresholds.",
         )

@@ -29,8 +29,8 @@ def written_for_two(pair: QAPair) -> bool:
 
 
 async def ask_without(pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Ruling]:
-    """Keep the pairs, those whose answer cites several documents with a score of what it needs; of those that were
-    written for two documents, the ones that need two."""
+    """Return the pairs. Answers that cite several documents get a score of what they need; pairs that were written for
+    two documents are kept only if they need two."""
     scores = await _scores(pairs, material, ctx)
     return [_ruling(pair, scores.get(pair.id)) for pair in pairs]
 

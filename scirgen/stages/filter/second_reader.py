@@ -43,7 +43,7 @@ async def read_again(pairs: Sequence[QAPair], material: Material, ctx: StageCont
 
 
 async def read_share(pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Ruling]:
-    """Read a share of the pairs again, which gain a score.
+    """Have a second reader answer a share of the pairs, which gain a score.
 
     Only a reader of all pairs rejects, and fails a pair that it could not read.
     """

@@ -47,7 +47,7 @@ class FilterStage(Stage):
     """Gates beside those that are on by default; a variant for a prompt pack names them."""
 
     def uses(self, config: Config) -> Uses:
-        """Return the registry provides gates, scorers and their prompts, so they enter through each item's salt."""
+        """Return what results depend on; each item's salt accounts for gates, scorers and their prompts."""
         needs = _needed(config, load_registry())
         if "entailment" in needs and config.filter.entailment.startswith("score:"):
             needs.add("scorer")
@@ -140,7 +140,7 @@ class FilterStage(Stage):
 
 
 async def verdicts_of(gate: Gate, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Verdict]:
-    """Return a gate's verdicts, one a pair.
+    """Return a gate's verdicts, one per pair.
 
     Raises:
         PluginError: it gave something else; the message names its member and line.
@@ -157,7 +157,7 @@ def _needed(config: Config, registry: Registry) -> set[Need]:
 
 
 def gates_of(ctx: StageContext) -> list[Gate]:
-    """Return a run's gates (`select_gates`); where a judge reads every pair, those that find more than it does."""
+    """Return a run's gates (`select_gates`); if a judge reads every pair, only those that find more than it does."""
     return select_gates(ctx.config, ctx.registry, ctx.pack, judged=reads_all(ctx))
 
 
@@ -212,7 +212,7 @@ def silent_gates(config: Config, registry: Registry, taxonomies: Taxonomies, pac
 
 
 def describe_gates(config: Config, registry: Registry) -> list[dict[str, object]]:
-    """Return all registered gates in the order they would run, each with what `scirgen gates list` says of it.
+    """Return all registered gates in the order they would run, each with what `scirgen gates list` shows.
 
     ``small``: also on where a small model writes. ``beside_judge``: also on where a judge reads every pair.
     ``threshold``: None if it has none.
@@ -346,8 +346,8 @@ class _Sieve:
         return self._kept([*rulings, *(Ruling(p) for p in pairs if p.id not in cited)])
 
     async def read_again(self, pairs: Sequence[QAPair]) -> list[QAPair]:
-        """Return the pairs with what the judge says of them without each of their documents, and a share of them with
-        a second reader's agreement."""
+        """Return the pairs with the judge's verdicts without each of their documents and, for a share of them, with a
+        second reader's agreement."""
         if not self.judged:
             return list(pairs)
         pairs = self._kept(await linked.ask_without(pairs, self.material, self.ctx))

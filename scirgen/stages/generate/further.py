@@ -35,7 +35,7 @@ class FurtherRequest(ABC):
 
     @abstractmethod
     def variables(self, most: int, turn: int, ctx: StageContext) -> Mapping[str, object] | None:
-        """Give the variables of the prompt for a call; None: this call is asked nothing.
+        """Give the variables of the prompt for a call; None: this call gets no further request.
 
         Args:
             most: number of pairs that the call may write.

@@ -64,7 +64,7 @@ class JointStrategy:
     writes_together: ClassVar[bool] = True
 
     async def generate(self, task: Task, ctx: StageContext) -> Sequence[Draft | Discard | Further]:
-        """One draft or discard for each wish, and a discard for each statement that no call shows."""
+        """Return one draft or discard for each wish, and a discard for each statement that no call shows."""
         context = ctx.chat.capabilities.context_tokens or _DEFAULT_CONTEXT
         shown = material(task, min(_MATERIAL_CHARS, int(context * _CHARS_PER_TOKEN * _MATERIAL_SHARE)))
         parts = shown.parts or (shown.record,)
@@ -264,7 +264,7 @@ def _parts(wishes: Sequence[Wish], most: int) -> list[list[Wish]]:
 
 
 def _sizes(count: int, most: int) -> Iterable[int]:
-    """Each size of groups that gives another number of them, from the largest allowed."""
+    """Return each size of groups that gives another number of them, from the largest allowed."""
     fewest = max(1, math.ceil(count / most))
     return dict.fromkeys(math.ceil(count / groups) for groups in range(fewest, count + 1))
 

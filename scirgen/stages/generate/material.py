@@ -22,7 +22,7 @@ _HAN = re.compile(r"[一-鿿]")
 _HAN_LANGUAGES = ("zh", "ja")
 _NAMED = re.compile(r"\b(?:(?:19|20)\d\d|(?=\w*[A-Z]\w*[A-Z0-9])[A-Za-z]\w+)\b", re.ASCII)
 _STUDY = re.compile(r"\b(?:et al\.?,?\s?\(?|[A-Z][\w'’-]+\s?\()(?:19|20)\d\d[a-z]?\b")
-"""A study by author and year, as "Mori et al. (2019)" or "Mori (2019)"; "Germany, 2005" is none."""
+"""A study by author and year, as "Mori et al. (2019)" or "Mori (2019)", but not "Germany, 2005"."""
 _CONTEXT_WORD = re.compile(r"\b(?:[A-Z]\w{2,}|\w*\d\w*)\b", re.ASCII)
 _WORD = re.compile(r"\w+", re.ASCII)
 _NAMING_LINES = 2
@@ -81,12 +81,12 @@ class Material:
         return max(1, round(facts + _PAIRS_A_STATEMENT * sum(len(p.lines) for p in self.papers)))
 
     def evidence(self, question: str, cited: Sequence[int], about: Sequence[int] = ()) -> tuple[Span, ...]:
-        """Spans of the cited lines, and as context those of the lines ``about`` and of at most two places with names
-        and years of the question that they all lack.
+        """Return the spans of the cited lines, and as context those of the lines ``about`` and of at most two places
+        with names and years of the question that no cited line has.
 
-        Names have a capital or a digit inside the word; a study by author and year is none. The places are those that
-        say what a cited line is about, and the other lines of the cited records and papers; the one with most of the
-        missing words comes first.
+        Names have a capital or a digit inside the word; a study by author and year does not count. The places are those
+        that say what a cited line is about, and the other lines of the cited records and papers; the one with most of
+        the missing words comes first.
         """
         question = _STUDY.sub(" ", question)
         lines = self.lines
@@ -131,12 +131,12 @@ def material(task: Task, room: int) -> Shown:
     kept = _fitting([text for text, _ in pieces], int(room * (_RECORD_SHARE if statements else 1)))
     record = tuple(Line(n, *pieces[i]) for n, i in enumerate(kept, 1))
     room -= sum(len(line.text) for line in record)
-    sizes = [len(_said(p)) for p in statements]
+    sizes = [len(_line_text(p)) for p in statements]
     longest = max(sizes, default=0)
     count = 1 if sum(sizes) <= room else _MOST_PARTS
     order = by_worth(statements, task.dataset.id)
     most = room if count == 1 else count * max(0, room - longest)
-    chosen = {order[i] for i in _fitting([_said(statements[i]) for i in order], most)}
+    chosen = {order[i] for i in _fitting([_line_text(statements[i]) for i in order], most)}
     total = sum(sizes[i] for i in chosen)
     groups: list[list[Passage]] = [[] for _ in range(count)]
     size = 0
@@ -152,7 +152,7 @@ def _part(record: tuple[Line, ...], statements: Sequence[Passage], task: Task) -
     papers: list[PaperLines] = []
     for paper in task.papers:
         mine = [p for p in statements if p.paper_id == paper.id]
-        lines = tuple(Line(number + n, _said(p), p.span, p.context_span, p.cells) for n, p in enumerate(mine, 1))
+        lines = tuple(Line(number + n, _line_text(p), p.span, p.context_span, p.cells) for n, p in enumerate(mine, 1))
         number += len(lines)
         if lines:
             papers.append(PaperLines(paper, lines))
@@ -198,7 +198,7 @@ def _foreign(text: str, language: str) -> bool:
     return not language.lower().startswith(_HAN_LANGUAGES) and han > len(letters) / 2
 
 
-def _said(passage: Passage) -> str:
+def _line_text(passage: Passage) -> str:
     aspect = passage.category.value.replace("_", " ") if passage.category else ""
     return f"({aspect}) {passage.in_context}"
 

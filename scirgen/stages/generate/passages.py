@@ -41,7 +41,7 @@ _VAGUE_COST = 0.4
 def passages(
     dataset: Dataset, aspects: Iterable[Aspect], titles: Mapping[str, str] | None = None
 ) -> tuple[Passage, ...]:
-    """All passages of a dataset: kept aspects in document order, then the sentences of the metadata.
+    """Return all passages of a dataset: kept aspects in document order, then the sentences of the metadata.
 
     ``titles`` are those of the papers, by id: a paper's statements are about its own subject, not about the dataset's.
     """
@@ -88,7 +88,7 @@ def by_worth(statements: Sequence[Passage], seed: str) -> list[int]:
 
 
 def _metadata(dataset: Dataset) -> list[tuple[int, int]]:
-    """Sentences of the metadata, without the title line and bare lists of keywords."""
+    """Return the sentences of the metadata, without the title line and bare lists of keywords."""
     text = dataset.text
     spans: list[tuple[int, int]] = []
     position = 0

@@ -96,12 +96,12 @@ class Shortfall:
 
 
 def budget(config: QuotaConfig) -> int:
-    """Largest total number of candidates, including rejected ones."""
+    """Return the largest total number of candidates, including rejected ones."""
     return config.candidates if config.candidates is not None else _CANDIDATES_PER_ROW * (config.total or 0)
 
 
 def rest_of(config: GenerateConfig, reached: Progress, *, hoped: bool = False) -> QuotaConfig:
-    """Return the target of the known items: what the rows of people who asked, up to their share, leave of the total.
+    """Return the target of the known items: the total less the rows asked first, up to their share.
 
     With ``hoped``, these still come, and leave what their whole share leaves. If the mix has both, the known items have
     rounds of their own after those of people's questions.
@@ -114,21 +114,21 @@ def rest_of(config: GenerateConfig, reached: Progress, *, hoped: bool = False) -
 
 
 def wanted_of_people(config: GenerateConfig, accepted: Iterable[Accepted]) -> int:
-    """Count the target's rows that are to come from people who asked: their share, or all of the user's own."""
+    """Count the target's rows that should be asked first: their share, or all of the user's own."""
     total, own = config.quota.total or 0, sum(a.asked == "user" for a in accepted)
     share = config.mix.get("seeking", 0.0) / (sum(config.mix.values()) or 1.0)
     return max(math.ceil(total * share), min(total, own))
 
 
 def sought(config: GenerateConfig, accepted: Sequence[Accepted]) -> list[str]:
-    """Ids of the rows of people who asked that the target keeps: the user's own, then those that stand as they were
-    asked, then narrowed ones; by id."""
+    """Return the ids of the rows asked first that the target keeps: the user's own, then those that were not narrowed,
+    then narrowed ones; by id."""
     found = sorted((_FIRST.index(a.asked), a.id) for a in accepted if a.sought)
     return [id for _, id in found[: wanted_of_people(config, accepted)]]
 
 
 def targets(config: QuotaConfig, kinds: Sequence[QuestionType]) -> dict[Cell, int]:
-    """Wanted pairs per cell; they sum to ``config.total``.
+    """Return the wanted pairs per cell; they sum to ``config.total``.
 
     Types and levels are fitted to both their mixes at once by iterative proportional fitting (Deming & Stephan 1940),
     over the levels that a type lists as typical; then whole numbers by largest remainder, ties in the order of cells.
@@ -192,7 +192,7 @@ def plan_round(
 
 
 def select(config: QuotaConfig, kinds: Sequence[QuestionType], accepted: Iterable[Accepted]) -> frozenset[str]:
-    """Ids of the pairs that the target keeps: in each cell the first by id. Without a target, all."""
+    """Return the ids of the pairs that the target keeps: in each cell the first by id. Without a target, all."""
     pairs = sorted(accepted)
     if config.total is None:
         return frozenset(p.id for p in pairs)
@@ -207,7 +207,7 @@ def select(config: QuotaConfig, kinds: Sequence[QuestionType], accepted: Iterabl
 
 
 def missing_cells(config: QuotaConfig, kinds: Sequence[QuestionType], accepted: Iterable[Accepted]) -> dict[Cell, int]:
-    """Cell -> pairs still missing, for all cells of the target."""
+    """Return a mapping: cell -> pairs still missing, for all cells of the target."""
     got = Counter(_cell(a, config) for a in accepted if not a.sought)
     return {cell: max(0, wanted - got[cell]) for cell, wanted in targets(config, kinds).items()}
 
@@ -269,7 +269,8 @@ def _yields(progress: Progress) -> dict[str, float]:
 def _fitted(
     kinds: Sequence[QuestionType], rows: Mapping[str, float], columns: Mapping[str, float]
 ) -> dict[tuple[str, str], float]:
-    """Shares of (type, level). Their margins are as close to both mixes as the types' typical levels allow."""
+    """Return the shares of (type, level). Their margins are as close to both mixes as the types' typical levels
+    allow."""
     if not columns:
         return {(k.id, ""): rows[k.id] for k in kinds if rows[k.id] > 0}
     shares: dict[tuple[str, str], float] = {}
@@ -350,7 +351,7 @@ def _repeated(pairs: Sequence[QAPair], taxonomies: Taxonomies) -> frozenset[str]
 
 
 def rejection_codes(run: RunRecords) -> dict[str, Counter[str]]:
-    """Question type -> rejection code -> count, of generate and filter."""
+    """Return a mapping: question type -> rejection code -> count, of generate and filter."""
     codes: dict[str, Counter[str]] = defaultdict(Counter)
     for stage in ("answer", "generate", "filter"):
         for rejection in run.rejections(stage):
@@ -362,8 +363,8 @@ def rejection_codes(run: RunRecords) -> dict[str, Counter[str]]:
 def within_target(
     run: RunRecords, ctx: StageContext, left: frozenset[str]
 ) -> tuple[frozenset[str], tuple[str, ...], int]:
-    """Ids of the rows (of those that can be released) that the target keeps; lines for the card: the target, and each
-    cell with too few rows; and how many of the rows are people's questions."""
+    """Return the ids of the rows (of those that can be released) that the target keeps; lines for the card: the target,
+    and each cell with too few rows; and how many of the rows are people's questions."""
     quota = ctx.config.generate.quota
     kinds = ctx.taxonomies.wanted_types(ctx.config.generate.types, ctx.pack, ctx.config.language)
     reached = progress(run, ctx.taxonomies)

@@ -48,8 +48,8 @@ class GenerateStage(Stage):
     refuse_empty = True
 
     def uses(self, config: Config) -> Uses:
-        """Types and the strategy are not listed, since each item's salt has those that it uses. So an edited type
-        redoes only the items that request it."""
+        """Return what results depend on. Each item's salt has the types and the strategy that it uses, so an edited
+        type redoes only the items that request it."""
         return Uses(
             config=("generate", "language", "domain", "seed"),
             prompts=tuple(f"generate/{name}" for name in _PROMPTS),
@@ -70,13 +70,13 @@ class GenerateStage(Stage):
         further = further_requests(ctx.config, ctx.registry)
         if further and not ctx.config.generate.off and (name := self.strategy(ctx).name) != "joint":
             raise ConfigError(
-                f"{further[0].name} asks in the calls of the strategy joint, and {name} writes here",
+                f"{further[0].name} needs generate.strategy=joint, but this run uses {name}",
                 hint="Set generate.strategy=joint, and models.pack=standard for a small model.",
             )
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
-        """One item for each group of types; one for all types if there is no paper; in later rounds, only for cells of
-        quotas that are not full."""
+        """Yield one item for each group of types; one for all types if there is no paper; in later rounds, only for
+        cells of quotas that are not full."""
         if ctx.config.generate.off or not ctx.config.generate.mix.get("known_item"):
             return
         each, own = getattr(self.strategy(ctx), "asks_each_dataset", False), scope.dataset.id
@@ -192,8 +192,8 @@ def _chosen(kinds: Sequence[QuestionType], count: int, more: Mapping[str, object
 
 
 def known_items(ctx: StageContext, papers: int) -> int:
-    """Return the pairs about a dataset and its papers that match their share beside the questions of people who asked;
-    0 if nobody asks."""
+    """Return the pairs about a dataset and its papers that match their share beside the questions asked first; 0 if no
+    questions are asked first."""
     mix = ctx.config.generate.mix
     if not mix.get("seeking") or ctx.pack != "standard":
         return 0
@@ -208,8 +208,8 @@ def _counts(config: GenerateConfig, papers: bool, several: bool) -> dict[str, ob
 
 
 def paper_parameters(scope: Scope, aspects: Sequence[Aspect]) -> dict[str, object]:
-    """Titles and beginnings of the papers that aspects come from, and the datasets that share one, as parameters of
-    items."""
+    """Return the titles and beginnings of the papers that aspects come from, and the datasets that share one, as
+    parameters of items."""
     wanted = {a.paper_id for a in aspects}
     documents = scope.outputs("parse", Document) if wanted else ()
     titles = {d.paper_id: " ".join(d.title.split()) for d in documents if d.paper_id in wanted and d.title.strip()}

@@ -53,7 +53,7 @@ class Asked(BaseModel):
     polarities: tuple[Polarity, ...] = _POLARITIES
 
     def narrowed(self, kind: QuestionType) -> QuestionType:
-        """Return the type with the levels that are wanted of it."""
+        """Return the type with only the wanted levels."""
         levels = self.levels.get(kind.id)
         return kind.model_copy(update={"levels": levels}) if levels else kind
 

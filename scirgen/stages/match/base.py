@@ -57,7 +57,7 @@ class Pair:
 
     @property
     def stated(self) -> bool:
-        """Tells whether the user or the record itself names this paper as the dataset's."""
+        """True if the user or the record itself names this paper as the dataset's."""
         return bool(STATED & set(self.found_by))
 
     def label_at(self, offset: int) -> SectionLabel | None:

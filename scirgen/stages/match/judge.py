@@ -31,7 +31,7 @@ _FOUND_BY = {
     "folder": "the paper lies in the same folder as the record",
     "cites": "the paper cites the dataset",
     "cites_related": "the paper cites a paper that the record names",
-    "doi_in_text": "the dataset's DOI stands in the paper",
+    "doi_in_text": "the paper contains the dataset's DOI",
     "text_search": "a text search for the dataset",
     "related_identifier": "the record relates to this paper",
 }
@@ -158,8 +158,8 @@ async def ask_model(pair: Pair, named: Sequence[Place], nearest: Sequence[Senten
 def guarded(
     pair: Pair, reply: JudgeReply, shown: Sequence[Place], when_unsure: Literal["keep", "drop"] = "drop"
 ) -> Judgement:
-    """Judge as a reply says, with the sentences it cites; use needs one that is about the dataset, or a stated
-    relation.
+    """Judge as a reply says, with the sentences it cites; to count as use, one must be about the dataset, or there is a
+    stated relation.
 
     Args:
         pair: the dataset and the paper.
@@ -198,7 +198,7 @@ def _speak_of(quotes: Sequence[str], names: DatasetNames) -> bool:
 
 
 def _shown(pair: Pair, named: Sequence[Place], similar: Sequence[Place], limit: int) -> list[Place]:
-    """Sentences for the prompt, in the paper's order.
+    """Return the sentences for the prompt, in the paper's order.
 
     They are chosen in three steps: sentences that name the dataset; sentences of data sections and availability
     statements about using data, for at most half of the remaining places; then the most similar sentences.
@@ -226,8 +226,8 @@ def _shown(pair: Pair, named: Sequence[Place], similar: Sequence[Place], limit: 
 
 
 def _data_places(pair: Pair, similar: Sequence[Place]) -> list[Place]:
-    """Sentences of data sections and availability statements that say which data were used; those most similar to the
-    metadata first."""
+    """Return the sentences of data sections and availability statements that say which data were used; those most
+    similar to the metadata first."""
     rank = {(p.start, p.end): n for n, p in enumerate(similar)}
     runs = {x.start for x in pair.labels if _DATA_HEADING.search(x.heading)}
     found = [

@@ -57,7 +57,7 @@ class Findings:
 
 
 def find_mentions(pair: Pair) -> Findings:
-    """All places where the paper names the dataset or cites it, by identifier, title or a name that the context
+    """Return all places where the paper names the dataset or cites it, by identifier, title or a name that the context
     confirms.
 
     It takes time linear in the text; a paper of megabytes may name a dataset at every word.
@@ -213,6 +213,6 @@ def says_use(pair: Pair, place: Place) -> bool:
 
 
 def evidence(uses: Sequence[Place], entries: Sequence[Place]) -> tuple[Place, ...]:
-    """Distinct sentences, at most eight, then the references that explain them."""
+    """Return the distinct sentences, at most eight, then the references that explain them."""
     distinct = {(p.start, p.end): p for p in sorted(uses, key=lambda p: p.start)}
     return (*list(distinct.values())[:_MOST_PLACES], *sorted(entries, key=lambda p: p.start))

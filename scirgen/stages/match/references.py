@@ -36,7 +36,7 @@ class Reference:
 
 
 def find_references(document: Document, labels: Sequence[SectionLabel]) -> list[Reference]:
-    """All entries, in order: the blocks that the parser marks as references, or else the paragraphs under such a
+    """Return all entries, in order: the blocks that the parser marks as references, or else the paragraphs under such a
     heading."""
     blocks = [b for b in document.blocks if b.kind is BlockKind.REFERENCE]
     if not blocks:
@@ -72,7 +72,8 @@ def body_ranges(document: Document, references: Sequence[Reference]) -> list[tup
 
 
 def citing_offsets(document: Document, body: Sequence[tuple[int, int]], entry: Reference) -> list[int]:
-    """Offsets in the body at which an entry is cited, by bracketed number, raised number, or author and year."""
+    """Return the offsets in the body at which an entry is cited, by bracketed number, raised number, or author and
+    year."""
     text = document.text
     found = [
         s + m.start()
@@ -91,7 +92,8 @@ def citing_offsets(document: Document, body: Sequence[tuple[int, int]], entry: R
 
 
 def _numbers(text: str, printed: bool) -> list[re.Match[str]]:
-    """Numbers in brackets; raised numbers only if the list of references is numbered and the paper uses no brackets."""
+    """Return the numbers in brackets; raised numbers only if the list of references is numbered and the paper uses no
+    brackets."""
     bracketed = list(_BRACKETED.finditer(text))
     if len(bracketed) >= _LEAST_BRACKETS or not printed:
         return bracketed

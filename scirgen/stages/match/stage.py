@@ -25,13 +25,13 @@ class MatchStage(Stage):
     version = 5
 
     def uses(self, config: Config) -> Uses:
-        """Count the model too, if the strategy asks it."""
+        """Include the model if the strategy calls it."""
         needs: tuple[Role, ...] = strategy(config.match.strategy, load_registry()).needs
         code = provided_code(load_registry(), "match_strategy", config.match.strategy)
         return Uses(config=("match",), prompts=("match/judge",) if needs else (), roles=needs, extra=code)
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
-        """One item for each candidate link of the dataset whose paper has a document."""
+        """Yield one item for each candidate link of the dataset whose paper has a document."""
         documents = {d.paper_id: d for d in scope.outputs("parse", Document)}
         links: dict[str, list[Link]] = {}
         for link in scope.outputs("collect", Link):

@@ -113,7 +113,7 @@ def set_levels(blocks: Sequence[ParsedBlock]) -> None:
 
 
 def mark_references(blocks: Sequence[ParsedBlock]) -> None:
-    """Make the paragraphs and list items below a heading of references references."""
+    """Turn the paragraphs and list items below a heading of references into references."""
     inside = False
     for block in blocks:
         if block.kind is BlockKind.HEADING:

@@ -1,6 +1,6 @@
 """Reads a paper's front matter from its parsed blocks: DOI, year, licence, keywords. Parsers find the authors.
 
-Nothing is guessed: a DOI has a DOI's form and stands in the paper's own head, and what is not found stays empty.
+Nothing is guessed: a DOI has a DOI's form and is in the paper's own head; what is not found stays empty.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from scirgen.stages.base import FrontMatter
 from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
 from scirgen.stages.parse.terms import kind_of_heading
 
-FRONT_VERSION: Final = 4
+FRONT_VERSION: Final = 5
 """Raise it when a paper gives another front matter: records made from papers are then made again."""
 _HEAD = 14  # blocks before which a paper's own DOI, date and licence are printed
-_TAIL = 12
+_TAIL = 12  # blocks at the end, without references, in which a licence may be printed
 _ASIDE = (BlockKind.OTHER, BlockKind.FOOTNOTE)
 _YEAR = r"((?:19|20)\d\d)"
 _DATED = re.compile(rf"(?i)(?:published|accepted|©|\(c\)|copyright)[^\d]{{0,40}}(?:\d{{1,2}}\s+)?(?:\w+\s+)?{_YEAR}\b")
@@ -56,7 +56,7 @@ def front_matter(parsed: ParsedPaper) -> FrontMatter:
     ends = (
         *head,
         *filter(_on_first_page, parsed.blocks[_HEAD:]),
-        *parsed.blocks[max(_HEAD, len(parsed.blocks) - _TAIL) :],
+        *[b for b in parsed.blocks[_HEAD:] if _is_prose(b)][-_TAIL:],
     )
     return FrontMatter(
         title=" ".join((parsed.title or _first_heading(head)).split()),

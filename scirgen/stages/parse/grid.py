@@ -102,7 +102,8 @@ def _problem(placed: Sequence[_Placed]) -> str:
 
 
 def _header_rows(placed: Sequence[_Placed]) -> int:
-    """Rows at the top that are marked as headers; else the first, if it has no number where rows below it have some."""
+    """Return the rows at the top that are marked as headers; else the first, if it has no number where rows below it
+    have some."""
     marked = 0
     for row in range(max(p.row for p in placed) + 1):
         cells = [p.given for p in placed if p.row == row and p.given.text]
@@ -115,7 +116,7 @@ def _header_rows(placed: Sequence[_Placed]) -> int:
 
 
 def _header_columns(placed: Sequence[_Placed], top: int, width: int) -> int:
-    """Columns at the left that name rows: as many as name each row by itself, of those that hold no numbers.
+    """Return the columns at the left that name rows: as many as name each row by itself, of those that hold no numbers.
 
     Marked columns are such, too; a column that counts the rows names none.
     """

@@ -21,7 +21,7 @@ _MAX_DEPTH = 40
 
 
 def parse_jats(root: Element) -> ParsedPaper:
-    """Blocks of a JATS ``article``.
+    """Return the blocks of a JATS ``article``.
 
     Raises:
         PaperError: ``no_text`` if it has neither body nor abstract.

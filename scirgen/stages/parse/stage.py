@@ -27,18 +27,18 @@ _SEEN = 40
 
 
 def better(own: ParsedPaper, grobid: ParsedPaper) -> ParsedPaper:
-    """GROBID's result if only GROBID found the abstract, or if both or neither found it and GROBID found more headings;
-    otherwise ours.
+    """Return GROBID's result if only GROBID found the abstract, or if both or neither found it and GROBID found more
+    headings; otherwise ours.
 
     GROBID's blocks without coordinates get the place of the same text in ours.
     """
-    if _found(grobid) <= _found(own):
+    if _completeness(grobid) <= _completeness(own):
         return own
     blocks = tuple(_placed(grobid.blocks, own.blocks))
     return grobid.model_copy(update={"blocks": blocks, "pages": own.pages, "language": grobid.language or own.language})
 
 
-def _found(parsed: ParsedPaper) -> tuple[bool, int]:
+def _completeness(parsed: ParsedPaper) -> tuple[bool, int]:
     headings = sum(b.kind is BlockKind.HEADING for b in parsed.blocks)
     return len(parsed.abstract) >= _MIN_ABSTRACT, headings
 
@@ -82,7 +82,7 @@ class ParseStage(Stage):
     """One item for each paper with a file. An error that no retry can fix rejects the paper, and the run continues."""
 
     name = "parse"
-    version = 6
+    version = 7
 
     def __init__(self) -> None:
         self._pool: ParserPool | None = None
@@ -198,7 +198,7 @@ def choose_parser(registry: Registry, wanted: str, kind: FileKind) -> Provided |
 
 
 def _orders(paper: Paper, sentences: Sequence[str], ctx: StageContext) -> Rejection:
-    reason = f"{len(sentences)} sentence(s) address a machine, not the paper's readers; the paper is read without them"
+    reason = f"{len(sentences)} sentence(s) address a language model, not the paper's readers; they were removed"
     return ctx.reject("instructions", reason, ("Sentence", paper.id), record="\n".join(sentences)[:_MOST_KEPT])
 
 

@@ -65,8 +65,8 @@ def paper_bytes(path: Path) -> bytes:
 
 
 def parse_markdown(text: str) -> ParsedPaper:
-    """Blocks of Markdown or plain text; in plain text, lines that hold only a numbered or a usual section name are
-    headings.
+    """Return the blocks of Markdown or plain text; in plain text, lines that hold only a numbered or a usual section
+    name are headings.
 
     Raises:
         PaperError: ``no_text``.

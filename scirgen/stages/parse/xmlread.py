@@ -37,7 +37,7 @@ def read_xml(data: bytes) -> Element:
     try:
         root: Element = ElementTree.fromstring(data, forbid_dtd=True, forbid_entities=True, forbid_external=True)
     except DefusedXmlException as error:
-        raise PaperError(f"XML with entities or a DTD is refused: {error}"[:200], code="damaged") from error
+        raise PaperError(f"XML with entities or a DTD is not allowed: {error}"[:200], code="damaged") from error
     except (ElementTree.ParseError, ValueError, LookupError) as error:
         raise PaperError(
             f"XML that is not well-formed: {error}"[:200], hint="Fetch it again.", code="damaged"
@@ -55,7 +55,8 @@ def _character(match: re.Match[bytes]) -> bytes:
 
 
 def text_of(element: Element | None, skip: frozenset[str] = frozenset()) -> str:
-    """All text of an element with white space collapsed, leaving out the elements in ``skip`` (not their tails)."""
+    """Return all text of an element with white space collapsed, leaving out the elements in ``skip`` (not their
+    tails)."""
     if element is None:
         return ""
     return re.sub(r"\s+", " ", "".join(_pieces(element, skip))).strip()

@@ -69,7 +69,7 @@ class ReleaseContent:
 
 
 def users_of(uses: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Paper id -> ids of the datasets that use it, from dataset id -> ids of papers."""
+    """Return a mapping: paper id -> ids of the datasets that use it, from dataset id -> ids of papers."""
     users: dict[str, list[str]] = {}
     for dataset_id, papers in uses.items():
         for paper_id in papers:
@@ -82,7 +82,7 @@ def from_run(run: RunView, info: ReleaseInfo) -> ReleaseContent:
     datasets = {d.id: d for d in sorted(run.datasets(), key=lambda d: d.id)}
     uses = run.uses()
     documents = {label.document_id: label.paper_id for label in run.records("section", SectionLabel)}
-    found = _found(run, datasets)
+    found = _answering_papers(run, datasets)
     documents |= found
     wanted = {p for ids in uses.values() for p in ids} | {*found.values()}
     papers = {paper_id: Paper(id=paper_id) for paper_id in sorted(wanted)}
@@ -100,7 +100,8 @@ def from_run(run: RunView, info: ReleaseInfo) -> ReleaseContent:
     users = {d: set(of_paper[p]) for d, p in documents.items() if p in of_paper}
     writers, made = _made(run)
     # Rejections of an earlier release are left out; this release counts its own.
-    left_out = Counter(f"{r.stage}: {r.code}" for r in run.rejections() if r.stage != "release")
+    aside = (r for r in run.rejections() if r.stage != "release" and r.code != "unchosen")  # of which no pair was made
+    left_out = Counter(f"{r.stage}: {r.code}" for r in aside)
     return ReleaseContent(
         info=info.model_copy(
             update={
@@ -122,8 +123,8 @@ def from_run(run: RunView, info: ReleaseInfo) -> ReleaseContent:
     )
 
 
-def _found(run: RunView, datasets: Mapping[str, Dataset]) -> dict[str, str]:
-    """Document id -> paper id of the papers that answer what somebody asked."""
+def _answering_papers(run: RunView, datasets: Mapping[str, Dataset]) -> dict[str, str]:
+    """Return a mapping: document id -> paper id of the papers that answer what somebody asked."""
     cited = {s.document_id for p in run.pairs() if p.grades for s in p.evidence} - {*datasets}
     return {d.id: d.paper_id for d in run.records("parse", Document) if d.id in cited} if cited else {}
 
@@ -168,7 +169,7 @@ def _used(run: RunView, papers: Collection[str]) -> Iterator[Document]:
 
 
 def _unfaithful(run: RunView) -> list[UnfaithfulRow]:
-    """Candidates that a faithfulness score rejected, by id."""
+    """Return the candidates that a faithfulness score rejected, by id."""
     found: dict[str, UnfaithfulRow] = {}
     for rejection in run.rejections("filter"):
         if rejection.score is None or not rejection.record:

@@ -48,7 +48,7 @@ class Defects:
 
 
 def known_limits(info: ReleaseInfo, found: Defects) -> Iterator[str]:
-    """Sentences for the card, general ones first; figures of zero are left out."""
+    """Yield the sentences for the card, general ones first; figures of zero are left out."""
     own = info.origin == "scirgen run"
     reviewed = (
         f", and people checked {found.checked:,} of {found.rows:,}."

@@ -58,11 +58,12 @@ class PartContent(ABC):
         return ()
 
     def pairs(self) -> Iterable[QAPair]:
-        """Questions that the plugin adds to the rows; one with an empty answer has no answer in the release."""
+        """Return the questions that the plugin adds to the rows; one with an empty answer has no answer in the
+        release."""
         return ()
 
     def weights(self, uses: Mapping[str, tuple[str, ...]]) -> Counter[str]:
-        """Dataset id -> weight that balances the splits of a release without rows.
+        """Return a mapping: dataset id -> weight that balances the splits of a release without rows.
 
         Args:
             uses: dataset id -> ids of the papers that use it.
@@ -127,7 +128,7 @@ def row_fields(config: Config, registry: Registry) -> list[RowFields]:
     for one in found:
         for column in one.fields.model_fields:
             if column in taken:
-                raise PluginError(f"row fields {one.name!r}: the field {column!r} is {taken[column]}'s already")
+                raise PluginError(f"row fields {one.name!r}: the field {column!r} already belongs to {taken[column]}")
             taken[column] = one.name
     columns(found)
     return found

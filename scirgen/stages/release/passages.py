@@ -38,7 +38,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Source:
-    """A record or paper: what its passages say of it."""
+    """A record or paper, as its passages describe it."""
 
     document_id: str
     kind: str
@@ -93,7 +93,7 @@ class Held:
 
 
 def merge(spans: Iterable[Span]) -> list[Piece]:
-    """Overlapping or nested spans of one document as disjoint pieces, in order.
+    """Return the overlapping or nested spans of one document as disjoint pieces, in order.
 
     Two spans that only touch remain two pieces, since text between them may have been left out on purpose.
     """
@@ -133,7 +133,7 @@ def paper_passages(source: Source, document: Document, quoted: Iterable[Span]) -
 
 
 def quoted_passages(source: Source, pieces: Iterable[Piece]) -> list[Held]:
-    """Windows of a document's pieces, in order; no passage spans two pieces."""
+    """Return the windows of a document's pieces, in order; no passage spans two pieces."""
     return [
         source.passage(
             content_id("psg", source.document_id, piece.start + a, piece.start + b, piece.text[a:b]),

@@ -28,7 +28,7 @@ from scirgen.stages.release.passages import (
 
 
 def paper_rows(content: ReleaseContent) -> Iterator[PaperRow]:
-    """Papers by id, with the datasets they use."""
+    """Yield the papers by id, with the datasets they use."""
     users = users_of(content.uses)
     documents = {
         paper_id: document_id for document_id, paper_id in sorted(content.document_papers.items(), reverse=True)
@@ -49,7 +49,7 @@ def paper_rows(content: ReleaseContent) -> Iterator[PaperRow]:
 
 
 def aspect_rows(content: ReleaseContent) -> Iterator[AspectRow]:
-    """Kept aspects, dataset by dataset."""
+    """Yield the kept aspects, dataset by dataset."""
     for aspect in content.aspects:
         yield AspectRow(
             id=aspect.id,
@@ -67,7 +67,8 @@ def aspect_rows(content: ReleaseContent) -> Iterator[AspectRow]:
 
 
 def corpus_rows(content: ReleaseContent, *, with_paper: bool) -> Iterator[CorpusDocument]:
-    """One document per dataset: title and description (ScIRGen, section 4.1), with the extracts if ``with_paper``."""
+    """Yield one document per dataset: title and description (ScIRGen, section 4.1), with the extracts if
+    ``with_paper``."""
     extracts: dict[str, list[Aspect]] = {}
     if with_paper:
         for aspect in content.aspects:
@@ -93,7 +94,7 @@ def corpus_rows(content: ReleaseContent, *, with_paper: bool) -> Iterator[Corpus
 def all_passages(
     content: ReleaseContent, evidence: Mapping[str, Iterable[Span]], index: PassageIndex
 ) -> Iterator[list[Passage]]:
-    """Passages, one document at a time: each record, then each paper.
+    """Yield the passages, one document at a time: each record, then each paper.
 
     Args:
         content: the content of the release.
@@ -132,8 +133,8 @@ def _added(held: list[Held], index: PassageIndex) -> list[Passage]:
 
 
 def passage_grades(pair: QAPair, row: ReleaseRow, index: PassageIndex) -> dict[str, int]:
-    """Return the grades of a row's passages, by id: those of what was read to answer it; where it was written from
-    passages, 2 for those that it needs and 1 for the others that carry the answer.
+    """Return the grades of a row's passages, by id: if it was asked first, those given when it was answered; if it was
+    written from passages, 2 for those that it needs and 1 for the others that carry the answer.
 
     A passage that a licence keeps out of the release has none.
     """
@@ -156,7 +157,7 @@ def release_row(
     index: PassageIndex,
     writer: tuple[str | None, str | None] | None = None,
 ) -> ReleaseRow:
-    """One row, with each piece of evidence's licence and the passages that hold it.
+    """Return one row, with each piece of evidence's licence and the passages that hold it.
 
     The spans of a pair without an answer are not evidence: they are the nearest places, and give its passages alone.
     ``writer`` is the model and prompt that wrote the pair; without it they are those of the pair's own provenance.

@@ -90,7 +90,7 @@ class ReleaseStage(Stage):
 
     def _write(self, ctx: StageContext) -> tuple[Release, list[Rejection]]:
         if ctx.run is None:
-            raise ConfigError("the release stage can only run on a whole run")
+            raise ConfigError("the release stage needs a whole run")
         config = ctx.config
         info = ReleaseInfo(
             name=config.release.name or f"{config.domain}-qa",

@@ -138,10 +138,10 @@ def refuse_foreign(folder: Path) -> None:
     if not found:
         return
     if not (folder / "release.json").is_file():
-        raise InputError(f"{folder} has files and no release.json: it is not a release of scirgen", hint=_MOVE_IT)
+        raise InputError(f"{folder} has files but no release.json: it is not a release of scirgen", hint=_MOVE_IT)
     if foreign := sorted(found - {f.path for f in Release(folder).info.files}):
         others = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
-        raise InputError(f"{folder} holds {foreign[0]}{others}, which its release.json does not list", hint=_MOVE_IT)
+        raise InputError(f"{folder} contains {foreign[0]}{others}, which its release.json does not list", hint=_MOVE_IT)
 
 
 EMPTY = "The format {} is not written: the release has nothing for it."

@@ -78,7 +78,7 @@ class Run:
 
 
 def heading_runs(document: Document) -> list[Run]:
-    """All runs, in order; together they cover the whole text."""
+    """Return all runs, in order; together they cover the whole text."""
     heads = [b for b in document.blocks if b.kind is BlockKind.HEADING]
     edges = [h.start for h in heads]
     runs = []

@@ -138,7 +138,7 @@ def label_by_rules(document: Document, runs: Sequence[Run], rules: HeadingRules)
 
 
 def fallback(runs: Sequence[Run], decided: Sequence[SectionClass | None], index: int) -> SectionClass:
-    """Classifies a run that neither rules nor a model decide, by the runs around it.
+    """Classify a run that neither rules nor a model decide, by the runs around it.
 
     If a paper has no section of results, its results are in the sections between introduction and conclusion, so such a
     section is ``experiment``. Otherwise it continues the section before it.

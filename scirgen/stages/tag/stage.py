@@ -32,7 +32,7 @@ class TagStage(Stage):
         )
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
-        """Batches of this round's accepted pairs, in the order of ids."""
+        """Yield the batches of this round's accepted pairs, in the order of ids."""
         pairs = sorted((p for p in scope.outputs("filter", QAPair) if p.round == scope.round), key=lambda p: p.id)
         size = ctx.config.tag.batch_size
         for start in range(0, len(pairs), size):

@@ -79,14 +79,14 @@ def incomplete(text: str, *, alone: bool = True) -> str:
 
 
 def screen(aspects: Sequence[Aspect]) -> tuple[list[Aspect], list[Verdict]]:
-    """Aspects that the rules leave open, in order, and verdicts on the others."""
+    """Return the aspects that the rules leave open, in order, and verdicts on the others."""
     left: list[Aspect] = []
     out: list[Verdict] = []
     for aspect in sorted(aspects, key=lambda a: (a.span.start, a.span.end, a.category)):
         why = "" if aspect.cells else incomplete(aspect.span.text, alone=not aspect.context)
         if why:
             out.append(Verdict(aspect, False, why, "incomplete"))
-        elif (same := _said_before(aspect, left)) is not None:
+        elif (same := _repeated(aspect, left)) is not None:
             why = f"it says the same as a sentence on page {same.span.page or '?'} that is kept"
             out.append(Verdict(aspect, False, why, "redundant"))
         else:
@@ -98,7 +98,7 @@ def _place(aspect: Aspect) -> tuple[str, int, int, tuple[Span, ...]]:
     return aspect.span.document_id, aspect.span.start, aspect.span.end, aspect.cells
 
 
-def _said_before(aspect: Aspect, kept: Sequence[Aspect]) -> Aspect | None:
+def _repeated(aspect: Aspect, kept: Sequence[Aspect]) -> Aspect | None:
     """Return a kept sentence with nearly the same words, of any aspect; papers often repeat their abstract."""
     others = (k for k in kept if _place(k) != _place(aspect))
     return next((k for k in others if fuzz.token_sort_ratio(k.text, aspect.text) >= _SAME), None)
@@ -111,11 +111,11 @@ class VerifyStage(Stage):
     version = 6
 
     def uses(self, config: Config) -> Uses:
-        """Its prompt, the aspects' definitions and cues, and the model."""
+        """Return its prompt, the aspects' definitions and cues, and the model."""
         return Uses(prompts=("verify/keep",), taxonomies=("aspects",), roles=("generator",))
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
-        """One item for each linked paper with extracted statements."""
+        """Yield one item for each linked paper with extracted statements."""
         aspects = scope.outputs("extract", Aspect)
         for link in scope.outputs("match", Link):
             of_paper = tuple(a for a in aspects if a.paper_id == link.paper_id)
@@ -200,7 +200,7 @@ async def judge_aspects(dataset: Dataset, aspects: Sequence[Aspect], ctx: StageC
 
 
 def _shown(batch: Sequence[Sequence[Aspect]]) -> list[str]:
-    """Numbered sentences, each with its kinds and, where it does not say so itself, what it is about."""
+    """Return the numbered sentences, each with its kinds and, where it does not say so itself, what it is about."""
     lines = []
     for number, group in enumerate(batch, 1):
         kinds = ", ".join(a.category.value.replace("_", " ") for a in group)

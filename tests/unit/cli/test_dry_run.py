@@ -41,6 +41,11 @@ def test_first_records_are_shown_field_by_field_with_the_first_reasons(tmp_path:
     assert "record    a" in said and "title        Ice" in said and "Depth        12 m" in said
     assert "doi          (empty)" in said
     assert "rejected: r.json[2]: the record has no title" in said
+    rows[0]["licence"] = "CC BY-NC 4.0"
+    (tmp_path / "r.json").write_text(json.dumps([*rows, {"id": "c", "title": "Snow", "licence": "CC0"}]))
+    assert (
+        "rejected: a: licence 'cc-by-nc-4.0' is not among cc0" in dry_run(tmp_path / "r.json", "--licences", "cc0")[1]
+    )
 
 
 def test_catalogue_of_which_nothing_is_read_is_an_error(tmp_path: Path) -> None:
@@ -88,6 +93,18 @@ def test_keys_that_are_not_read_are_counted_over_all_records(tmp_path: Path) -> 
     assert code == 0 and "not read  how.tool of 30 records: 10.5555/0, 10.5555/1, 10.5555/2, ...\n" in said
     assert "filled    title 31, language 31, doi 30, description 1\n" in said
     assert "10.5555/29\n" in dry_run(tmp_path / "r.json", "--full")[1]
+
+
+def test_a_column_of_papers_that_is_named_is_read(tmp_path: Path) -> None:
+    (tmp_path / "r.json").write_text(
+        json.dumps([{"title": "Ice", "files": [{"paper": "a.md"}], "more": [{"x": "b.md"}]}])
+    )
+    (tmp_path / "papers").mkdir()
+    (tmp_path / "papers" / "a.md").write_text("# Ice\n\nIce became thinner in the north.")
+    code, said = dry_run(tmp_path / "r.json", "--set", "collect.options.columns={papers: files.paper}")
+    assert (
+        code == 0 and "column 1" in said and "files.paper" not in said and "not read  of each record: more.x\n" in said
+    )
 
 
 def test_full_shows_whole_texts_and_every_key(tmp_path: Path) -> None:
@@ -186,6 +203,20 @@ def test_list_has_every_record_and_paper_as_csv(tmp_path: Path) -> None:
     assert (a["licence"], a["may be published"], a["file"]) == ("cc-by-nc-4.0", "not for commercial use", "a.md")
     assert a["datasets"].split("; ") == [f"d{n}" for n in range(30)]
     assert b["file"] == "b.pdf" and b["note"].startswith("damaged")
+
+
+def test_papers_that_are_missing_damaged_or_print_something_else_are_named(tmp_path: Path) -> None:
+    named = ["b.pdf", "a.md", *(f"gone{n}.pdf" for n in range(8))]
+    (tmp_path / "r.json").write_text(json.dumps([{"id": "d", "title": "Ice", "papers": named}]))
+    (tmp_path / "papers").mkdir()
+    (tmp_path / "papers" / "papers.csv").write_text("file,licence\na.md,CC BY-NC 4.0\n")
+    printed = "This article is licensed under a Creative Commons Attribution 4.0 International License."
+    (tmp_path / "papers" / "a.md").write_text(f"# Lake ice\n\n{printed}\n\n## Abstract\n\nIce became thinner. " * 3)
+    (tmp_path / "papers" / "b.pdf").write_text("%PDF-1.4")
+    said = dry_run(tmp_path / "r.json")[1]
+    assert "warning   b.pdf: damaged" in said and "warning   gone5.pdf: not found: the record names it" in said
+    assert "warning   a.md: licence: the catalogue states cc-by-nc-4.0, the paper prints cc-by-4.0" in said
+    assert "gone6" not in said and "warning   2 more papers that" in said
 
 
 def test_list_without_a_dry_run_starts_nothing(tmp_path: Path) -> None:

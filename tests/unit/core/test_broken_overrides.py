@@ -86,7 +86,7 @@ def test_broken_taxonomy_is_reported_once_with_the_entrys_line(tmp_path: Path, c
     [
         ("prompts/generate/jont.yaml", "overrides nothing: there is no prompts/generate/jont", "'generate/joint'"),
         ("prompts/joint.yaml", "overrides nothing", "generate/joint"),
-        ("prompts/generate/joint.yml", "would not be read", "joint.yaml"),
+        ("prompts/generate/joint.yml", "would be ignored", "joint.yaml"),
         ("taxonomies/grasser.yaml", "overrides nothing: there is no taxonomies/grasser", "'graesser'"),
     ],
 )

@@ -42,8 +42,8 @@ def test_replacement_keeps_the_place_and_the_duties_of_its_step() -> None:
     [
         ([step("x", after="nothing")], "follows 'nothing'"),
         ([step("x", after="release")], "follows 'release'"),
-        ([step("tag", by="a"), step("tag", by="b")], "several plugins give the step tag"),
-        ([step("x", after="tag"), step("x", after="verify")], "several plugins give the step x"),
+        ([step("tag", by="a"), step("tag", by="b")], "several plugins provide the step tag"),
+        ([step("x", after="tag"), step("x", after="verify")], "several plugins provide the step x"),
     ],
 )
 def test_step_without_a_place_or_given_twice_is_refused(added: list[Step], said: str) -> None:

@@ -114,4 +114,4 @@ def test_prompt_that_reads_papers_cannot_be_tried_without_a_run(tmp_path: Path) 
     where = ["--input", str(tmp_path / "r.json"), "--model", "openai:m@http://127.0.0.1:9/v1"]
     code, said = run("prompts", "try", "match/judge", "--dataset", "ice-1", *where)
     assert code != 0
-    assert "reads papers, and there is none" in said
+    assert "needs papers, and" in said

@@ -158,9 +158,9 @@ def test_a_question_that_one_system_leaves_out_counts_as_nothing_found(release, 
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ('{"id": "qa-0", "chunks": []}', "no question of"),
+        ('{"id": "qa-0", "chunks": []}', "not a question of"),
         ('{"id": "a", "chunks": [{"txt": "b"}]}', r"line 1: chunks\.0\.text"),
-        ('{"id": "a"}\n{"id": "a"}', "line 2: the id a comes twice"),
+        ('{"id": "a"}\n{"id": "a"}', "line 2: the id a occurs twice"),
         ("", "has no answers"),
     ],
 )

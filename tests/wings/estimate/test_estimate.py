@@ -84,7 +84,7 @@ def test_an_earlier_run_gives_its_usage_per_dataset_and_its_speed(tmp_path: Path
 
 
 def test_an_earlier_run_without_token_counts_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="counted no tokens"):
+    with pytest.raises(ConfigError, match="recorded no tokens"):
         shares_of_history(earlier_run(tmp_path, {}), Config(), 20, [])
 
 

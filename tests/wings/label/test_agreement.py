@@ -106,7 +106,7 @@ def test_quadratic_kappa_forgives_near_misses() -> None:
 
 
 def test_a_label_outside_the_scale_is_refused() -> None:
-    with pytest.raises(InputError, match="outside of the scale"):
+    with pytest.raises(InputError, match="outside the scale"):
         alpha([["yes", "maybe"], ["no", "no"]], ("no", "yes"))
 
 

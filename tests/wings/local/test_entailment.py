@@ -76,7 +76,7 @@ async def test_a_licence_is_told_and_a_non_commercial_one_must_be_asked_for(
     saved(tmp_path, "contradiction", "entailment")
     assert licence_of(str(tmp_path)) == "unknown"
     (tmp_path / "README.md").write_text("---\nlicense: cc-by-nc-4.0\ntags: [nli]\n---\n# Mine\n")
-    with pytest.raises(ConfigError, match=r"cc-by-nc-4\.0: not for commercial use"):
+    with pytest.raises(ConfigError, match=r"cc-by-nc-4\.0, which forbids commercial use"):
         await entailed(tmp_path)
     await entailed(tmp_path, non_commercial=True)
     assert "licence cc-by-nc-4.0" in caplog.text

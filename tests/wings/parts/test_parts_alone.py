@@ -171,7 +171,7 @@ def test_a_table_without_questions_is_refused(part: str, text: str, says: str, t
 
 
 def test_a_setting_that_a_part_does_not_read_is_refused(paper: Path) -> None:
-    with pytest.raises(ConfigError, match="changes nothing here"):
+    with pytest.raises(ConfigError, match="does not use the setting"):
         scirgen_parts.parse(paper, settings={"seed": 2})
 
 

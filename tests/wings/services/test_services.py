@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -7,10 +8,12 @@ import pytest
 
 from scirgen import Candidate, ConfigError, Dataset, InputError, Paper, SourceError, SourceSetup
 from scirgen.core.config import HttpConfig
+from scirgen.plugin import SourceRefusedError
 from scirgen.stages.collect.files.folder import FolderSource
 from scirgen.stages.collect.validated_source import CheckedSource
 from scirgen.testing import check_source
 from scirgen.testing.web import Answer, Asked, LoopbackServer
+from scirgen_estimate import estimate
 from scirgen_services.arxiv import ArxivService
 from scirgen_services.bibliography import BibliographyService, FolderService
 from scirgen_services.events import EventsService
@@ -104,6 +107,21 @@ def test_openalex_faults_are_retryable_errors(setup: Setup, answer: Answer) -> N
     with LoopbackServer({"/": lambda _: answer}) as server, pytest.raises(SourceError) as raised:
         list(OpenAlexService(setup(server)).papers(DATASET))
     assert raised.value.retryable
+
+
+def test_openalex_estimate_and_error_say_that_it_wants_a_key_and_charges(setup: Setup, tmp_path: Path) -> None:
+    (tmp_path / "r.json").write_text(json.dumps([{"title": "Soil moisture", "doi": "10.5555/data.1"}]))
+    with LoopbackServer({"/works": shapes.openalex({}, {"fulltext": []})}) as server:
+        settings = {
+            "collect.papers_from": ["openalex"],
+            "collect.paper_options": {"openalex": {"base_url": server.url}},
+            "collect.http.allow_private_addresses": True,
+        }
+        found = estimate(tmp_path / "run", input=tmp_path / "r.json", model="openai:x-7b", settings=settings)
+    assert any("OPENALEX_API_KEY" in note and "charges above a free amount" in note for note in found.notes)
+    with LoopbackServer({"/": lambda _: Answer({}, 402)}) as server, pytest.raises(SourceRefusedError) as refused:
+        list(OpenAlexService(setup(server)).papers(DATASET))
+    assert "wants a key, or what it gives free is used up" in refused.value.hint
 
 
 # -- events ------------------------------------------------------------------------------------------------------------

@@ -6,12 +6,14 @@ A hostile file can neither hang nor crash the run. `probe` is the program that r
 from __future__ import annotations
 
 import selectors
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from scirgen.core.errors import SourceError
 from scirgen.core.runtime import is_stopping, stopped
 from scirgen.stages.collect.files import probe
 
@@ -20,6 +22,10 @@ _SLICE_S = 0.5
 
 class ChildError(Exception):
     """The process printed nothing for too long, or ended before it was done."""
+
+
+class ChildKilledError(SourceError):
+    """The process was killed from outside, which says nothing about the file."""
 
 
 def printed_lines(job: str, files: list[Path], quiet_s: float) -> Iterator[bytes]:
@@ -32,6 +38,7 @@ def printed_lines(job: str, files: list[Path], quiet_s: float) -> Iterator[bytes
 
     Raises:
         ChildError: the process was too slow or crashed.
+        ChildKilledError: it was killed from outside.
         RunStoppingError: the run ends.
     """
     command = [sys.executable, "-I", str(Path(probe.__file__)), job, *(str(f.resolve()) for f in files)]
@@ -65,5 +72,10 @@ def printed_lines(job: str, files: list[Path], quiet_s: float) -> Iterator[bytes
                 pending.append(rest)
         finally:
             process.kill()
+    if process.returncode == -signal.SIGKILL:
+        raise ChildKilledError(
+            f"the process that reads {files[0].name} was killed from outside",
+            hint="Run the same command again; if it is killed again, memory is short.",
+        )
     if process.returncode != 0:
         raise ChildError("opening the file crashed its worker or needed more than 1 GB of memory")

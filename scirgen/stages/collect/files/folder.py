@@ -37,7 +37,7 @@ from scirgen.stages.collect.files.recordfiles import (
     unopened,
 )
 from scirgen.stages.collect.source import NO_INPUT, Candidate, Cursor, Fetched, SourceSetup, quick
-from scirgen.stages.collect.validated_source import place, said
+from scirgen.stages.collect.validated_source import message_of, place
 
 _PAGE = 200
 _COLUMNS_SHOWN = 20
@@ -99,12 +99,12 @@ class FolderSource:
         self._papers = self._paper_folder(setup)
         if not self._files:
             raise InputError(
-                f"no records in {setup.input}",
+                f"{setup.input} contains no records",
                 hint=f"Put files of records there: {self.suffix_hint}.",
                 code="no_records",
             )
         if "title" in self._options.columns and (missing := self._missing.get("title")):
-            raise InputError(missing, hint="Name a column that is there.", code="no_column")
+            raise InputError(missing, hint="Name an existing column.", code="no_column")
 
     # -- what a subclass may override ------------------------------------------------------------------------------
 
@@ -119,7 +119,8 @@ class FolderSource:
         return self._mapping.dataset(record, where)
 
     def named_papers(self, record: Mapping[str, object]) -> tuple[str, ...]:
-        """File names and DOIs of the papers in the folder that belong to the dataset, according to its record."""
+        """Return the file names and DOIs of the papers in the folder that belong to the dataset, according to its
+        record."""
         return self._mapping.papers(record)
 
     # -- the contract ----------------------------------------------------------------------------------------------
@@ -130,7 +131,7 @@ class FolderSource:
         return self._revision
 
     def datasets(self, cursor: str | None = None) -> Iterator[Dataset | Cursor | Rejection]:
-        """All records, with a cursor every 200."""
+        """Yield all records, with a cursor every 200."""
         first_phase, name, skip = _parse(cursor) if cursor else (0, "", 0)
         given = 0
         for phase in range(first_phase if self._papers else 1, 2):
@@ -146,7 +147,7 @@ class FolderSource:
 
     @quick
     def papers(self, dataset: Dataset) -> list[Candidate]:
-        """Papers of the folder, the most certain first. `datasets` has read them."""
+        """Return the papers of the folder, the most certain first. `datasets` has read them."""
         if self._papers is None:
             return []
         met = self._met.get(dataset.id)
@@ -157,22 +158,22 @@ class FolderSource:
 
     @quick
     def fetch(self, paper: Paper) -> Fetched:
-        """Return the file at its place; it is not copied."""
+        """Return the paper's file where it is, without copying it."""
         return self._papers.fetch(paper) if self._papers else Fetched(code="not_found", reason="there are no papers")
 
     def unread(self) -> dict[str, list[str]]:
-        """Dotted key -> ids of the records that have a value there which is not read."""
+        """Return a mapping: dotted key -> ids of the records that have a value there which is not read."""
         found: dict[str, list[str]] = {}
         for file, label in self._files:
             for entry in read_records(file, label, records=self._options.records):
                 if isinstance(entry, RawRecord) and isinstance(dataset := self._read(entry), Dataset):
-                    for key in unread(entry.value, dataset):
+                    for key in unread(entry.value, dataset, self.named_papers(entry.value)):
                         found.setdefault(key, []).append(dataset.id)
         return found
 
     def warnings(self) -> list[str]:
-        """Lines about columns of the user's that no record has, papers in other languages, and files that nothing
-        reads."""
+        """Return lines about columns of the user's that no record has, papers in other languages, and files that
+        nothing reads."""
         papers = self._papers.warnings(self._setup.language) if self._papers else ()
         odd = unopened(self._setup.input, self._papers.root if self._papers else None)
         return [*self._missing.values(), *papers, *odd]
@@ -191,7 +192,7 @@ class FolderSource:
                 (f" (record {v})" for k in ("id", "identifier", "doi", "title", "name") if (v := entry.value.get(k))),
                 "",
             )
-            problem = f"{type(error).__name__}{place(self, error)}: {said(error)}{named}"
+            problem = f"{type(error).__name__}{place(self, error)}: {message_of(error)}{named}"
             return malformed(entry.where, entry.where, problem, json.dumps(entry.value, default=str))
 
     def _entries(self, after: tuple[str, int] = ("", 0)) -> Iterator[_Entry]:
@@ -275,7 +276,7 @@ class FolderSource:
         )
         if not papers.files and setup.papers is not None:
             raise InputError(
-                f"no papers in {root}", hint="Put PDF, JATS, TEI or Markdown files there.", code="no_papers"
+                f"{root} contains no papers", hint="Put PDF, JATS, TEI or Markdown files there.", code="no_papers"
             )
         return papers
 

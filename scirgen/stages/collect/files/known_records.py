@@ -34,7 +34,7 @@ def plain(record: Mapping[str, object]) -> Mapping[str, object]:
     if citation:
         return _dataverse(record, version, citation)
     if record.get("global_id") and record.get("name"):
-        return _dataverse_found(record)
+        return _dataverse_hit(record)
     if record.get("stac_version") or (
         record.get("type") == "Feature" and isinstance(record.get("properties"), Mapping)
     ):
@@ -47,7 +47,7 @@ def _kept(found: Mapping[str, object]) -> dict[str, object]:
 
 
 def _zenodo(record: Mapping[str, object], metadata: Mapping[str, object]) -> dict[str, object]:
-    """Zenodo's own shape and that of InvenioRDM."""
+    """Read a record in the form of Zenodo or InvenioRDM."""
     related = [as_dict(r) for r in as_list(metadata.get("related_identifiers"))]
     return _kept({
         "id": as_text(record.get("doi")) or as_text(at_path(record, "pids.doi.identifier"))
@@ -107,7 +107,7 @@ def _inner(fields: Mapping[str, object], group: str, name: str) -> Iterator[str]
             yield text
 
 
-def _dataverse_found(record: Mapping[str, object]) -> dict[str, object]:
+def _dataverse_hit(record: Mapping[str, object]) -> dict[str, object]:
     """Return a dataset as Dataverse's search returns it."""
     return _kept({
         "id": record.get("global_id"),

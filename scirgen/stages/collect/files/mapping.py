@@ -104,12 +104,12 @@ def keywords(value: object) -> list[str]:
 
 
 def text(value: object) -> str:
-    """One text: a string as it is, or the parts of a value joined."""
+    """Return one text: a string as it is, or the parts of a value joined."""
     return value.strip() if isinstance(value, str) else "; ".join(texts(value))
 
 
 def statements(value: object) -> list[str]:
-    """All texts that state a licence: a text as it is, the names and addresses of objects."""
+    """Return all texts that state a licence: a text as it is, the names and addresses of objects."""
     if isinstance(value, Mapping):
         return [said for key, inner in value.items() if key.lower() in _STATING for said in statements(inner)]
     if isinstance(value, list):
@@ -178,7 +178,7 @@ class RecordMapping:
         return [f for f in fields if by_key.keys().isdisjoint(map(squeezed, self.own[f]))]
 
     def papers(self, record: Mapping[str, object]) -> tuple[str, ...]:
-        """File names and DOIs of the dataset's papers, according to its record."""
+        """Return the file names and DOIs of the dataset's papers, according to its record."""
         return tuple(texts(self._value(self._by_key(record), "papers")))
 
     def _by_key(self, record: Mapping[str, object]) -> dict[str, object]:
@@ -206,8 +206,8 @@ class RecordMapping:
                         yield code, name, said
 
     def _licences(self, by_key: Mapping[str, object]) -> list[str]:
-        """All that the record says of its licence and rights: in the user's own column, else under all keys of the
-        table."""
+        """Return all that the record says about its licence and rights: in the user's own column, else under all keys
+        of the table."""
         keys = self._keys["licence"][: len(self.own["licence"])] if "licence" in self.own else self._keys["licence"]
         return [said for key in keys for said in statements(in_english(by_key.get(key)))]
 
@@ -218,14 +218,13 @@ class RecordMapping:
         return text(value)[:_LONGEST_FIELD]
 
 
-def unread(record: Mapping[str, object], dataset: Dataset) -> list[str]:
-    """Return the dotted keys of a record whose values are nowhere in the dataset that was made from it.
+def unread(record: Mapping[str, object], dataset: Dataset, papers: Sequence[str]) -> list[str]:
+    """Return the dotted keys of a record whose values are nowhere in the dataset and the names of papers made from it.
 
     Values are compared by their letters and digits. Flags and values of one or two signs do not count.
     """
-    has = letters(dataset.model_dump_json(exclude={"source", "provenance"}))
+    has = letters("\n".join((dataset.model_dump_json(exclude={"source", "provenance"}), *papers)))
     names = {dataset.licence, dataset.language}
-    record = {key: value for key, value in record.items() if squeezed(key) not in map(squeezed, COLUMNS["papers"])}
 
     def lost(value: str) -> bool:
         plain = letters(value)

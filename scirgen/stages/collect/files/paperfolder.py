@@ -21,7 +21,7 @@ from scirgen.core.text.doi import doi_in_file_name, doi_tails, find_doi, mention
 from scirgen.core.text.language import detect_language, in_other_languages
 from scirgen.core.text.shown import shown
 from scirgen.core.text.words import letters
-from scirgen.stages.collect.files.child import ChildError, printed_lines
+from scirgen.stages.collect.files.child import ChildError, ChildKilledError, printed_lines
 from scirgen.stages.collect.files.mapping import statements, text, texts
 from scirgen.stages.collect.files.recordfiles import RawRecord, files_below, kind_of, read_records, readable_name
 from scirgen.stages.collect.source import Candidate, Fetched
@@ -40,6 +40,8 @@ _OUTSIDE = "outside:"
 TABLE = "papers"
 """Stem of a table in the folder (``papers.csv``, ``papers.jsonl``...) that describes its files."""
 
+_CLAUSE = re.compile(r'[.?!;“”"]|\(?\b(?:19|20)\d\d[a-z]?\b\)?[:,]?')
+"""Splits a formatted reference; its longest clause is the title, or no text that a paper holds."""
 _SHORTEST_TITLE = 32  # letters and digits; shorter titles ("Soil moisture") occur by chance
 
 
@@ -164,7 +166,7 @@ class _Keys:
     @classmethod
     def of(cls, dataset: Dataset, named: Sequence[str]) -> _Keys:
         doi = (dataset.doi or "").lower()
-        titles = (letters(r) for r in dataset.related)
+        titles = (letters(t) for r in dataset.related for t in (r, max(_CLAUSE.split(r), key=len)))
         title = letters(dataset.title)
         return cls(
             id=dataset.id.lower(),
@@ -175,7 +177,7 @@ class _Keys:
             ),
             related=frozenset(d for r in dataset.related if (d := find_doi(r))),
             title=title if len(title) >= _SHORTEST_TITLE else "\0",
-            related_titles=tuple(t for t in titles if len(t) >= _SHORTEST_TITLE),
+            related_titles=tuple(dict.fromkeys(t for t in titles if len(t) >= _SHORTEST_TITLE)),
         )
 
 
@@ -219,8 +221,8 @@ class PaperFolder:
         return tuple(self._file(p, table.get(_relative(p, self.root)) or table.get(p.name) or {}) for p in found)
 
     def warnings(self, language: str) -> list[str]:
-        """Lines about papers in another language than the questions, by their texts, and about documents that are not
-        read."""
+        """Return lines about papers in another language than the questions, by their texts, and about documents
+        that are not read."""
         others = in_other_languages(self._texts.languages, language, "papers")
         plain = (p.name for p in files_below(self.root) if not p.name.startswith((".", "~")))
         unread = [name for name in plain if Path(name).suffix.lower() in _DOCUMENTS]
@@ -242,7 +244,7 @@ class PaperFolder:
         return digest(listed, tables)
 
     def candidates(self, dataset: Dataset, named: Sequence[str] = ()) -> list[Candidate]:
-        """Papers for a dataset, sorted by how they were found (the surest way first), then by file name.
+        """Return the papers for a dataset, sorted by how they were found (the surest way first), then by file name.
 
         Args:
             dataset: the record.
@@ -253,12 +255,12 @@ class PaperFolder:
     def places(self, dataset: Dataset, named: Sequence[str] = ()) -> list[tuple[int, str]]:
         """Return the `candidates` as (place in ``files``, how it was found)."""
         found: dict[int, str] = {}
-        for n, by in self._found(_Keys.of(dataset, named)):
+        for n, by in self._ranked_places(_Keys.of(dataset, named)):
             found.setdefault(n, by)
         return sorted(found.items(), key=lambda f: (_ORDER.index(f[1]), self.files[f[0]].name))
 
     def missing(self, dataset: Dataset, named: Sequence[str]) -> list[Candidate]:
-        """Files that the record or the folder's table names for a dataset, but that are not in the folder.
+        """Return the files that the record or the folder's table names for a dataset, but that are not in the folder.
 
         They have no path, so that no name leads out of the folder.
         """
@@ -289,7 +291,7 @@ class PaperFolder:
             return Fetched(code="damaged", reason=f"{path.name}: the file is empty")
         return Fetched(file=path, media_type=paper.media_type)
 
-    def _found(self, keys: _Keys) -> Iterator[tuple[int, str]]:
+    def _ranked_places(self, keys: _Keys) -> Iterator[tuple[int, str]]:
         """Yield (Place, how it was found) of a dataset's papers, the surest way of each first."""
         index = self._index
         yield from ((n, "column") for key in keys.own for n in index.datasets.get(key, ()))
@@ -370,6 +372,7 @@ def paper_texts(files: Sequence[Path]) -> dict[Path, tuple[str, str]]:
     """Return (beginning, whole text) of each file that has one.
 
     Raises:
+        ChildKilledError: the process that reads a file was killed from outside twice.
         RunStoppingError: the run ends.
     """
     found: dict[Path, str] = {}
@@ -380,14 +383,18 @@ def paper_texts(files: Sequence[Path]) -> dict[Path, tuple[str, str]]:
             texts = _work(batch)
             if texts is None:
                 # A file is too slow or crashes the process: read each one separately, so that only that file is lost.
-                texts = [t for f in batch for t in (_work([f]) or [""])]
+                texts = [t for f in batch for t in (_work([f], alone=True) or [""])]
             found.update({f: t for f, t in zip(batch, texts, strict=True) if t})
     return {f: (t[:_HEAD], t) for f, t in found.items()}
 
 
-def _work(files: Sequence[Path]) -> list[str] | None:
+def _work(files: Sequence[Path], *, alone: bool = False) -> list[str] | None:
     try:
         lines = list(printed_lines("text", list(files), _SECONDS_A_FILE))
+    except ChildKilledError:
+        if alone:
+            raise  # without its text, the file would lose its datasets, and no later run would know
+        return None
     except ChildError:
         return None
     return [str(json.loads(line)) for line in lines] if len(lines) == len(files) else None

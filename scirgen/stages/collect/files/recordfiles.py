@@ -70,7 +70,7 @@ def readable_name(path: Path) -> Path:
 
 
 def files_below(root: Path) -> list[Path]:
-    """Everything below a folder, sorted, without the folders of runs and releases that scirgen wrote there."""
+    """Return everything below a folder, sorted, without the folders of runs and releases that scirgen wrote there."""
     found = sorted(root.rglob("*"))
     made = {p.parent for p in found if p.parent != root and _marks_output(p)}
     return [p for p in found if made.isdisjoint(p.parents)] if made else found
@@ -236,7 +236,7 @@ def oai_records(path: Path, name: str) -> Iterator[RawRecord | Rejection]:
 
 
 def dublin_core(record: Element) -> dict[str, list[str]] | None:
-    """Local name -> texts of an OAI-PMH record, its header's first; None for a deleted one."""
+    """Return a mapping: local name -> texts of an OAI-PMH record, its header's first; None for a deleted one."""
     header = record.find(f"{OAI}header")
     if header is not None and header.get("status") == "deleted":
         return None

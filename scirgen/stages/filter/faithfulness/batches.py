@@ -62,7 +62,7 @@ def batches(
 
 
 def evidence_batches(pairs: Iterable[QAPair], material: Material, size: int) -> Iterator[Batch[str]]:
-    """Give batches with the pairs' evidence, one text a span; without spans, the texts found for a pair.
+    """Give batches with the pairs' evidence, one text per span; without spans, the texts found for a pair.
 
     A statement of a paper comes after its context, as the writer read it, and a sentence that answers what somebody
     asked after the title of its source.
@@ -105,7 +105,7 @@ class Reply(BaseModel):
 
 
 def no_verdict(number: int) -> ModelError:
-    """Return the error of a pair of which a reply says nothing."""
+    """Return the error of a pair without a verdict in the reply."""
     return ModelError(f"the judge returned no verdict for pair {number}", code="no_verdict")
 
 

@@ -93,7 +93,7 @@ def coefficients_for(config: Config, identity: ModelIdentity) -> Coefficients | 
         made = read_coefficients(named_files(config.filter.coefficients, "filter.coefficients")[0])
         if not made.fits(identity):
             raise ConfigError(
-                f"filter.coefficients: {config.filter.coefficients} was fitted for {made.scorer}, and the scorer is "
+                f"filter.coefficients: {config.filter.coefficients} was fitted for {made.scorer}, but the scorer is "
                 f"{identity}",
                 hint="Fit your own: scirgen calibrate --labels FILE --coefficients OUT.json",
             )
@@ -151,7 +151,8 @@ def _least_new(shift: Score, unknown: Sequence[str]) -> float:
 
 
 def measured_words(pair: QAPair, material: Material, ctx: StageContext) -> Support | None:
-    """Compare an answer's words with its evidence; None for answers by yes or no, whose words say nothing."""
+    """Compare an answer's words with its evidence; None for answers by yes or no, where word overlap is
+    uninformative."""
     wording = ctx.taxonomies.wording.of(pair.language)
     if polarity(pair.answer, wording) is not None and len(pair.answer.split()) == 1:
         return None

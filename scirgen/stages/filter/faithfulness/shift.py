@@ -21,7 +21,7 @@ Form = Callable[[Sequence[float], Sequence[float]], float]
 
 
 def mean_shift(given: Sequence[float], alone: Sequence[float]) -> float:
-    """Return ``mean log p(a | q, c) - mean log p(a | q)``, in nats a token: ScIRGen, section 2.3, equations 1-2."""
+    """Return ``mean log p(a | q, c) - mean log p(a | q)``, in nats per token: ScIRGen, section 2.3, equations 1-2."""
     return sum(given) / len(given) - sum(alone) / len(alone)
 
 

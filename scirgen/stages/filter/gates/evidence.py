@@ -25,7 +25,7 @@ _LONG = 10
 
 
 class NotVerbatimGate(PairGate):
-    """Evidence is missing, or is not the text that stands at its place in the document."""
+    """Evidence is missing, or differs from the text at its place in the document."""
 
     code: ClassVar[str] = "not_verbatim"
     explanation: ClassVar[str] = (

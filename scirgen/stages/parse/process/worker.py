@@ -33,7 +33,7 @@ _MOST_HEADINGS = 1_000
 
 
 def presentable(parsed: ParsedPaper) -> ParsedPaper:
-    """Return the paper without sentences that address a machine; these are its ``orders``.
+    """Return the paper without sentences that address a language model; these are its ``orders``.
 
     They are removed here and not in later stages, so that no prompt, evidence or release ever holds them.
     """
@@ -45,7 +45,7 @@ def presentable(parsed: ParsedPaper) -> ParsedPaper:
         return kept
 
     blocks = _plain_after(
-        tuple(_block(b, clean(b.text, _most(b))) for b in parsed.blocks[:_MOST_BLOCKS]), _MOST_HEADINGS
+        tuple(_block(b, clean(b.text, _length_limit(b))) for b in parsed.blocks[:_MOST_BLOCKS]), _MOST_HEADINGS
     )
     title, abstract = clean(parsed.title, _LONGEST_HEADING * 2), clean(parsed.abstract, _LONGEST_BLOCK)
     same = len(blocks) == len(parsed.blocks) and all(new is old for new, old in zip(blocks, parsed.blocks, strict=True))
@@ -68,7 +68,7 @@ def _plain_after(blocks: tuple[ParsedBlock, ...], most: int) -> tuple[ParsedBloc
     return tuple(kept)
 
 
-def _most(block: ParsedBlock) -> int:
+def _length_limit(block: ParsedBlock) -> int:
     return _LONGEST_HEADING if block.kind is BlockKind.HEADING else _LONGEST_BLOCK
 
 
@@ -204,7 +204,7 @@ def _grown(base: int) -> int:
 
 
 def _address_space() -> int:
-    """Bytes; 0 if the system does not report them (macOS)."""
+    """Return the address space in bytes; 0 if the system does not report it (macOS)."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):

@@ -63,7 +63,7 @@ def write_card(release: Release, formats: Sequence[str]) -> None:
     found, method = Defects(), Method()
     for row in release.rows():
         method.see(row)
-        rows_per_type[row.question_type] += 1
+        rows_per_type[row.question_type or "no type"] += 1
         rows_per_level[row.bloom or "not tagged"] += 1
         found.see(row)
     limits = list(known_limits(info, found))

@@ -1,4 +1,5 @@
-"""croissant.json: the release described in Croissant 1.0 (https://docs.mlcommons.org/croissant/docs/croissant-spec.html)."""
+"""croissant.json: the release described in Croissant 1.0
+(https://docs.mlcommons.org/croissant/docs/croissant-spec.html)."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def features(model: type[BaseModel]) -> list[dict[str, Any]]:
 
 
 def scalar_columns(model: type[BaseModel]) -> dict[str, str]:
-    """Columns with a single value: name -> string, int64, float64 or bool."""
+    """Return the columns with a single value: name -> string, int64, float64 or bool."""
     return {f["name"]: f["dtype"] for f in features(model) if "dtype" in f}
 
 

@@ -42,8 +42,8 @@ class Benchmarks:
                     seen.add(hash(gram))
 
     def overlap(self, pair: QAPair) -> str | None:
-        """Why a pair is contaminated: the first benchmark that it overlaps with and the shared words; None if it is
-        not."""
+        """Return why a pair is contaminated: the first benchmark that it overlaps with and the shared words; None if it
+        is not."""
         grams = list(self._grams(pair.question, pair.answer))
         for file, seen in self._seen.items():
             shared = next((g for g in grams if hash(g) in seen), None)
@@ -158,12 +158,12 @@ def _asked(pair: QAPair) -> Asked:
 
 
 def _several(content: ReleaseContent) -> dict[str, tuple[str, ...]]:
-    """Pairs that several datasets answer as they are: those about a paper that all these datasets use."""
+    """Return the pairs that several datasets answer as they are: those about a paper that all these datasets use."""
     return {p.id: p.gold for p in content.pairs() if len(p.gold) > 1}
 
 
 def _expert_rejected(content: ReleaseContent) -> dict[str, Rejection]:
-    """Rejections of pairs that people found unfaithful, in their original wording."""
+    """Return the rejections of pairs that people found unfaithful, in their original wording."""
     found = ((pair, content.reviewed.unfaithful.get(pair.id, "")) for pair in content.pairs())
     return {p.id: _rejection(p, "expert_rejected", reason, None) for p, reason in found if reason}
 

@@ -38,7 +38,7 @@ class Component:
 
 
 def assign(components: Sequence[Component], ratios: Sequence[float], seed: int) -> dict[str, str]:
-    """Component name -> split.
+    """Return a mapping: component name -> split.
 
     Within a stratum, the seed decides the order of components. Each goes to the split that lacks most of its share,
     among those that have room for it, or if none has, to the split that lacks most rows. Then, if a split with a share
@@ -100,12 +100,13 @@ class Grouping:
 
 
 def unit_of(pair: QAPair) -> str:
-    """Return the unit of a row: the id of its dataset, or its own if somebody asked it and something read answers."""
+    """Return the unit of a row: the id of its dataset, or its own if it was asked first and something that was read
+    answers it."""
     return pair.id if any(grade.grade == 2 for grade in pair.grades) else pair.dataset_id
 
 
 def group(content: ReleaseContent, repeated: Sequence[set[str]], ratios: Sequence[float], seed: int) -> Grouping:
-    """Components over datasets, papers, texts and near-duplicate questions, and their splits.
+    """Return the components over datasets, papers, texts and near-duplicate questions, and their splits.
 
     A record or paper under two ids is one, by its DOI, its text, or its id without case and Unicode form. Questions
     that somebody asked are joined by the documents of grade 2, with the rows written from them; if a group then has
@@ -213,7 +214,7 @@ def _components(group_of: Mapping[str, str], weights: Mapping[str, int], strata:
 
 
 def _same_records(content: ReleaseContent) -> Iterator[set[str]]:
-    """Datasets that are one record under several ids; each dataset is in one set."""
+    """Yield the datasets that are one record under several ids; each dataset is in one set."""
     said = (
         (d.id, d.doi, letters(f"{d.title} {d.description}" if d.description else d.text))
         for d in content.datasets.values()
@@ -237,7 +238,7 @@ def _alike(keyed: Iterable[Sequence[str | None]]) -> list[set[str]]:
 
 
 def leakage(content: ReleaseContent, grouping: Grouping) -> list[LeakageRow]:
-    """For each pair of splits, count what both have: papers, records, evidence and questions by their texts, and
+    """Count what each pair of splits has in common: papers, records, evidence and questions by their texts, and
     components."""
     counted = {d: s for d, s in grouping.split_of.items() if grouping.rows_of[d] or content.splits is not None}
     components: dict[str, set[str]] = {}
@@ -281,7 +282,7 @@ def _notes(
 
 
 def connected(members: Sequence[str], groups: Iterable[Iterable[str]]) -> dict[str, str]:
-    """Member -> the name of its connected component, which is the smallest id in it.
+    """Return a mapping: member -> the name of its connected component, which is the smallest id in it.
 
     It is written here, since scipy, which has it, would make the base install half as large again.
 

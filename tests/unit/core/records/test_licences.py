@@ -77,6 +77,8 @@ def test_a_name_gives_itself_and_a_cut_text_is_no_licence(text: str) -> None:
         ("Ask the author first", "ask the author first"), ("\x1b[2JAsk \u202eus", "[2jask us"),
         (None, "unknown"), ("", "unknown"),
         ("notspecified", "unknown"), ("On request", "unknown"), ("Auf Anfrage", "unknown"), ("Open Access", "unknown"),
+        ("The data are available from the corresponding author upon reasonable request.", "unknown"),
+        ("Available on request, not for sale", "available on request, not for sale"),
         ("Datenlizenz Deutschland - Zero - Version 2.0", "dl-de-zero-2.0"),
         ("https://www.govdata.de/dl-de/zero-2-0", "dl-de-zero-2.0"),
         ("http://dcat-ap.de/def/licenses/dl-zero-de/2.0", "dl-de-zero-2.0"),

@@ -98,9 +98,9 @@ def refused(kind: str, target: type) -> str:
 @pytest.mark.parametrize(
     ("kind", "target", "member", "says"),
     [
-        ("gate", TrueGate, "TrueGate.judge()", "gave True of type bool, not a scirgen.Verdict"),
-        ("faithfulness", FloatScorer, "FloatScorer.score()", "gave 0.5 of type float, not a scirgen.Score"),
-        ("faithfulness", NanScorer, "NanScorer.score()", "gave nan of type float, not a finite value"),
+        ("gate", TrueGate, "TrueGate.judge()", "returned True of type bool, not a scirgen.Verdict"),
+        ("faithfulness", FloatScorer, "FloatScorer.score()", "returned 0.5 of type float, not a scirgen.Score"),
+        ("faithfulness", NanScorer, "NanScorer.score()", "returned nan of type float, not a finite value"),
     ],
 )
 def test_a_wrong_value_names_member_and_line(kind: str, target: type, member: str, says: str) -> None:
@@ -111,7 +111,7 @@ def test_a_wrong_value_names_member_and_line(kind: str, target: type, member: st
 async def test_a_recipe_that_returns_a_list_is_named() -> None:
     ctx = context(registry_with("query_recipe", "lists", ListRecipe))
     item = scirgen.WorkItem("k", (), {"recipe": "lists"})
-    with pytest.raises(PluginError, match=r"ListRecipe.write\(\) .*line \d+\) gave \[\] of type list"):
+    with pytest.raises(PluginError, match=r"ListRecipe.write\(\) .*line \d+\) returned \[\] of type list"):
         await QueryStage().process(item, ctx)
 
 
@@ -128,7 +128,7 @@ def test_an_unknown_need_is_an_error_with_the_near_one() -> None:
     with pytest.raises(PluginError) as caught:
         select_scorers(["scorr"], registry_with("faithfulness", "scorr", ScorrScorer))
     assert "ScorrScorer: needs names 'scorr'" in caught.value.message and "Did you mean 'scorer'?" in caught.value.hint
-    with pytest.raises(PluginError, match="needs is 'scorer' of type str, not a tuple"):
+    with pytest.raises(PluginError, match="needs must be a tuple of names, not 'scorer' of type str"):
         config = context(Registry(), filter={"gates": ["scorr"]}).config
         select_gates(config, registry_with("gate", "scorr", ScorrGate))
     known_needs(FloatScorer(), ("scorer",), ("scorer",))

@@ -318,7 +318,7 @@ async def test_a_run_stops_after_a_minute_of_refused_calls(
     async def call(client: str) -> str:
         raise RateLimitedError("slow down", retry_after=asked)
 
-    with pytest.raises(ServerGoneError, match="every call has been refused for load") as caught:
+    with pytest.raises(ServerGoneError, match="servers have refused every call because of load") as caught:
         await pool(time, ["a"], retries=2).run(call)
     assert caught.value.fatal and GIVE_UP_S + (asked or 0) <= time.now < GIVE_UP_S + 40 + 3 * (asked or 0)
 
@@ -357,7 +357,7 @@ async def test_a_slow_server_gets_fewer_calls_and_no_item_fails() -> None:
 async def test_a_server_without_a_reply_to_single_calls_ends_the_run() -> None:
     time = Time()
     call, servers = Slow(time, most=1), pool(time, ["a"], concurrency=16)
-    with pytest.raises(ServerGoneError, match=r"/chat/completions \(limits.timeout_s\), also with one call") as caught:
+    with pytest.raises(ServerGoneError, match=r"/chat/completions \(limits.timeout_s\), even with one call") as caught:
         await asyncio.gather(*(servers.run(call) for _ in range(40)))
     assert caught.value.fatal and "limits.concurrency" in caught.value.hint
     assert call.peaks.count(16) == 16 and call.peaks.count(4) == 4 and call.peaks.count(1) == SLOW_ALONE

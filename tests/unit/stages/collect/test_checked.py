@@ -107,7 +107,7 @@ async def test_papers_when_wrong_then_the_error_says_what_came(given: object, sa
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        (None, "fetch() gave a NoneType, not a Fetched"),
+        (None, "fetch() returned a NoneType, not a Fetched"),
         (Fetched(file="a.pdf"), "a file that is a str"),
         (Fetched(file=Path("/no/such.pdf")), "'/no/such.pdf', which is not a file"),
     ],
@@ -136,7 +136,7 @@ async def test_revision_when_it_is_a_coroutine_then_it_is_said_so() -> None:
     async def revision(self: object, cursor: str | None) -> str:
         return "r"
 
-    with pytest.raises(SourceError, match=r"revision\(\) gave a coroutine"):
+    with pytest.raises(SourceError, match=r"revision\(\) returned a coroutine"):
         with_member("revision", revision).revision(None)
 
 

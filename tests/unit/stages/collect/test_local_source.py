@@ -116,10 +116,20 @@ def test_a_doi_is_found_across_a_line_break_not_inside_a_longer_one(tmp_path: Pa
     assert found(source, "d2") == []  # the file belongs to d1
 
 
-def test_a_paper_that_cites_the_records_own_literature_is_found(tmp_path: Path, local: Open) -> None:
+@pytest.mark.parametrize(
+    "reference",
+    [
+        "{}",
+        "Jiang, Y., Yang, K., Qi, Y. et al. (2023): {}. Bulletin of the American Meteorological Society, 104, 1-9.",
+        "Jiang Y, Yang K. {}. Scientific Data. 2023;10:3.",
+        "Jiang et al. 2023. “{}”, in: Data of the Poles.",
+    ],
+)
+def test_a_paper_that_cites_the_records_own_literature_is_found(tmp_path: Path, local: Open, reference: str) -> None:
     title = "A long record of precipitation over the Third Pole region"
     (tmp_path / "papers").mkdir()
-    (tmp_path / "r.jsonl").write_text(json.dumps({"id": "d1", "title": "Precipitation", "related": [title]}))
+    related = [reference.format(title)]
+    (tmp_path / "r.jsonl").write_text(json.dumps({"id": "d1", "title": "Precipitation", "related": related}))
     (tmp_path / "papers" / "p.md").write_text(f"Refs\n20. Jiang Y. {title.upper().replace(' ', chr(10))}. 2023")
     assert found(local(tmp_path), "d1") == [("p.md", "cites_related")]
 

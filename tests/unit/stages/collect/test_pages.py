@@ -177,7 +177,7 @@ class Wanders(Plain):
 @pytest.mark.parametrize(
     ("kind", "complaint"),
     [
-        (LosesOne, "does not go on right after"), (NoReason, "neither a file nor a code"),
+        (LosesOne, "does not continue right after"), (NoReason, "neither a file nor a code"),
         (NoCursor, "no Cursor within"), (Raises, "raised KeyError"), (Wanders, "second walk"),
     ],
 )  # fmt: skip

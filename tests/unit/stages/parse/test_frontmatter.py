@@ -71,6 +71,13 @@ def test_the_licence_is_the_one_that_the_paper_names() -> None:
     assert (found.licence, found.year) == ("cc-by-nc-4.0", 2021)
 
 
+def test_a_licence_before_a_long_list_of_references_is_read() -> None:
+    body = [(BlockKind.PARAGRAPH, f"Ice became thinner in year {n}.") for n in range(20)]
+    note = (BlockKind.FOOTNOTE, "This is an article under the terms of the Creative Commons Attribution License.")
+    cited = [(BlockKind.REFERENCE, f"Doe, J. {n}. Ice.") for n in range(30)]
+    assert front_matter(paper(TITLE, ABSTRACT, *body, note, *cited)).licence == "cc-by"
+
+
 @pytest.mark.parametrize(
     ("printed", "licence"),
     [

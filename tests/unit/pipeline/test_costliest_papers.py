@@ -6,7 +6,7 @@ from pathlib import Path
 
 from scirgen.core.records import Link, Paper, Provenance, SectionLabel
 from scirgen.pipeline.store import Store
-from scirgen.pipeline.views.view import DearPaper, StoreView, dearest_papers
+from scirgen.pipeline.views.view import CostlyPaper, StoreView, costliest_papers
 from scirgen.report.data import PaperRow
 from scirgen.report.figures import gather
 from scirgen.report.page import render
@@ -35,12 +35,12 @@ def test_the_paper_with_the_most_replies_comes_first(tmp_path: Path) -> None:
         store.plan("d", "section", ["dear", "usual", "free"])
         for stage, key, records in put:
             store.put(stage, key, "f", StageResult(records), 0.0, used_by="d")
-        assert dearest_papers(StoreView(store)) == (
-            DearPaper("dear", "Paper <dear>", {"section": 60}),
-            DearPaper("usual", "Paper <usual>", {"section": 1, "match": 2}),
+        assert costliest_papers(StoreView(store)) == (
+            CostlyPaper("dear", "Paper <dear>", {"section": 60}),
+            CostlyPaper("usual", "Paper <usual>", {"section": 1, "match": 2}),
         )
-        assert [p.paper_id for p in dearest_papers(StoreView(store), 1)] == ["dear"]
+        assert [p.paper_id for p in costliest_papers(StoreView(store), 1)] == ["dear"]
     data = gather(tmp_path)
-    assert data.dearest[0] == PaperRow(paper="Paper <dear>", calls={"section": 60}, total=60)
+    assert data.costliest[0] == PaperRow(paper="Paper <dear>", calls={"section": 60}, total=60)
     page = render(data)
     assert "Paper &lt;dear&gt;" in page and "section 1, match 2" in page
