@@ -62,8 +62,8 @@ def local(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setattr("scirgen_embedded.model.BundledScoring", EmbeddedScores)
     with serving("gpt-4o-mini", completions=404) as hosted, serving() as own:
         here = module.services()["openai"].model_copy(update={"url": hosted.partition("@")[2]})
-        changed = module._file().model_copy(update={"services": {**module.services(), "openai": here}})
-        monkeypatch.setattr(module, "_file", lambda: changed)
+        changed = module.service_file().model_copy(update={"services": {**module.services(), "openai": here}})
+        monkeypatch.setattr(module, "service_file", lambda: changed)
         monkeypatch.setattr("scirgen.llm.server.keys.HOSTED", here.url)
         yield own
 
