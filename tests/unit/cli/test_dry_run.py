@@ -95,6 +95,18 @@ def test_keys_that_are_not_read_are_counted_over_all_records(tmp_path: Path) -> 
     assert "10.5555/29\n" in dry_run(tmp_path / "r.json", "--full")[1]
 
 
+def test_a_column_of_papers_that_is_named_is_read(tmp_path: Path) -> None:
+    (tmp_path / "r.json").write_text(
+        json.dumps([{"title": "Ice", "files": [{"paper": "a.md"}], "more": [{"x": "b.md"}]}])
+    )
+    (tmp_path / "papers").mkdir()
+    (tmp_path / "papers" / "a.md").write_text("# Ice\n\nIce became thinner in the north.")
+    code, said = dry_run(tmp_path / "r.json", "--set", "collect.options.columns={papers: files.paper}")
+    assert (
+        code == 0 and "column 1" in said and "files.paper" not in said and "not read  of each record: more.x\n" in said
+    )
+
+
 def test_full_shows_whole_texts_and_every_key(tmp_path: Path) -> None:
     row = {"title": "Ice", "description": "word " * 40, **{f"k{n}": {"v": f"lost {n}"} for n in range(12)}}
     (tmp_path / "r.json").write_text(json.dumps([row]))

@@ -246,9 +246,11 @@ def test_benchmarks_and_formats_can_be_given_to_the_merge(parts: Path, tmp_path:
     assert again.exit_code == 0 and release_bytes(tmp_path / "m") == release_bytes(parts / "whole")
     assert "contaminated" not in again.output
     triples = command(
-        "merge", parts / "p0", parts / "p1", "--out", tmp_path / "m", "--set", "release.formats=[triples]"
+        "merge", parts / "p0", parts / "p1", "--out", tmp_path / "m", "--set", "release.formats=[triples,preference]"
     )
     assert triples.exit_code == 0 and list((tmp_path / "m/release/triples").iterdir())
+    missing = not (tmp_path / "m/release/preference").exists()
+    assert ("The format preference is not written" in triples.output) is missing
 
 
 def test_merging_again_does_nothing_until_a_part_has_changed(copied: Path, tmp_path: Path) -> None:

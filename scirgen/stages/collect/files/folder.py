@@ -167,7 +167,7 @@ class FolderSource:
         for file, label in self._files:
             for entry in read_records(file, label, records=self._options.records):
                 if isinstance(entry, RawRecord) and isinstance(dataset := self._read(entry), Dataset):
-                    for key in unread(entry.value, dataset):
+                    for key in unread(entry.value, dataset, self.named_papers(entry.value)):
                         found.setdefault(key, []).append(dataset.id)
         return found
 

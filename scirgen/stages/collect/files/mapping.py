@@ -218,14 +218,13 @@ class RecordMapping:
         return text(value)[:_LONGEST_FIELD]
 
 
-def unread(record: Mapping[str, object], dataset: Dataset) -> list[str]:
-    """Return the dotted keys of a record whose values are nowhere in the dataset that was made from it.
+def unread(record: Mapping[str, object], dataset: Dataset, papers: Sequence[str]) -> list[str]:
+    """Return the dotted keys of a record whose values are nowhere in the dataset and the names of papers made from it.
 
     Values are compared by their letters and digits. Flags and values of one or two signs do not count.
     """
-    has = letters(dataset.model_dump_json(exclude={"source", "provenance"}))
+    has = letters("\n".join((dataset.model_dump_json(exclude={"source", "provenance"}), *papers)))
     names = {dataset.licence, dataset.language}
-    record = {key: value for key, value in record.items() if squeezed(key) not in map(squeezed, COLUMNS["papers"])}
 
     def lost(value: str) -> bool:
         plain = letters(value)
