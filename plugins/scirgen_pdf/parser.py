@@ -78,7 +78,7 @@ def _damage() -> Iterator[None]:
 
 
 class Reading(NamedTuple):
-    """What a reader gives for a PDF: its pages, and the title, the DOI and the outline that the file states."""
+    """The content of a PDF, as a reader returns it: its pages, and the title, DOI and outline that the file states."""
 
     pages: list[Page]
     title: str

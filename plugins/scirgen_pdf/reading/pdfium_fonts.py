@@ -35,7 +35,7 @@ class Font:
         self._widths: dict[int, float] = {}
 
     def width(self, code: int) -> float:
-        """Return the width of a character, in ems; 0 if the font does not tell."""
+        """Return the width of a character, in ems; 0 if the font does not state it."""
         if code not in self._widths:
             value = ctypes.c_float()
             pdfium.FPDFFont_GetGlyphWidth(self._raw, code, 1.0, ctypes.byref(value))
