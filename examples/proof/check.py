@@ -29,6 +29,7 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent.parent)]
 
 import pictures  # noqa: E402
+from scirgen_bench.rag.tables import cells_table, systems_table  # noqa: E402
 
 from benchmarks.question_sets import measure, of_sample  # noqa: E402
 from scirgen import Release  # noqa: E402
@@ -36,7 +37,6 @@ from scirgen.plugin import SPLITS, load_registry  # noqa: E402
 from scirgen_bench.metrics import Clusters  # noqa: E402
 from scirgen_bench.rag.evaluate import System, asked_rows, evaluate_rag, read_systems  # noqa: E402
 from scirgen_bench.rag.judging import judge_systems  # noqa: E402
-from scirgen_bench.rag.tables import cells_table, systems_table  # noqa: E402
 from scirgen_bench.rank_agreement import rank_statistics  # noqa: E402
 
 RELEASE = HERE.parent / "release"
