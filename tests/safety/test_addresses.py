@@ -6,7 +6,7 @@ import json
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scirgen.core.secrets import masked_bytes
@@ -267,6 +267,8 @@ def test_json_stays_json_and_a_clean_text_stays_clean(texts: list[str], ascii_on
     assert without_passwords(clean) == clean
 
 
+@example(["https://", "(at)"])
+@example(["https://bob:", "#64;host.org"])
 @given(st.lists(st.lists(_PIECES, min_size=1, max_size=12).map("".join), min_size=1, max_size=4))
 def test_paragraphs_that_are_clean_are_clean_together(texts: list[str]) -> None:
     clean = [without_passwords(text.replace("\n", " ")).strip() for text in texts]

@@ -115,7 +115,7 @@ def test_keys_without_the_service_they_belong_to_are_an_error(tmp_path: Path) ->
     ],
 )
 def test_a_password_in_any_address_is_refused_without_repeating_it(setting: str, address: object) -> None:
-    with pytest.raises(ConfigError, match="user name or password") as caught:
+    with pytest.raises(ConfigError, match="user name, password or key") as caught:
         load_config(flags={setting: address})
     assert "PW12345678" not in caught.value.in_full and "environment variable" in caught.value.hint
 

@@ -30,7 +30,7 @@ _ESCAPED: Final = {"n": "\n", "r": "\r", "t": "\t", "b": "", "f": "\f"}
 _WIDE: Final = {"﹕": ":", "∶": ":", "﹫": "@", "⁄": "/", "∕": "/", "⧸": "/"}
 _SPELLED: Final = (
     r"&(?:amp;)*(?:\#0*[0-9]{1,7}|\#[xX]0*[0-9a-fA-F]{1,6}|colon|sol|commat|bsol|num|quest|lowbar|equals|quot|apos);?"
-    r"|\s(?:amp;)*(?:\#0*(?:47|58|64)|\#[xX]0*(?:2[fF]|3[aA]|40)|colon|sol|commat);"
+    r"|[^\S\n](?:amp;)*(?:\#0*(?:47|58|64)|\#[xX]0*(?:2[fF]|3[aA]|40)|colon|sol|commat);"
     r"|\\+(?:u[0-9a-fA-F]{4}|u\{0*[0-7][0-9a-fA-F]\}|U0{6}[0-7][0-9a-fA-F]|x[0-7][0-9a-fA-F]|[nrtbf]|[\"'/@:\#_%&])"
     rf"|[{_UNSEEN}]+|[\uff01-\uff5e{''.join(_WIDE)}]"
 )
@@ -38,7 +38,7 @@ _WRITTEN: Final = re.compile(_SPELLED)
 _MARKED_UP: Final = re.compile(
     rf"{_SPELLED}|<!--.{{0,500}}?-->|</?[a-zA-Z][^<>]{{0,500}}>"
     r"|%(?:25)*(?:u00)?(?:2[fF]|3[aAdD]|4[0-9a-fA-F]|5[0-9aAcC]|6[1-9a-fA-F]|7[0-9aA])"
-    r"|\s?[\[({]\s?(?i:at)\s?[\])}]\s?",
+    r"|[^\S\n]?[\[({]\s?(?i:at)\s?[\])}][^\S\n]?",
     re.S,
 )
 _BLOCK: Final = re.compile(r"</?(?:br|p|div|li|[ou]l|d[ldt]|t[rdh]|table|h\d|hr|pre|section)\b", re.I)
