@@ -1,139 +1,117 @@
 """Switches the rules of the layout off, one after the other: ``python -m benchmarks.parsing --ablate``.
 
-A rule is a function that returns a bool, which then returns False, or a pattern, which then matches nothing. Pages are
-read once. A paper in which a rule never says yes cannot change without it, so only the others are laid out again.
+A pass is left out of its tuple. A limit becomes 0 and then higher than anything, so that it never or always decides,
+and a tuple becomes empty. Pages are read once, and what the layout makes of them is kept for the passes behind it.
 """
 
 from __future__ import annotations
 
-import importlib
 import json
 import pickle
-import pkgutil
-import re
-import sys
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from dataclasses import fields, replace
 from pathlib import Path
-from types import FunctionType
 from typing import Any, NamedTuple
 
-import scirgen_pdf
+from benchmarks._papers import Truth
+from scirgen import ParsedPaper
 from scirgen.stages.parse.base import ParserOptions
-from scirgen_pdf import parser as pdf
+from scirgen_pdf.analyse import LAYOUT, TEXT, Pass, analyse, lay_out
 from scirgen_pdf.headings.trees import classifier
+from scirgen_pdf.parser import read_pages
 
-_NEVER = re.compile(r"(?!)")
-_READING = ("scirgen_pdf.reading", "scirgen_pdf.parser")  # its pages are kept
+Passes = tuple[Pass, ...]
+Scores = dict[str, float | int | None]
+_HIGH = 1_000_000
+_ENOUGH = 3  # papers with a changed row show that a rule is needed
+_LEAST = 0.001  # of a row
 
 
-class Rule(NamedTuple):
-    """A function or pattern of a module."""
+class Switch(NamedTuple):
+    """All passes, of which one is left out or has one rule switched off."""
 
     name: str
-    held: Any
-
-    @property
-    def off(self) -> Any:
-        """The stand-in while it is off."""
-        return _NEVER if isinstance(self.held, re.Pattern) else lambda *_, **__: False
+    layout: Passes
+    text: Passes
 
 
-class _Witness:
-    """Stands for a rule and notes when it says yes."""
-
-    def __init__(self, held: Any, note: Callable[[], object]) -> None:
-        self._held, self._note = held, note
-
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
-        answer = self._held(*arguments, **named)
-        if answer:
-            self._note()
-        return answer
-
-    def __getattr__(self, name: str) -> Any:
-        method = getattr(self._held, name)
-        if not callable(method):
-            return method
-
-        def called(*given: Any, **named: Any) -> Any:
-            answer = method(*given, **named)
-            if self._held.search(given[1]) if name == "sub" else answer:
-                self._note()
-            return answer
-
-        return called
+def switches(layout: Passes = LAYOUT, text: Passes = TEXT) -> Iterator[Switch]:
+    """Each pass left out, and then each of its rules off."""
+    known: list[Any] = []
+    for one in (*layout, *text):
+        yield Switch(one.name, *(tuple(p for p in passes if p is not one) for passes in (layout, text)))
+        if one.rules is None or any(one.rules is rules for rules in known):
+            continue
+        known.append(one.rules)
+        for field in fields(one.rules):
+            for off in _off(getattr(one.rules, field.name)):
+                other = replace(one.rules, **{field.name: off})
+                name = f"{type(one.rules).__name__}.{field.name} = {off}"
+                yield Switch(name, *(_with(passes, one.rules, other) for passes in (layout, text)))
 
 
-def rules() -> list[Rule]:
-    """Return the rules of the layout's modules, in the order of the modules' names."""
-    found: list[Rule] = []
-    for info in pkgutil.walk_packages(scirgen_pdf.__path__, "scirgen_pdf."):
-        module = importlib.import_module(info.name)
-        for name, held in vars(module).items() if not info.name.startswith(_READING) else ():
-            own = isinstance(held, FunctionType) and held.__module__ == info.name
-            if isinstance(held, re.Pattern) or (own and held.__annotations__.get("return") == "bool"):
-                found.append(Rule(f"{info.name.removeprefix('scirgen_pdf.')}.{name}", held))
-    return found
+def _off(value: Any) -> Sequence[Any]:
+    return ((),) if isinstance(value, tuple) else (0, _HIGH)
 
 
-@contextmanager
-def replaced(rule: Rule, other: Any) -> Iterator[None]:
-    """Put another object in the place of a rule in every module that holds it."""
-    modules = [module for key, module in list(sys.modules.items()) if key.startswith("scirgen")]
-    places = [(module, name) for module in modules for name, value in vars(module).items() if value is rule.held]
-    for module, name in places:
-        setattr(module, name, other)
-    try:
-        yield
-    finally:
-        for module, name in places:
-            setattr(module, name, rule.held)
+def _with(passes: Passes, rules: Any, other: Any) -> Passes:
+    return tuple(one._replace(rules=other) if one.rules is rules else one for one in passes)
 
 
 class Pages:
     """The pages of a paper, read once."""
 
     def __init__(self, path: Path, reader: str) -> None:
-        """Read the pages with ``reader``."""
-        given: list[Any] = []
-        kept = pdf.lay_out
-        pdf.lay_out = lambda *arguments: given.append(pickle.dumps(arguments)) or kept(*arguments)
+        """Read the pages with ``reader``, and lay them out by all rules."""
+        read = read_pages(path, ParserOptions(no_extract="parse", reader=reader))
+        self._outline = read.outline
+        self._given = pickle.dumps((read.pages, read.title))  # the passes change what they are given
+        self._draft = pickle.dumps(lay_out(*pickle.loads(self._given)))
+        self.usual = self.parsed(LAYOUT, TEXT)
+
+    def parsed(self, layout: Passes, text: Passes) -> ParsedPaper | None:
+        """Return what the passes make of the pages; None where one of them needs what is switched off."""
         try:
-            _, self._outline = pdf.read_layout(path, ParserOptions(no_extract="parse", reader=reader))
-        finally:
-            pdf.lay_out = kept
-        self._given = given[0]
-
-    def laid_out(self) -> str:
-        """Return what the layout makes of the pages now, as JSON; or the error, where it needs a rule."""
-        for name, module in list(sys.modules.items()):
-            for held in list(vars(module).values()) if name.startswith("scirgen") else ():
-                if hasattr(held, "cache_clear") and held is not classifier:
-                    held.cache_clear()  # a remembered answer asks no rule
-        try:
-            layout = pdf.lay_out(*pickle.loads(self._given))
-            paper = pdf.analyse(layout, self._outline, "", classifier())
-        except Exception as error:
-            return repr(error)
-        return json.dumps(
-            [paper.title, paper.abstract, paper.authors, [(b.kind, b.level, b.text) for b in paper.blocks]]
-        )
+            pages, title = pickle.loads(self._given)
+            draft = pickle.loads(self._draft) if layout == LAYOUT else lay_out(pages, title, layout)
+            return analyse(draft, self._outline, "", classifier(), text)
+        except Exception:
+            return None
 
 
-def ablate(paths: Sequence[Path], reader: str, report: Callable[[str], None]) -> None:
-    """Report each rule with the number of papers that change without it, and some of their names."""
-    papers = {path.stem: Pages(path, reader) for path in paths}
-    before = {name: pages.laid_out() for name, pages in papers.items()}
-    yes: dict[str, dict[str, None]] = defaultdict(dict)
-    for name, pages in papers.items():
-        with ExitStack() as stack:
-            for rule in rules():
-                witness = _Witness(rule.held, lambda rule=rule, name=name: yes[rule.name].setdefault(name))  # type: ignore[misc]
-                stack.enter_context(replaced(rule, witness))
-            pages.laid_out()
-    for rule in rules():
-        with replaced(rule, rule.off):
-            changed = [name for name in yes[rule.name] if papers[name].laid_out() != before[name]]
-        report(f"{len(changed):4} of {len(yes[rule.name]):3} papers in which it says yes: {rule.name} {changed[:3]}")
+def ablate(
+    truths: Sequence[tuple[Path, Truth]],
+    reader: str,
+    scores: Callable[[Truth, ParsedPaper], Scores],
+    report: Callable[[str], None],
+) -> None:
+    """Report for each switch the papers that change, and the rows of the benchmark that change by more than .001.
+
+    Args:
+        truths: folder and truth of each paper.
+        reader: "pdfium", "pymupdf" or "auto".
+        scores: the row of a paper.
+        report: takes a line a switch.
+    """
+    papers = [(truth, Pages(folder / "pdf" / f"{truth.name}.pdf", reader)) for folder, truth in truths]
+    rows = {truth.name: scores(truth, pages.usual) for truth, pages in papers if pages.usual}
+    for switch in switches():
+        changed, found = 0, []
+        for truth, pages in papers:
+            parsed = pages.parsed(switch.layout, switch.text)
+            if parsed == pages.usual:
+                continue
+            changed += 1
+            found += [f"{truth.name}: {_change(rows[truth.name], scores(truth, parsed) if parsed else None)}"]
+            found = [line for line in found if not line.endswith(": ")]
+            if len(found) >= _ENOUGH:
+                break
+        report(f"{len(found)} rows, {changed} papers: {switch.name} {json.dumps(found, ensure_ascii=False)}")
+
+
+def _change(before: Scores, after: Scores | None) -> str:
+    """Return the columns that differ, with both values; "fails" where the passes cannot do without the rule."""
+    if after is None:
+        return "fails"
+    pairs = {key: (value or 0.0, after.get(key) or 0.0) for key, value in before.items() if key != "pages_per_s"}
+    return ", ".join(f"{key} {a:.3f} {b:.3f}" for key, (a, b) in pairs.items() if abs(a - b) > _LEAST)

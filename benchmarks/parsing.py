@@ -31,6 +31,7 @@ from rapidfuzz import fuzz
 from benchmarks._baselines import BASELINES, Extract
 from benchmarks._papers import Truth, load_truths
 from benchmarks._truth_text import NEUTRAL, normal
+from scirgen import ParsedPaper
 from scirgen.core.records import BlockKind, Document, Paper
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
@@ -67,13 +68,19 @@ def main() -> None:
     arguments.add_argument("--rules", action="store_true", help="also the table of rules beside the classifier")
     arguments.add_argument("--reader", default="auto", help="auto, pdfium or pymupdf")
     arguments.add_argument("--only", default="", help="papers whose name contains this")
-    arguments.add_argument("--ablate", action="store_true", help="only count the papers that change without each rule")
+    arguments.add_argument("--ablate", action="store_true", help="only show the rows that change without each rule")
     given = arguments.parse_args()
     truths = [(folder, t) for folder in given.data for t in load_truths(folder) if given.only in t.name]
     if given.ablate:
         from benchmarks.layout_ablation import ablate
 
-        ablate([folder / "pdf" / f"{truth.name}.pdf" for folder, truth in truths], given.reader, print)
+        rules = _section_rules()
+
+        def row(truth: Truth, parsed: ParsedPaper) -> Scores:
+            document = assemble(Paper(id=truth.name), parsed)
+            return measure([(Path(), truth)], lambda _: _extracted(document, rules, 1.0))[1][truth.name]
+
+        ablate(truths, given.reader, row, lambda line: print(line, flush=True))
         return
     result: dict[str, object] = {"baselines": {}, "left_out": {}}
     result["overall"], result["papers"] = measure(truths, scirgen_extract(given.reader))
@@ -97,20 +104,27 @@ def main() -> None:
 def scirgen_extract(reader: str, model: Callable[[str], Classifier] | None = None) -> Callable[[Path], Extract]:
     """scirgen's PDF parser and section rules, in this process, as the worker runs them; ``model``: the classifier by
     paper."""
-    rules = HeadingRules(Taxonomies(Resources()).sections.sections)
+    rules = _section_rules()
     shipped = PdfParser()
 
     def extract(path: Path) -> Extract:
         parser = PdfParser(model(path.stem)) if model else shipped
         began = time.process_time()
         document = assemble(Paper(id=path.stem), parser.parse(path, ParserOptions(no_extract="parse", reader=reader)))
-        seconds = time.process_time() - began
-        heads = [(b.level or 1, document.text[b.start : b.end]) for b in document.blocks if b.kind is BlockKind.HEADING]
-        prose = [b for b in document.blocks if b.kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM)]
-        body = "\n".join(document.text[b.start : b.end] for b in prose)
-        return Extract(heads, document.abstract, body, document.pages, _labels(document, rules), seconds)
+        return _extracted(document, rules, time.process_time() - began)
 
     return extract
+
+
+def _section_rules() -> HeadingRules:
+    return HeadingRules(Taxonomies(Resources()).sections.sections)
+
+
+def _extracted(document: Document, rules: HeadingRules, seconds: float) -> Extract:
+    heads = [(b.level or 1, document.text[b.start : b.end]) for b in document.blocks if b.kind is BlockKind.HEADING]
+    prose = [b for b in document.blocks if b.kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM)]
+    body = "\n".join(document.text[b.start : b.end] for b in prose)
+    return Extract(heads, document.abstract, body, document.pages, _labels(document, rules), seconds)
 
 
 def _labels(document: Document, rules: HeadingRules) -> list[tuple[str, str, str]]:

@@ -1,4 +1,4 @@
-"""How hard, how alike and how recognisable are sets of questions: scirgen's, ScIRGen-Geo's, people's?
+"""Measures how hard, alike and recognisable sets of questions are: scirgen's, ScIRGen-Geo's, people's.
 
     python -m benchmarks.question_sets DATA --encoder MINILM [--json examples/proof/question_sets.json]
 

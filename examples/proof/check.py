@@ -4,16 +4,20 @@ Printed are, each from files beside this one and from the public sample:
 
 - how sixteen retrieval systems rank by people's queries and by scirgen's (`scores.json`: nDCG@10 query by query);
 - what readers say of the sample's rows (examples/release/figures.json), and the questions that name a number or study;
-- how hard, alike and recognisable the sample's questions are beside others' (`question_sets.json`).
+- how hard, alike and recognisable the sample's questions are beside others' (`question_sets.json`);
+- what training on scirgen's rows adds on people's queries (`training.json`);
+- what `benchmark rag` says of two systems (`rag/`).
 
 With --draw it writes the picture of docs/proof.md; without, it stops if that differs from what it would draw.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,9 +29,14 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent.parent)]
 
 import pictures  # noqa: E402
+from scirgen_bench.rag.tables import cells_table, systems_table  # noqa: E402
 
 from benchmarks.question_sets import measure, of_sample  # noqa: E402
-from scirgen.plugin import SPLITS  # noqa: E402
+from scirgen import Release  # noqa: E402
+from scirgen.plugin import SPLITS, load_registry  # noqa: E402
+from scirgen_bench.metrics import Clusters  # noqa: E402
+from scirgen_bench.rag.evaluate import System, asked_rows, evaluate_rag, read_systems  # noqa: E402
+from scirgen_bench.rag.judging import judge_systems  # noqa: E402
 from scirgen_bench.rank_agreement import rank_statistics  # noqa: E402
 
 RELEASE = HERE.parent / "release"
@@ -39,8 +48,10 @@ _STUDY = re.compile(r"et al|\(\d{4}\)")
 def main() -> None:
     """Print all tables; draw the picture or compare it."""
     drawn = {"proof-ranks.svg": ranks()}
+    training()
     reading()
     question_sets()
+    rag()
     for name, picture in drawn.items():
         if "--draw" in sys.argv:
             (IMAGES / name).write_text(picture, encoding="utf-8")
@@ -71,6 +82,21 @@ def ranks() -> str:
     return pictures.rankings(systems, {name: values.mean(axis=1).tolist() for name, values in sets.items()})
 
 
+def training() -> None:
+    """Print nDCG@10 before and after training, with the gain's interval over queries."""
+    measured = _read("training.json")
+    scores = {name: np.array(list(seeds.values())) for name, seeds in measured["scores"].items()}
+    before = scores["untrained"].mean(axis=0)
+    clusters = Clusters([str(n) for n in range(len(before))])
+    print(f"\ntraining: {measured['rows']}; {len(before)} people's queries, {measured['documents']} documents")
+    for name, values in scores.items():
+        low, high = clusters.interval(values.mean(axis=0) - before)
+        print(
+            f"{name}: nDCG@10 {values.mean():.3f}, seeds {', '.join(f'{v.mean():.3f}' for v in values)}, "
+            f"over untrained {values.mean() - before.mean():+.3f} [{low:+.3f}, {high:+.3f}]"
+        )
+
+
 def reading() -> None:
     """Print readers' shares, and the shares of questions with a number or a study."""
     shares = json.loads((RELEASE / "figures.json").read_text(encoding="utf-8"))["reading"]["shares"]
@@ -99,6 +125,24 @@ def question_sets() -> None:
         print(name, *(f"{what} {value:g}" for what, value in figures.items()), sep="\t")
     for name, told in others["auc"].items():
         print(f"told from people's, AUC: {name}", *(f"{o} {v:.2f}" for o, v in told.items()), sep="\t")
+
+
+def rag() -> None:
+    """Print what `scirgen benchmark rag` prints of the committed answers, for questions that the sample still has."""
+    release = Release(RELEASE / "release" / "en")
+    known = {row.id for row in release.rows()}
+    files = sorted((HERE / "rag").glob("*.jsonl"))
+    systems = [System(s.name, {id: g for id, g in s.given.items() if id in known}) for s in read_systems(files)]
+    rows = asked_rows(release, systems)
+    with tempfile.TemporaryDirectory() as folder:
+        given = {s.name: s.given for s in systems}
+        judging = judge_systems(rows, given, load_registry(), Path(folder), entailment="lexical:words")
+        report = evaluate_rag(release, systems, rows, asyncio.run(judging))
+    print("", systems_table(report.rows), sep="\n")
+    for by in ("asked", "bloom", "question_type", "difficulty"):
+        print("", cells_table(report.breakdown, by), sep="\n")
+    for test in report.tests:
+        print(f"{test.left} - {test.right} = {test.difference:+.3f} {test.metric}, p = {test.p_holm:.4f} (Holm)")
 
 
 def _interval(value: float | None, bounds: tuple[float, float] | None) -> str:

@@ -185,7 +185,7 @@ def _wants_tuning(retriever: Retriever) -> bool:
 
 def dense(argument: str, make: Callable[[str], Retriever]) -> Dense | MaxSim:
     """Make ``st:MODEL_OR_DIR``, also ``st:QUERY_MODEL|DOCUMENT_MODEL``; ``,maxsim`` and ``,meanmax`` compare sentences,
-    ``,bf16`` is faster."""
+    ``,bf16`` computes in bfloat16."""
     model, *options = _needed("st", argument).split(",")
     unknown = next((o for o in options if o not in OPTIONS), "")
     asking, two, answering = model.partition("|")

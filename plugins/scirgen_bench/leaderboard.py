@@ -8,17 +8,14 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from scirgen import InputError
-from scirgen.core.files.jsonl import first_problem
 from scirgen.plugin import read_json
-from scirgen_bench.qa import QAReport
+from scirgen_bench.qa import METRICS, QAReport
 from scirgen_bench.retrieval import RetrievalReport
+from scirgen_bench.rowfiles import first_problem
 from scirgen_bench.tables import SHOWN, markdown, shown_spec, told_apart
 
 _HINT = "Give files written by: scirgen benchmark retrieval|qa ... --json FILE"
-_QA = {
-    "accuracy": "entailed", "rouge_l": "ROUGE-L (long)", "exact": "exact (short)", "number": "number (short)",
-    "failed": "failed",
-}  # fmt: skip
+_QA = METRICS[:4]
 _RANKED_BY = ("MRR@100", "entailed")
 
 Line = tuple[str, tuple[float | None, ...]]
@@ -87,6 +84,6 @@ def _qa(report: QAReport) -> Iterator[tuple[str, tuple[str, ...], Line]]:
         )
         yield (
             title,
-            tuple(_QA.values()),
-            (f"{shown_spec(row.system)}, k = {row.k}", tuple(getattr(row, m) for m in _QA)),
+            (*_QA, "failed"),
+            (f"{shown_spec(row.system)}, k = {row.k}", (*map(row.metrics.get, _QA), row.failed)),
         )

@@ -29,10 +29,11 @@ from scirgen.plugin import (
     resolve_config,
 )  # fmt: skip
 from scirgen_bench.answer_metrics import THRESHOLD, Judge, open_judge, question_entails
-from scirgen_bench.honesty import NuggetScore, nugget_scores, rate, refused
+from scirgen_bench.honesty import NuggetScore, nugget_scores, refused
 from scirgen_bench.metrics import Clusters, Figures, too_few
 from scirgen_bench.questions import is_answerable, questions_of_split
 from scirgen_bench.retriever import make_retriever
+from scirgen_bench.systems import SystemFigures
 
 
 class Answered(Figures):
@@ -53,37 +54,11 @@ class Answered(Figures):
     nuggets: NuggetScore | None = None
 
 
-class SystemRow(Figures):
-    """One line of the table: the mean of each metric over the questions that it applies to; None if it applies to none.
-
-    ``failed`` counts questions without an answer. ``unjudged`` counts answers that the entailment model could not read
-    (too long for its window); accuracy leaves them out. ``interval`` is the 95 % bootstrap interval of the accuracy; it
-    redraws datasets. Abstention and nuggets (`honesty`) are None where the release has no such questions.
-    """
-
-    system: str
-    k: int
-    questions: int
-    failed: int
-    accuracy: float | None
-    rouge_l: float | None
-    exact: float | None
-    number: float | None
-    unjudged: int = 0
-    interval: tuple[float, float] | None = None
-    answered_unanswerable: float | None = None
-    refused_answerable: float | None = None
-    nuggets_strict: float | None = None
-    nuggets_lenient: float | None = None
-    nuggets_contradicted: float | None = None
-
-
-class Cell(Figures):
-    """One line of a breakdown: the same figures over the questions of one form, level or type."""
-
-    by: str
-    value: str
-    row: SystemRow
+METRICS = (
+    "entailed", "ROUGE-L (long)", "exact (short)", "number (short)", "unanswerable answered", "answerable refused",
+    "nuggets strict", "nuggets lenient", "nuggets contradicted",
+)  # fmt: skip
+"""The metrics of a system's line; abstention and nuggets (`honesty`) are there where the release has such questions."""
 
 
 class QAReport(Figures):
@@ -93,8 +68,8 @@ class QAReport(Figures):
     split: str
     entailment: str
     threshold: float = THRESHOLD
-    rows: list[SystemRow]
-    cells: list[Cell] = Field(default_factory=list)
+    rows: list[SystemFigures]
+    cells: list[SystemFigures] = Field(default_factory=list)
     notes: list[str] = Field(default_factory=list)
     answers: list[Answered]
 
@@ -177,7 +152,7 @@ async def score(
     all_given: Sequence[str | None],
     entailment: Judge,
     nuggets: Mapping[str, NuggetScore] | None = None,
-) -> tuple[SystemRow, list[Answered]]:
+) -> tuple[SystemFigures, list[Answered]]:
     """Measure a system's answers with the metrics for Hugging Face `evaluate`; an answer is right if it entails the
     reference with more than 0.5."""
     from scirgen_bench.adapters.hf_evaluate import EntailmentAccuracy, ExactMatch, NumberMatch, RougeL, pair_values
@@ -212,38 +187,44 @@ async def score(
         )
         for n, (q, answer) in enumerate(usable)
     ]
-    row = system_row(system, k, questions, found)
+    row = system_figures(system, k, questions, found)
     if len(questions) < len(both):
-        row = row.model_copy(
-            update={
-                "answered_unanswerable": rate([not refused(a) for a in unanswerable]),
-                "refused_answerable": rate([a.refused for a in found]),
-            }
-        )
+        refusals = {
+            "unanswerable answered": [not refused(a) for a in unanswerable],
+            "answerable refused": [a.refused for a in found],
+        }
+        row = row.model_copy(update={"metrics": row.metrics | _means(refusals)})
     return row, found
 
 
-def system_row(system: str, k: int, questions: Sequence[Question], found: Sequence[Answered]) -> SystemRow:
+def system_figures(
+    system: str, k: int, questions: Sequence[Question], found: Sequence[Answered], by: str = "", value: str = ""
+) -> SystemFigures:
     """One line from the answers to some questions; a question without an answer failed."""
     dataset_of = {q.row.id: q.row.dataset_id for q in questions}
     judged = [(dataset_of[a.query], float(a.entailment > THRESHOLD)) for a in found if a.entailment is not None]
     right = np.asarray([value for _, value in judged])
     nuggets = [a.nuggets for a in found if a.nuggets is not None]
-    return SystemRow(
-        system=system,
-        k=k,
-        questions=len(questions),
-        failed=len(questions) - len(found),
-        accuracy=_mean([value for _, value in judged]),
-        rouge_l=_mean([a.rouge_l for a in found if a.rouge_l is not None]),
-        exact=_mean([a.exact for a in found if a.exact is not None]),
-        number=_mean([a.number for a in found if a.number is not None]),
-        unjudged=sum(a.entailment is None for a in found),
-        interval=Clusters([dataset for dataset, _ in judged]).interval(right) if judged else None,
-        nuggets_strict=_mean([n.strict for n in nuggets if n.strict is not None]),
-        nuggets_lenient=_mean([n.lenient for n in nuggets]),
-        nuggets_contradicted=_mean([n.contradicted for n in nuggets]),
-    )
+    measured = {
+        "entailed": right.tolist(),
+        "ROUGE-L (long)": [a.rouge_l for a in found],
+        "exact (short)": [a.exact for a in found],
+        "number (short)": [a.number for a in found],
+        "nuggets strict": [n.strict for n in nuggets],
+        "nuggets lenient": [n.lenient for n in nuggets],
+        "nuggets contradicted": [n.contradicted for n in nuggets],
+    }
+    intervals = {"entailed": Clusters([dataset for dataset, _ in judged]).interval(right)} if judged else {}
+    return SystemFigures(
+        system=system, by=by, value=value, k=k, questions=len(questions), failed=len(questions) - len(found),
+        unjudged=sum(a.entailment is None for a in found), metrics=_means(measured), intervals=intervals,
+    )  # fmt: skip
+
+
+def _means(measured: Mapping[str, Sequence[float | None]]) -> dict[str, float]:
+    """Return the mean of each metric over what it applies to."""
+    known = {name: [v for v in values if v is not None] for name, values in measured.items()}
+    return {name: round(sum(values) / len(values), 6) for name, values in known.items() if values}
 
 
 BREAKDOWNS: Mapping[str, Callable[[Question], str]] = {
@@ -254,10 +235,10 @@ BREAKDOWNS: Mapping[str, Callable[[Question], str]] = {
 """The breakdowns of ScIRGen's tables 5 (levels), 6 (short and long answers) and 7 (types)."""
 
 
-def cells(system: str, k: int, questions: Sequence[Question], found: Sequence[Answered]) -> list[Cell]:
+def cells(system: str, k: int, questions: Sequence[Question], found: Sequence[Answered]) -> list[SystemFigures]:
     """Return the lines of all breakdowns, by value."""
     by_query = {a.query: a for a in found}
-    lines: list[Cell] = []
+    lines: list[SystemFigures] = []
     for by, value_of in BREAKDOWNS.items():
         groups: dict[str, list[Question]] = {}
         for question in questions:
@@ -265,7 +246,7 @@ def cells(system: str, k: int, questions: Sequence[Question], found: Sequence[An
                 groups.setdefault(value_of(question), []).append(question)
         for value, group in sorted(groups.items()):
             answered = [by_query[q.row.id] for q in group if q.row.id in by_query]
-            lines.append(Cell(by=by, value=value, row=system_row(system, k, group, answered)))
+            lines.append(system_figures(system, k, group, answered, by, value))
     return lines
 
 
@@ -279,10 +260,6 @@ def baselines(questions: Sequence[Question]) -> dict[str, list[str | None]]:
 
 def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 6)
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return round(sum(values) / len(values), 6) if values else None
 
 
 @dataclass(frozen=True)
@@ -348,9 +325,9 @@ async def run_qa(
     await asyncio.to_thread(out.mkdir, parents=True, exist_ok=True)
     started(len(questions) * len(settings.ks))
     done = count(1)
-    rows: list[SystemRow] = []
+    rows: list[SystemFigures] = []
     given: list[Answered] = []
-    broken_down: list[Cell] = []
+    broken_down: list[SystemFigures] = []
     kept = out / "replies.db"
     async with await open_sessions(config, registry, kept, prompts=prompts, needs_scores=False) as sessions:
         sessions.tell(tell)
@@ -375,7 +352,7 @@ async def run_qa(
     for name, repeated in baselines(questions).items():
         row, found = await score(name, 0 if name == "always Yes" else 1, questions, repeated, judge)
         rows.append(row)
-        broken_down += cells(name, row.k, questions, found)
+        broken_down += cells(name, row.k or 0, questions, found)
     return QAReport(
         release=release.info.name,
         split=settings.split,

@@ -1,12 +1,15 @@
-"""Rows of JSON Lines, files of text, and ids as files of others write them."""
+"""Rows of JSON Lines and files of text, as all modules of this wing read and write them, and ids as files of others
+write them."""
 
 from __future__ import annotations
 
 import re
 
-from scirgen.core.files.jsonl import open_text, write_rows
+from scirgen.core.files.jsonl import first_problem, numbered_records, open_text, read_records, write_rows
 
-__all__ = ["open_text", "trec_id", "type_key", "write_rows"]
+__all__ = [
+    "first_problem", "numbered_records", "open_text", "read_records", "trec_id", "type_key", "write_rows",
+]  # fmt: skip
 
 _BREAKS_TREC = re.compile(r"[\s<>&]")
 _ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")

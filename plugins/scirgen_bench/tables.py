@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from scirgen_bench.qa import Cell, SystemRow
     from scirgen_bench.retrieval import BreakdownRow
     from scirgen_bench.tasks.evaluate import TaskRow
 
@@ -76,44 +75,6 @@ def task_table(rows: Sequence[TaskRow]) -> str:
 def shown_spec(spec: str) -> str:
     """Return a retriever's name in a table: only the last two parts of a folder's path."""
     return _PATH.sub(lambda found: "…/" + "/".join(found[0].rstrip("/").split("/")[-2:]), spec)
-
-
-def qa_table(rows: Sequence[SystemRow]) -> str:
-    """One line for each system and number of passages; a dash if a metric applies to no question."""
-    body = [[shown_spec(r.system), r.k, r.questions, r.failed, *_answer_figures(r)] for r in rows]
-    return markdown(["system", "k", "questions", "failed", *_ANSWER_FIGURES], body)
-
-
-_ANSWER_FIGURES = ("entailed", "95 %", "ROUGE-L (long)", "exact (short)", "number (short)")
-
-
-def _answer_figures(row: SystemRow) -> list[object]:
-    """Return the cells of `_ANSWER_FIGURES`."""
-    accuracy, *others = ("-" if v is None else v for v in (row.accuracy, row.rouge_l, row.exact, row.number))
-    return [accuracy, f"{row.interval[0]:.3f}-{row.interval[1]:.3f}" if row.interval else "-", *others]
-
-
-def honesty_table(rows: Sequence[SystemRow]) -> str:
-    """One line for each system: abstention, and nuggets; empty if nothing of it was measured."""
-    names = (
-        "answered_unanswerable", "refused_answerable", "nuggets_strict", "nuggets_lenient", "nuggets_contradicted",
-    )  # fmt: skip
-    values = [[getattr(r, name) for name in names] for r in rows]
-    if all(v is None for line in values for v in line):
-        return ""
-    body = [
-        [shown_spec(r.system), r.k, *("-" if v is None else v for v in line)]
-        for r, line in zip(rows, values, strict=True)
-    ]
-    header = ["unanswerable answered", "answerable refused", "nuggets strict", "lenient", "contradicted"]
-    return markdown(["system", "k", *header], body)
-
-
-def qa_cells_table(cells: Sequence[Cell], by: str) -> str:
-    """One line for each value of ``by``, system and number of passages."""
-    found = sorted((c for c in cells if c.by == by), key=lambda cell: str(cell.value))
-    body = [[c.value, shown_spec(c.row.system), c.row.k, c.row.questions, *_answer_figures(c.row)] for c in found]
-    return markdown([by, "system", "k", "questions", *_ANSWER_FIGURES], body)
 
 
 def _cell(value: object) -> str:

@@ -11,9 +11,9 @@ from typing import Final
 from pydantic import ValidationError
 
 from scirgen import InputError
-from scirgen.core.files.jsonl import first_problem, open_text
 from scirgen.plugin import suggest
 from scirgen_bench.labels.labelset import ADJUDICATOR, CORRECTED, LINE_HINT, Item, Label, LabelSet
+from scirgen_bench.rowfiles import first_problem, open_text
 from scirgen_label.files import write_lines
 from scirgen_label.pages import pictures_of, write_adjudication
 

@@ -1,111 +1,250 @@
-"""All steps from the pages of a PDF to a `ParsedPaper`, in order."""
+"""All passes from the pages of a PDF to a `ParsedPaper`, in order: `LAYOUT` and `TEXT`. A newcomer reads this first."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, NamedTuple
 
-from scirgen import BlockKind, ParsedPaper
+from scirgen import BlockKind, ParsedBlock, ParsedPaper
 from scirgen.core.text.language import detect_language
 from scirgen.plugin import find_doi
 from scirgen.stages.parse.assemble import clean
 from scirgen_pdf.authors import printed_authors
-from scirgen_pdf.classify import mark_kinds, mark_references, mark_reviews
-from scirgen_pdf.flow import Vocabulary, blocks
+from scirgen_pdf.classify import Kinds, References, mark_kinds, mark_references, mark_reviews
+from scirgen_pdf.flow import Flow, Vocabulary, blocks
 from scirgen_pdf.front import Front, read_front, strip_label, strip_title_label
-from scirgen_pdf.headings.candidates import Candidate, Outline, candidates
+from scirgen_pdf.headings.candidates import Candidate, Candidates, Outline, candidates
 from scirgen_pdf.headings.features import context_rows, rows
-from scirgen_pdf.headings.levels import set_levels
-from scirgen_pdf.headings.series import accept_series
+from scirgen_pdf.headings.levels import Levels, set_levels
+from scirgen_pdf.headings.series import Series, accept_series
 from scirgen_pdf.headings.trees import Classifier
-from scirgen_pdf.page.furniture import without_furniture
-from scirgen_pdf.page.linenumbers import without_line_numbers
-from scirgen_pdf.page.lines import Line, Style, page_lines
-from scirgen_pdf.page.order import common_gutter, reading_order
-from scirgen_pdf.paragraphs import Group, groups, split
+from scirgen_pdf.page.furniture import Furniture, without_furniture
+from scirgen_pdf.page.linenumbers import LineNumbers, without_line_numbers
+from scirgen_pdf.page.lines import Line, Lines, Style, page_lines, same_size
+from scirgen_pdf.page.order import Columns, Region, common_gutter, reading_order
+from scirgen_pdf.paragraphs import Group, Paragraphs, groups, split
 from scirgen_pdf.reading.page import Page, TextLine
 from scirgen_pdf.tables import with_tables
+from scirgen_pdf.units import Chars, Count, Share
 
-_SHORTEST_PROSE = 150  # characters; shorter is a name that the order of reading put into the abstract
+_NO_TEXT = Style("", 10.0, False, False)
 
 
 @dataclass
-class Layout:
-    """The groups of a paper in reading order, before its headings are known, and the facts printed on its first pages.
+class Draft:
+    """A paper between its pages and its blocks: each pass reads what earlier ones left, and leaves its own.
 
-    ``doi``: the one that the file's metadata states, or that stands in the furniture of the pages.
+    Attributes:
+        title: the one that the file states.
+        given: the reader's lines of each page.
+        printed: all lines of each page; ``kept``: without running heads and page numbers.
+        columns: the columns of each page in the order of reading.
+        groups: the paper's groups in the order of reading.
+        body: the typography of most text.
+        doi: the one that the file's metadata states, or that stands in the furniture of the pages.
+        found: what may be a heading.
+        result: the paper's blocks; ``abstract``: those of its abstract.
     """
 
-    groups: list[Group]
-    body: Style
-    front: Front
-    vocabulary: Vocabulary
-    language: str
-    pages: int
+    pages: Sequence[Page]
+    title: str
+    given: list[Sequence[TextLine]]
+    printed: list[list[Line]] = field(default_factory=list)
+    kept: list[list[Line]] = field(default_factory=list)
+    columns: list[list[Region]] = field(default_factory=list)
+    groups: list[Group] = field(default_factory=list)
+    body: Style = _NO_TEXT
+    vocabulary: Vocabulary = field(default_factory=lambda: Vocabulary(()))
+    language: str = ""
+    front: Front = field(default_factory=Front)
     authors: tuple[str, ...] = ()
     doi: str | None = None
+    outline: Outline = field(default_factory=Outline)
+    model: Classifier | None = None
+    found: list[Candidate] = field(default_factory=list)
+    result: list[ParsedBlock] = field(default_factory=list)
+    abstract: list[ParsedBlock] = field(default_factory=list)
 
 
-def lay_out(pages: Sequence[Page], title: str) -> Layout:
-    """From pages to groups: line numbers and furniture removed, columns in order, kinds and front matter marked."""
-    numbered = without_line_numbers([page.lines for page in pages])
-    raw = [page_lines(lines, number) for number, lines in enumerate(numbered, 1)]
-    body = body_style([line for lines in raw for line in lines])
-    kept = without_furniture(raw, [page.height for page in pages])
-    regions = [reading_order(lines) for lines in kept]
-    gutter = common_gutter(regions)
+@dataclass(frozen=True)
+class Facts:
+    """Rules of the passes that find the body's type, the language, the authors and the DOI."""
+
+    body_line: Annotated[Chars, "of a line that shows the body's size; shorter ones are in tables and figures"] = 25
+    front: Annotated[Share, "the groups before those that show the language"] = 0.25
+    prose: Annotated[Chars, "of a group that shows the language"] = 60
+    sample: Annotated[Chars, "that show the language"] = 20_000
+    abstract: Annotated[Chars, "of an abstract; shorter is a name that the order of reading put into it"] = 150
+    heads: Annotated[Count, "pages whose heads and feet may hold the paper's DOI"] = 3
+
+
+_FACTS = Facts()
+
+
+class Pass(NamedTuple):
+    """One pass: a function that changes the draft, and the rules that it keeps to."""
+
+    run: Callable[[Draft, Any], None]
+    rules: Any
+
+    @property
+    def name(self) -> str:
+        """Its name, as `benchmarks.parsing --ablate` prints it."""
+        return self.run.__name__.strip("_")
+
+
+def _line_numbers(draft: Draft, rules: LineNumbers) -> None:
+    draft.given = without_line_numbers(draft.given, rules)
+
+
+def _lines(draft: Draft, rules: Lines) -> None:
+    draft.printed = draft.kept = [page_lines(lines, number, rules) for number, lines in enumerate(draft.given, 1)]
+
+
+def _body(draft: Draft, rules: Facts) -> None:
+    draft.body = body_style([line for lines in draft.printed for line in lines], rules)
+
+
+def _furniture(draft: Draft, rules: Furniture) -> None:
+    draft.kept = without_furniture(draft.printed, [page.height for page in draft.pages], rules)
+
+
+def _columns(draft: Draft, rules: Columns) -> None:
+    draft.columns = [reading_order(lines, None, rules) for lines in draft.kept]
+    gutter = common_gutter(draft.columns, rules)
     if gutter is not None:
-        regions = [reading_order(lines, gutter) for lines in kept]
-    found = [group for columns in regions for group in groups(columns, body.size)]
-    vocabulary = Vocabulary([line for lines in kept for line in lines])
-    prose = [g.text for g in found[len(found) // 4 :] if len(g.text) > 60 and abs(g.style.size - body.size) < 0.6]
-    language = detect_language(" ".join(prose)[:20000])
-    mark_kinds(found, body)
-    found = with_tables(found, body, pages)
-    front = read_front(found, body, title, language)
-    authors = _authors(found, front, numbered)
-    return Layout(found, body, front, vocabulary, language, len(pages), authors, _doi(raw, kept))
+        draft.columns = [reading_order(lines, gutter, rules) for lines in draft.kept]
 
 
-def _authors(found: Sequence[Group], front: Front, pages: Sequence[Sequence[TextLine]]) -> tuple[str, ...]:
-    title = next((g for g in found if g.kind is BlockKind.TITLE), None)
+def _paragraphs(draft: Draft, rules: Paragraphs) -> None:
+    draft.groups = [group for columns in draft.columns for group in groups(columns, draft.body.size, rules)]
+    draft.vocabulary = Vocabulary([line for lines in draft.kept for line in lines])
+
+
+def _language(draft: Draft, rules: Facts) -> None:
+    behind = draft.groups[int(rules.front * len(draft.groups)) :]
+    prose = [g.text for g in behind if len(g.text) > rules.prose and same_size(g.style.size, draft.body.size)]
+    draft.language = detect_language(" ".join(prose)[: rules.sample])
+
+
+def _kinds(draft: Draft, rules: Kinds) -> None:
+    mark_kinds(draft.groups, draft.body, rules)
+
+
+def _tables(draft: Draft, _: None) -> None:
+    draft.groups = with_tables(draft.groups, draft.body, draft.pages)
+
+
+def _front(draft: Draft, _: None) -> None:
+    draft.front = read_front(draft.groups, draft.body, draft.title, draft.language)
+
+
+def _authors(draft: Draft, rules: Facts) -> None:
+    title = next((g for g in draft.groups if g.kind is BlockKind.TITLE), None)
     if title is None:
-        return ()
-    lines = title.lines
-    lowest = max(line.y1 for line in lines)
-    prose = [g for g in front.abstract if g.page == title.page and len(g.text) > _SHORTEST_PROSE]
+        return
+    lowest = max(line.y1 for line in title.lines)
+    prose = [g for g in draft.front.abstract if g.page == title.page and len(g.text) > rules.abstract]
     abstract = [g.lines[0].y0 for g in prose if g.lines[0].y0 > lowest]
-    return printed_authors(pages[title.page - 1], lowest, title.style.size, min(abstract, default=None))
+    draft.authors = printed_authors(draft.given[title.page - 1], lowest, title.style.size, min(abstract, default=None))
 
 
-def _doi(raw: Sequence[Sequence[Line]], kept: Sequence[Sequence[Line]]) -> str | None:
-    """Return the DOI in the running heads and feet of the first pages."""
-    rest = {id(line) for lines in kept for line in lines}
-    return find_doi("\n".join(line.text for lines in raw[:3] for line in lines if id(line) not in rest))
+def _doi(draft: Draft, rules: Facts) -> None:
+    """Read the DOI in the running heads and feet of the first pages."""
+    rest = {id(line) for lines in draft.kept for line in lines}
+    heads = (line.text for lines in draft.printed[: rules.heads] for line in lines if id(line) not in rest)
+    draft.doi = find_doi("\n".join(heads))
 
 
-def analyse(layout: Layout, outline: Outline, parser: str, model: Classifier) -> ParsedPaper:
-    """Blocks in reading order with title, abstract and language."""
-    front, vocabulary = layout.front, layout.vocabulary
-    found = mark_headings(layout.groups, layout.body, outline.below(front.title), front.body_start, model)
-    found = mark_references(found)
-    mark_reviews(found)
-    abstract = blocks(front.abstract, vocabulary) if front.abstract else []
-    result = blocks(found, vocabulary)
+def _headings(draft: Draft, rules: Candidates) -> None:
+    outline = draft.outline.below(draft.front.title)
+    draft.found = candidates(draft.groups, draft.body, outline, draft.front.body_start, rules)
+    if draft.model is not None:
+        score(draft.found, draft.groups, draft.body, draft.model)
+
+
+def _series(draft: Draft, rules: Series) -> None:
+    if draft.model is not None:
+        accept_series(draft.found, draft.groups, draft.body, draft.model.threshold, rules)
+
+
+def _levels(draft: Draft, rules: Levels) -> None:
+    accepted = [c for c in draft.found if draft.model is not None and c.score >= draft.model.threshold]
+    set_levels(accepted, rules)
+    draft.groups = apply(draft.groups, accepted)
+
+
+def _references(draft: Draft, rules: References) -> None:
+    draft.groups = mark_references(draft.groups, rules)
+
+
+def _reviews(draft: Draft, _: None) -> None:
+    mark_reviews(draft.groups)
+
+
+def _blocks(draft: Draft, rules: Flow) -> None:
+    draft.abstract = blocks(draft.front.abstract, draft.vocabulary, rules)
+    draft.result = blocks(draft.groups, draft.vocabulary, rules)
+
+
+LAYOUT: tuple[Pass, ...] = (
+    Pass(_line_numbers, LineNumbers()),
+    Pass(_lines, Lines()),
+    Pass(_body, _FACTS),
+    Pass(_furniture, Furniture()),
+    Pass(_columns, Columns()),
+    Pass(_paragraphs, Paragraphs()),
+    Pass(_language, _FACTS),
+    Pass(_kinds, Kinds()),
+    Pass(_tables, None),
+    Pass(_front, None),
+    Pass(_authors, _FACTS),
+    Pass(_doi, _FACTS),
+)
+"""From pages to groups in the order of reading, with their kinds and the front matter."""
+
+TEXT: tuple[Pass, ...] = (
+    Pass(_headings, Candidates()),
+    Pass(_series, Series()),
+    Pass(_levels, Levels()),
+    Pass(_references, References()),
+    Pass(_reviews, None),
+    Pass(_blocks, Flow()),
+)
+"""From groups to blocks, with headings and references."""
+
+
+def lay_out(pages: Sequence[Page], title: str, passes: Sequence[Pass] = LAYOUT) -> Draft:
+    """Take a paper through the passes up to its headings. ``title``: the one that the file states."""
+    draft = Draft(pages, title, [page.lines for page in pages])
+    for one in passes:
+        one.run(draft, one.rules)
+    return draft
+
+
+def analyse(
+    draft: Draft, outline: Outline, parser: str, model: Classifier, passes: Sequence[Pass] = TEXT
+) -> ParsedPaper:
+    """Take a draft through the other passes, to blocks in reading order with title, abstract and language."""
+    draft.outline, draft.model = outline, model
+    for one in passes:
+        one.run(draft, one.rules)
+    title = next((b.text for b in draft.result if b.kind is BlockKind.TITLE), draft.front.title)
     return ParsedPaper(
-        title=strip_title_label(clean(next((b.text for b in result if b.kind is BlockKind.TITLE), front.title))),
-        abstract=strip_label(" ".join(b.text for b in abstract)).strip(),
-        language=layout.language,
-        pages=layout.pages,
-        authors=layout.authors,
-        doi=layout.doi,
+        title=strip_title_label(clean(title)),
+        abstract=strip_label(" ".join(b.text for b in draft.abstract)).strip(),
+        language=draft.language,
+        pages=len(draft.pages),
+        authors=draft.authors,
+        doi=draft.doi,
         parser=parser,
-        blocks=tuple(result),
+        blocks=tuple(draft.result),
     )
 
 
-def body_style(lines: Sequence[Line]) -> Style:
+def body_style(lines: Sequence[Line], rules: Facts = _FACTS) -> Style:
     """Return the typography of most characters. The size is chosen first, so that a change of font inside the body does
     not matter."""
     sizes: Counter[float] = Counter()
@@ -113,23 +252,12 @@ def body_style(lines: Sequence[Line]) -> Style:
     for line in lines:
         for run in line.runs:
             n = len(run.text.strip())
-            sizes[run.style.size] += n if len(line.text) > 25 else 0
+            sizes[run.style.size] += n if len(line.text) > rules.body_line else 0
             styles[run.style] += n
     if not sizes:
-        return Style("", 10.0, False, False)
+        return _NO_TEXT
     size = sizes.most_common(1)[0][0]
     return max((s for s in styles if s.size == size), key=lambda s: styles[s])
-
-
-def mark_headings(groups: list[Group], body: Style, outline: Outline, first: int, model: Classifier) -> list[Group]:
-    """Return the groups with the headings' kind and level, from index ``first`` (after the front matter) on.
-
-    A paragraph that begins with a run-in heading is returned as two groups.
-    """
-    found = candidates(groups, body, outline, first)
-    score(found, groups, body, model)
-    accept_series(found, groups, body, model.threshold)
-    return apply(groups, [c for c in found if c.score >= model.threshold])
 
 
 def score(found: Sequence[Candidate], groups: Sequence[Group], body: Style, model: Classifier) -> None:
@@ -141,8 +269,10 @@ def score(found: Sequence[Candidate], groups: Sequence[Group], body: Style, mode
 
 
 def apply(groups: Sequence[Group], accepted: Sequence[Candidate]) -> list[Group]:
-    """Return the groups, with the accepted candidates as headings."""
-    set_levels(accepted)
+    """Return the groups, with the accepted candidates as headings.
+
+    A paragraph that begins with a run-in heading is returned as two groups.
+    """
     chosen = {c.index: c for c in accepted}
     result: list[Group] = []
     for index, group in enumerate(groups):

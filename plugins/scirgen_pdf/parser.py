@@ -6,12 +6,13 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from scirgen import PaperError, ParsedPaper, ParserOptions
 from scirgen.plugin import find_dois
 from scirgen.stages.parse.base import LAYOUT_VERSION
 from scirgen.stages.parse.readers import chosen, reader_in_use
-from scirgen_pdf.analyse import Layout, analyse, lay_out
+from scirgen_pdf.analyse import Draft, analyse, lay_out
 from scirgen_pdf.headings.candidates import Outline
 from scirgen_pdf.headings.trees import Classifier, classifier
 from scirgen_pdf.page.characters import (
@@ -30,7 +31,9 @@ from scirgen_pdf.tables import has_caption, may_go_on, page_words
 
 _MAX_PAGES = 2000
 _LEAST_CHARS = 10  # of a page with a text layer
-_MOST_SCANS = 0.4
+_MOST_SCANS = 0.4  # of the pages
+_MOST_OF_PAGE = 0.5  # that one picture covers, where the page is a scan
+_MOST_SAID = 300  # characters of a reader's error
 _MOST_METADATA = 200_000  # characters of an XMP packet
 
 
@@ -57,8 +60,8 @@ class PdfParser:
         """
         made_by = f"{reader_in_use(options.reader).replace(' ', '/')}+layout.{LAYOUT_VERSION}"
         with _damage():
-            layout, outline = read_layout(path, options)
-            return analyse(layout, outline, made_by, self._model)
+            draft, outline = read_layout(path, options)
+            return analyse(draft, outline, made_by, self._model)
 
 
 @contextmanager
@@ -70,12 +73,33 @@ def _damage() -> Iterator[None]:
         if "alloc" in str(error) or "memory" in str(error).lower():
             raise MemoryError from error
         raise PaperError(
-            f"the PDF is damaged: {error}"[:300], hint="Fetch it again; it may be truncated.", code="damaged"
+            f"the PDF is damaged: {error}"[:_MOST_SAID], hint="Fetch it again; it may be truncated.", code="damaged"
         ) from error
 
 
-def read_layout(path: Path, options: ParserOptions) -> tuple[Layout, Outline]:
-    """Return the groups of a PDF in reading order, and its outline.
+class Reading(NamedTuple):
+    """The content of a PDF, as a reader returns it: its pages, and the title, DOI and outline that the file states."""
+
+    pages: list[Page]
+    title: str
+    doi: str | None
+    outline: Outline
+
+
+def read_layout(path: Path, options: ParserOptions) -> tuple[Draft, Outline]:
+    """Return a PDF's draft up to its headings, and its outline.
+
+    Raises:
+        PaperError: as `PdfParser.parse`.
+    """
+    read = read_pages(path, options)
+    draft = lay_out(read.pages, read.title)
+    draft.doi = read.doi or draft.doi
+    return draft, read.outline
+
+
+def read_pages(path: Path, options: ParserOptions) -> Reading:
+    """Read a PDF's pages and what the file states.
 
     Raises:
         PaperError: as `PdfParser.parse`.
@@ -104,10 +128,8 @@ def read_layout(path: Path, options: ParserOptions) -> tuple[Layout, Outline]:
                 code="unreadable_text",
             )
         facts = file.facts()
-        layout = lay_out(pages, facts.title)
         stated = (doi for doi in find_dois(facts.metadata[:_MOST_METADATA]) if "(issn)" not in doi)
-        layout.doi = next(stated, None) or layout.doi
-        return layout, Outline(tuple(file.outline()))
+        return Reading(pages, facts.title, next(stated, None), Outline(tuple(file.outline())))
 
 
 def _check(file: PdfFile, options: ParserOptions) -> None:
@@ -162,7 +184,7 @@ def _page(file: PdfFile, number: int, options: ParserOptions, signs: Signs, tigh
 def _is_picture(file: PdfFile, number: int, page: Page) -> bool:
     """Return whether one picture covers most of a page."""
     area = page.width * page.height
-    return any((x1 - x0) * (y1 - y0) > 0.5 * area for x0, y0, x1, y1 in file.pictures(number))
+    return any((x1 - x0) * (y1 - y0) > _MOST_OF_PAGE * area for x0, y0, x1, y1 in file.pictures(number))
 
 
 def _unreadable(options: ParserOptions) -> PaperError:

@@ -82,7 +82,7 @@ class ProbeContent(PartContent):
         return self.questions
 
     def write(self, folder: Path, content: ReleaseMaterial, split_of: Mapping[str, str]) -> PartWritten:
-        """Write no file; count the rows, of which near-duplicates are gone."""
+        """Write no file; count the rows that are left without near-duplicates."""
         files = (folder / f"{split}.jsonl" for split in SPLITS)
         count = sum('"answerable":false' in line for file in files for line in file.open(encoding="utf-8"))
         return PartWritten(counts={"unanswerable": count})

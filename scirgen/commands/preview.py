@@ -170,7 +170,7 @@ async def preview(config: Config, registry: Registry, domain: Domain | None, fol
 
 
 def _noted(papers: list[ListedPaper]) -> Iterator[str]:
-    """Lines about the first papers that are not read, or that print something else than the catalogue states."""
+    """Yield lines about the first papers that are not read, or that print something else than the catalogue states."""
     noted = [listed for listed in papers if listed.note]
     for listed in noted[:NOTED]:
         yield f"{Path(listed.paper.file or listed.paper.id).name}: {listed.note}"

@@ -1,4 +1,4 @@
-"""What all other layers build on; and here scirgen's version, and how a package exports names of other modules."""
+"""The layer that all others build on; also scirgen's version, and how a package exports names of other modules."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ class EarlyYield(Observer):
 
 
 def _no_link(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW, 0o666)
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)  # a pipe without a reader is an error
 
 
 class JsonLog(Observer):
@@ -108,7 +108,7 @@ class JsonLog(Observer):
             self._file = open(path, "a", encoding="utf-8", buffering=1, opener=_no_link)  # noqa: SIM115 - has an opener
         except OSError as error:
             raise StoreError(
-                f"{path} cannot be written: {error.strerror}", hint="Remove the link or folder of that name."
+                f"{path} cannot be written: {error.strerror}", hint="Remove the link, pipe or folder of that name."
             ) from error
 
     def began(self, models: Mapping[str, str]) -> None:

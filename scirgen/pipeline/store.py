@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import Any
 
 from scirgen.core.errors import StoreError
+from scirgen.core.files.named import ordinary
 from scirgen.core.files.writer import Writer, store_error
 from scirgen.core.records import Failure, QAPair, Record, Rejection
 from scirgen.core.safety.files import private_file, private_folder
@@ -417,7 +418,9 @@ class Store:
                 for name in (self.path, *(self.path.with_name(self.path.name + s) for s in ("-wal", "-shm"))):
                     if name == self.path or name.exists():
                         private_file(name)
-            descriptor = os.open(self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+            if (lock := self.path.with_suffix(".lock")).exists():
+                ordinary(lock, None)
+            descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         except OSError as error:
             raise StoreError(
                 f"{self.path.parent} cannot be written: {error.strerror}", hint="Choose another folder with --out."

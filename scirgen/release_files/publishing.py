@@ -77,7 +77,7 @@ class Publishing:
         return [*said, f"Published as one work, it is {' and '.join(together)}."] if together else said
 
     def as_text(self) -> list[str]:
-        """Return the table, with the kinds that are there, and the sentences, as lines of text."""
+        """Return the table, with only the kinds that occur, and the sentences, as lines of text."""
         kinds = [k for k in KINDS if self._by_terms[k]]
         cells = [["licence", "may be published", *(f"{k}s" for k in kinds)]]
         cells += [[_cut(r.licence), str(r.terms), *(f"{r.counts.get(k, 0):,}" for k in kinds)] for r in self.rows]

@@ -166,6 +166,7 @@ class ReportData(Frozen):
             released rows, or all accepted ones before the first release.
         papers: papers judged to use a dataset; ``papers_cited`` of them are evidence of a row, and
             ``papers_collected`` were candidates.
+        papers_unread, papers_unused: names of the first papers that could not be read, and that no dataset uses.
         asked: rows by the origin of their question; ``seeking`` is the share that was to be asked by people who had not
             read the texts; ``linked`` counts those that no document answers alone, by how these answer them together.
         tables: those of the release's plugins: caption -> rows of cells, the head first.
@@ -188,6 +189,8 @@ class ReportData(Frozen):
     papers: int
     papers_collected: int | None = None
     papers_cited: int | None = None
+    papers_unread: tuple[str, ...] = ()
+    papers_unused: tuple[str, ...] = ()
     dropped_datasets: int = 0
     rows: int
     waiting: int

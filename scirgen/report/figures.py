@@ -43,6 +43,8 @@ from scirgen.report.data import (
     shown,
 )
 
+_NAMED = 50  # papers of a kind whose names a report keeps
+
 
 def gather(folder: Path, *, sample: int = 300) -> ReportData:
     """Read a run's folder and compute every figure.
@@ -78,6 +80,11 @@ def _gather(view: StoreView, sample: int) -> ReportData:
     left_out = {r.record_id for r in rejections if r.stage == "release"}
     pairs = [p for p in accepted if p.id not in left_out]
     uses = view.uses()
+    used = {paper for papers in uses.values() for paper in papers}
+    papers = {p.id: p.file for p in view.records("collect", Paper)}
+    unread = {
+        r.record_id for r in rejections if (r.stage, r.record_kind) == ("parse", "Paper") and r.code != "print_differs"
+    }
     by_type = view.rejected_by_type()
     funnel = view.funnel()
     manifest = view.manifest()
@@ -92,8 +99,10 @@ def _gather(view: StoreView, sample: int) -> ReportData:
         datasets_with_papers=len(uses),
         datasets_with_rows=len({p.dataset_id for p in pairs}),
         links=count_links(view.records("match", Link)),
-        papers=len({paper for papers in uses.values() for paper in papers}),
-        papers_collected=len({p.id for p in view.records("collect", Paper)}),
+        papers=len(used),
+        papers_collected=len(papers),
+        papers_unread=_names(file for id_, file in papers.items() if id_ in unread),
+        papers_unused=_names(file for id_, file in papers.items() if id_ not in used and id_ not in unread),
         papers_cited=len({document_id for p in pairs for document_id in p.cited} - datasets.keys()),
         dropped_datasets=view.dropped_datasets(),
         rows=len(accepted),
@@ -186,6 +195,11 @@ def accepted_pairs(pairs: Iterable[QAPair], scores: list[ScoreRow], near: Neares
             pair.intended_bloom, len(needed_evidence(pair)), pair.asked, pair.link,
             tuple({intern(span.document_id) for span in pair.evidence}),
         )  # fmt: skip
+
+
+def _names(files: Iterable[str | None]) -> tuple[str, ...]:
+    """Return the names of the first files."""
+    return tuple(sorted(Path(file).name[:80] for file in files if file)[:_NAMED])
 
 
 def _stage_row(name: str, funnel: dict[str, dict[str, int]]) -> StageRow:

@@ -62,7 +62,7 @@ def write_report(folder: Path, out: Path | None = None, *, pages: bool = False) 
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise StoreError(f"{out} cannot be made: {error.strerror}", hint="Choose another with --out.") from error
+        raise StoreError(f"{out} cannot be created: {error.strerror}", hint="Choose another with --out.") from error
     mode = mode_beside(folder / "run.db")
     written: dict[str, str] = {}
     for record in data.records if pages else ():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from scirgen.core.text.shown import shown
 from scirgen.report.codes import meanings
 from scirgen.report.data import ReportData, StageRow
 from scirgen.report.html import brief, words
@@ -30,13 +31,15 @@ def _sentences(data: ReportData, stages: Mapping[str, StageRow]) -> Iterator[tup
         yield f"{_counted(_lost(collect), 'file or record', 'files or records')} set aside.", *_why(collect)
     unread, remarks = _apart(parse, _OF_READ) if parse else (None, None)
     if unread and _lost(unread):
-        yield f"{_lost(unread):,} of {_counted(_lost(unread) + papers, 'paper')} could not be read.", *_why(unread)
+        all_ = _counted(_lost(unread) + papers, "paper")
+        yield f"{_lost(unread):,} of {all_} could not be read{_named(data.papers_unread)}.", *_why(unread)
     if remarks and _lost(remarks):
         yield f"{_counted(_lost(remarks), 'remark')} on papers that were read.", *_why(remarks)
     if match and not own and papers > data.papers:
         idle = papers - data.papers
         are = "is" if idle == 1 else "are"
-        yield f"{idle:,} of your {_counted(papers, 'paper')} {are} used by no dataset.", *_why(match)
+        of = f"{idle:,} of your {_counted(papers, 'paper')}"
+        yield f"{of} {are} used by no dataset{_named(data.papers_unused)}.", *_why(match)
     if idle := data.datasets - data.datasets_with_rows:
         yield (f"{idle:,} of {_counted(data.datasets, 'paper' if own else 'record')} gave no question.",)
     judged = stages.get("filter")
@@ -55,6 +58,10 @@ def _apart(row: StageRow, codes: tuple[str, ...]) -> tuple[StageRow, StageRow]:
     chosen = {code: n for code, n in row.rejected.items() if code.startswith(codes)}
     others = {code: n for code, n in row.rejected.items() if not code.startswith(codes)}
     return row.model_copy(update={"rejected": others}), row.model_copy(update={"rejected": chosen, "failures": {}})
+
+
+def _named(papers: tuple[str, ...]) -> str:
+    return f" ({shown(papers)})" if papers else ""
 
 
 def _lost(row: StageRow) -> int:

@@ -22,6 +22,7 @@ from scirgen.core.records import (
     Dataset,
     Document,
     Link,
+    Paper,
     QAPair,
     Rejection,
     ReleaseFile,
@@ -272,6 +273,7 @@ def test_who_judged_and_what_was_lost_where_is_on_the_first_screen(run: Path) ->
 
 def test_losses_are_said_in_plain_sentences(run: Path) -> None:
     documents = [Document(id=f"doc{n}", paper_id=f"10.1/{n}", text=TEXT, blocks=()) for n in range(7)]
+    files = [Paper(id=f"10.1/{n}", title="Ice", file=f"/home/me/{n}.pdf") for n in (6, 5, 4, 3, "s")]
     scan = Rejection(stage="parse", code="no_text", reason="scan", record_kind="Paper", record_id="10.1/s")
     table = Rejection(stage="parse", code="table_header", reason="no", record_kind="Table", record_id="10.1/2#0")
     unnamed = Rejection(stage="match", code="not_named", reason="no", record_kind="Link", record_id="d1|10.1/2")
@@ -280,14 +282,15 @@ def test_losses_are_said_in_plain_sentences(run: Path) -> None:
         for stage, result in (
             ("parse", StageResult(tuple(documents), (scan, table))),
             ("match", StageResult((), (unnamed,))),
-            ("collect", StageResult((Dataset(id="d2", title="Ice", description="Ice."),))),
+            ("collect", StageResult((Dataset(id="d2", title="Ice", description="Ice."), *files))),
         ):
             store.use("d1", stage, "k9", store.put(stage, "k9", "f", result, 0.1).id)
     assert in_plain_words(gather(run)) == [
         "Read: 2 records of datasets and 8 papers.",
-        "1 of 9 papers could not be read. The file contains no text (1).",
+        "1 of 9 papers could not be read (s.pdf). The file contains no text (1).",
         "1 remark on papers that were read. No row of the table names its columns (1).",
-        "7 of your 8 papers are used by no dataset. The paper does not name the dataset (1).",
+        "7 of your 8 papers are used by no dataset (3.pdf, 4.pdf, 5.pdf, ...). "
+        "The paper does not name the dataset (1).",
         "1 of 2 records gave no question.",
         "7 of 8 candidate questions were kept. The question points at something its reader cannot see (1).",
     ]

@@ -23,6 +23,8 @@ from scirgen.core.resources import Resources
 from scirgen.core.safety.files import named_files
 from scirgen.llm.server.keys import key_from_file
 from scirgen.llm.uri import ModelURI
+from scirgen.pipeline.observer import JsonLog
+from scirgen.pipeline.store import Store
 from scirgen.plugin import open_qa
 from scirgen.release_files.release import read_qrels
 from scirgen.stages.ask.given import read_questions
@@ -143,3 +145,14 @@ def test_a_dry_run_names_a_pipe_of_the_folder(name: str, tmp_path: Path) -> None
     for folder in {tmp_path, (tmp_path / name).parent}:
         run = told(lambda path: CliRunner().invoke(cli, ["generate", "--dry-run", str(path)]).output, folder)
         assert f"not read: {Path(name).name}: not an ordinary file" in run
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("name", ["run.lock", "log.jsonl"])
+def test_a_pipe_in_the_folder_of_a_run_is_refused(name: str, shared: bool, tmp_path: Path) -> None:
+    def opened(folder: Path) -> None:
+        with Store(folder / "run.db", shared=shared):
+            JsonLog(folder / "log.jsonl", shared=shared)
+
+    os.mkfifo(tmp_path / name)
+    assert "cannot be written: " in told(opened, tmp_path)

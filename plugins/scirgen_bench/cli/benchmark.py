@@ -264,8 +264,8 @@ def qa(
     from scirgen import Release
     from scirgen.plugin import load_registry
     from scirgen_bench.cli.tasks import Count, beside
-    from scirgen_bench.qa import BREAKDOWNS, QASettings, run_qa
-    from scirgen_bench.tables import honesty_table, qa_cells_table, qa_table
+    from scirgen_bench.qa import BREAKDOWNS, METRICS, QASettings, run_qa
+    from scirgen_bench.systems import systems_table
 
     try:
         ks = sorted({int(k) for k in depths.split(",")})
@@ -291,11 +291,9 @@ def qa(
     )
     write_json(json_file, report.model_dump_json(indent=2))
     click.echo(f"{report.release}, {report.split}; entailment by {report.entailment}, above {report.threshold}\n")
-    click.echo(qa_table(report.rows))
-    if table := honesty_table(report.rows):
-        click.echo(f"\n{table}")
+    click.echo(systems_table(report.rows, METRICS))
     for name in wanted:
-        click.echo(f"\n{qa_cells_table(report.cells, name)}")
+        click.echo(f"\n{systems_table(report.cells, METRICS, name)}")
     if entailment.startswith("lexical"):
         click.echo(
             "note: lexical:words only counts shared words; for figures worth quoting, give --entailment an NLI model."

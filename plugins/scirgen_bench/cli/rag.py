@@ -35,9 +35,9 @@ def rag(
     from scirgen import Release
     from scirgen.plugin import load_registry
     from scirgen_bench.cli.tasks import beside
-    from scirgen_bench.rag.evaluate import BREAKDOWNS, asked_rows, evaluate_rag, read_systems
+    from scirgen_bench.rag.evaluate import BREAKDOWNS, FOUND, SAID, asked_rows, evaluate_rag, read_systems
     from scirgen_bench.rag.judging import judge_systems
-    from scirgen_bench.rag.tables import cells_table, systems_table
+    from scirgen_bench.systems import systems_table
 
     wanted = names_in(by)
     if unknown := [name for name in wanted if name not in BREAKDOWNS]:
@@ -52,9 +52,9 @@ def rag(
     )  # fmt: skip
     report = evaluate_rag(opened, systems, rows, judged)
     write_json(json_file, report.model_dump_json(indent=2))
-    click.echo(f"{report.release}: {len(rows):,} questions\n\n{systems_table(report.rows)}")
+    click.echo(f"{report.release}: {len(rows):,} questions\n\n{systems_table(report.rows, FOUND + SAID)}")
     for name in wanted:
-        click.echo(f"\n{cells_table(report.breakdown, name)}")
+        click.echo(f"\n{systems_table(report.breakdown, FOUND + SAID, name)}")
     for test in report.tests:
         p = f"p = {test.p_holm:.4f} (Holm)"
         click.echo(f"{test.left} - {test.right} = {test.difference:+.3f} {test.metric}, {p}")

@@ -20,9 +20,9 @@ from typing import Annotated, Final, Literal, TypeVar
 from pydantic import Field, ValidationError
 
 from scirgen import InputError, Record
-from scirgen.core.files.jsonl import first_problem, numbered_records
 from scirgen.core.prompts import Choice
 from scirgen.plugin import Box, digest, read_json
+from scirgen_bench.rowfiles import first_problem, numbered_records
 
 TaskName = Literal["faithful", "relevance", "query", "level", "link", "facet"]
 Part = Literal["dev", "test"]

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from scirgen import Dataset, InputError
-from scirgen.core.files.jsonl import open_text
 from scirgen.plugin import ReleaseContent, read_json, read_objects
 from scirgen.release_files.release import ReleaseInfo
+from scirgen_bench.rowfiles import open_text
 from scirgen_bench.tasks.release_tasks import TaskContent, TaskSet
 from scirgen_bench.tasks.task_files import CITATIONS, AbstractRow
 

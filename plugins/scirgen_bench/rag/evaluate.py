@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
 from scirgen import InputError, Release, ReleaseRow
 from scirgen_bench.honesty import NuggetScore, refused
@@ -18,6 +17,7 @@ from scirgen_bench.questions import is_answerable
 from scirgen_bench.rag.align import WHOLE, Texts, shares, spans_of, squeezed
 from scirgen_bench.rag.answers import Given, read_answers
 from scirgen_bench.retrieval import DIFFICULTY, TestRow, paired_tests
+from scirgen_bench.systems import SystemFigures
 from scirgen_bench.tables import told_apart
 
 Values = NDArray[np.float64]
@@ -33,22 +33,6 @@ BREAKDOWNS: Mapping[str, Callable[[ReleaseRow], str]] = {
     "asked": lambda row: row.asked,
     "difficulty": lambda row: DIFFICULTY[row.added().get("hard")],
 }
-
-
-class SystemFigures(Figures):
-    """One line: a system's means over questions; a metric that applies to none is missing.
-
-    ``aligned`` is the share of the chunks' letters that stand in the release's texts.
-    """
-
-    system: str
-    by: str = ""
-    value: str = ""
-    questions: int
-    chunks: float
-    metrics: dict[str, float]
-    intervals: dict[str, tuple[float, float]] = Field(default_factory=dict)
-    aligned: float | None = None
 
 
 class RagReport(Figures):

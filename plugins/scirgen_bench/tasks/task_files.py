@@ -19,11 +19,10 @@ from statistics import median_low
 from pydantic import Field
 
 from scirgen import ConfigError, InputError, Record, Release
-from scirgen.core.files.jsonl import read_records
 from scirgen.plugin import SPLITS, TaskInfo, read_json, suggest
 from scirgen.release_files.release import Split, read_qrels
 from scirgen_bench.questions import is_answerable
-from scirgen_bench.rowfiles import write_rows
+from scirgen_bench.rowfiles import read_records, write_rows
 from scirgen_bench.tasks.records import Grade, Query
 
 CITATIONS = {

@@ -6,21 +6,59 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final
+from typing import Annotated, Final, NamedTuple
 
 from rapidfuzz import fuzz
 
 from scirgen import BlockKind
 from scirgen.stages.parse.terms import ABSTRACT, kind_of_heading, plain
 from scirgen_pdf.headings.numbering import Number, in_sequence, number_of
-from scirgen_pdf.page.lines import Style
+from scirgen_pdf.page.lines import Run, Style
 from scirgen_pdf.paragraphs import Group
+from scirgen_pdf.units import Chars, Count, Share, Times
 
-_MAX_CHARS, _MAX_LINES, _MAX_WORDS = 260, 5, 36
-_MAX_LEAD, _MIN_REST = 140, 2
 _LEAD_END: Final = ".:—–：。"
 
-StyleKey = tuple[bool, str, float, bool, bool, bool, int]
+
+class StyleKey(NamedTuple):
+    """The type in which headings of one level are set."""
+
+    run_in: bool
+    font: str
+    size: float
+    bold: bool
+    italic: bool
+    capitals: bool
+    colour: int
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Rules of the pass that finds what may be a heading."""
+
+    # Groups that stand alone
+    chars: Annotated[Chars, "of a heading"] = 260
+    lines: Annotated[Count, "of a heading"] = 5
+    words: Annotated[Count, "of a heading"] = 36
+    letters: Annotated[Chars, "of a heading, at least"] = 2
+    of_letters: Annotated[Share, "a heading's characters that are letters; a formula has fewer"] = 0.45
+    in_type: Annotated[Share, "a heading's characters in its main type"] = 0.4
+    smallest: Annotated[Times, "the size of a heading in the body's"] = 0.7
+    full: Annotated[Share, "of the column's width: the first line of running text"] = 0.85
+    # Leads of paragraphs
+    least_lead: Annotated[Chars, "of a lead"] = 3
+    lead: Annotated[Chars, "of a lead; longer is emphasis"] = 140
+    lead_lines: Annotated[Count, "of a lead"] = 3
+    lead_letters: Annotated[Share, "a lead's characters that are letters"] = 0.5
+    rest: Annotated[Chars, "of the paragraph behind the lead, at least"] = 2
+    # The outline
+    similar: Annotated[float, "rapidfuzz ratio: an entry of the outline is the heading"] = 88
+    pages: Annotated[Count, "pages by which an outline may be off"] = 1
+
+
+_RULES = Candidates()
+_IN_CAPITALS: Final = 0.85  # of the letters; the rest are of units and names
+_LEAST_CAPITALS: Final = 4  # fewer are an acronym
 
 
 @dataclass(frozen=True)
@@ -32,7 +70,7 @@ class Outline:
     def below(self, title: str) -> Outline:
         """Return the outline without a top entry for the whole paper; a section may have the paper's name too."""
         top = [entry for entry in self.entries if entry[0] == 1]
-        whole = len(top) == 1 < len(self.entries) and fuzz.ratio(plain(top[0][1]), plain(title)) >= 88
+        whole = len(top) == 1 < len(self.entries) and fuzz.ratio(plain(top[0][1]), plain(title)) >= _RULES.similar
         return Outline(tuple(entry for entry in self.entries if entry[0] > 1)) if whole else self
 
 
@@ -67,101 +105,97 @@ class Candidate:
     def key(self) -> StyleKey:
         """The type in which headings of one level are set."""
         letters = [c for c in self.text if c.isalpha()]
-        capitals = len(letters) > 3 and sum(c.isupper() for c in letters) > 0.85 * len(letters)
+        upper = sum(c.isupper() for c in letters)
+        capitals = len(letters) >= _LEAST_CAPITALS and upper > _IN_CAPITALS * len(letters)
         s = self.style
-        return (self.run_in, s.font, s.size, s.bold, s.italic, capitals, s.colour)
+        return StyleKey(self.run_in, s.font, s.size, s.bold, s.italic, capitals, s.colour)
 
 
-def candidates(groups: Sequence[Group], body: Style, outline: Outline, first: int) -> list[Candidate]:
+def candidates(
+    groups: Sequence[Group], body: Style, outline: Outline, first: int, rules: Candidates = _RULES
+) -> list[Candidate]:
     """All candidates from index ``first`` on, in order of reading."""
     found: list[Candidate] = []
     for index, group in enumerate(groups[first:], first):
-        lead = _lead(index, group, body) if group.kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM) else None
-        if lead is not None and ((_goes_on(group) and not _is_bold(group, body)) or not _stands_alone(group, body)):
+        prose = group.kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM)
+        lead = _lead(index, group, body, rules) if prose else None
+        alone = _stands_alone(group, body, rules)
+        if lead is not None and ((_goes_on(group, rules) and not _is_bold(group)) or not alone):
             found.append(lead)
-        elif _stands_alone(group, body):
+        elif alone:
             found.append(Candidate(index, group, group.text, group.style, group.share))
     for candidate in found:
         candidate.name = kind_of_heading(candidate.text)
         candidate.numbers = number_of(candidate.text)
     for candidate, number in zip(found, in_sequence([c.numbers for c in found]), strict=True):
         candidate.number = number
-    _match_outline(found, outline)
+    _match_outline(found, outline, rules)
     return found
 
 
-def _goes_on(group: Group) -> bool:
+def _goes_on(group: Group, rules: Candidates) -> bool:
     """Return whether a group fills its lines like running text, or ends like a sentence."""
-    full = group.lines[0].x1 - group.lines[0].x0 > 0.85 * (group.x1 - group.x0)
-    return group.share < 0.95 and (full or group.text[-1:] in ".。;；:：")
+    full = group.lines[0].x1 - group.lines[0].x0 > rules.full * (group.x1 - group.x0)
+    return full or group.text[-1:] in ".。;；:："
 
 
-def _is_bold(group: Group, body: Style) -> bool:
-    """Return whether all words of a group are bold, also a name in another slant, in a paper whose text is not."""
+def _is_bold(group: Group) -> bool:
+    """Return whether all words of a group are bold, also a name in another slant."""
     words = [run for line in group.lines for run in line.runs if re.search(r"[^\W\d_]{2}", run.text)]
-    return not body.bold and all(run.style.bold for run in words)
+    return all(run.style.bold for run in words)
 
 
-def _stands_alone(group: Group, body: Style) -> bool:
+def _stands_alone(group: Group, body: Style, rules: Candidates) -> bool:
     if group.kind in (BlockKind.TITLE, BlockKind.CAPTION, BlockKind.REFERENCE, BlockKind.HEADING):
         return False
     text = group.text
-    if len(group.lines) > _MAX_LINES or len(text) > _MAX_CHARS or len(text.split()) > _MAX_WORDS:
+    if len(group.lines) > rules.lines or len(text) > rules.chars or len(text.split()) > rules.words:
         return False
     letters = sum(c.isalpha() for c in text)
-    if letters < 2 or letters < 0.45 * len(text.replace(" ", "")) or text[-1:] in ",;，；、":
+    if letters < rules.letters or letters < rules.of_letters * len(text.replace(" ", "")) or text[-1:] in ",;，；、":
         return False
-    return group.share > 0.4 and group.style.size >= 0.7 * body.size
+    return group.share > rules.in_type and group.style.size >= rules.smallest * body.size
 
 
-def _lead(index: int, group: Group, body: Style) -> Candidate | None:
+def _lead(index: int, group: Group, body: Style, rules: Candidates) -> Candidate | None:
     """Return the beginning of a paragraph that differs from the rest in weight, slant or font."""
-    style = next((r.style for r in group.lines[0].runs if len(r.text.strip()) > 1 and not r.raised), None)
-    if style is None or not _set_off(style, body, min(body.size, group.style.size)):
+    style = next((r.style for r in group.lines[0].runs if len(r.text.strip()) > 1), None)
+    if style is None or not _set_off(style, body):
         return None
     text, done = "", False
-    for line in group.lines[:3]:
+    for line in group.lines[: rules.lead_lines]:
         part, done = _same_type(line.runs, style)
         text = f"{text} {part}".strip()
         if done:
             break
     rest = group.text[len(text) :].lstrip()
-    if not done or not 3 <= len(text) <= _MAX_LEAD or len(rest) < _MIN_REST or not group.text.startswith(text):
+    if not done or not rules.least_lead <= len(text) <= rules.lead or len(rest) < rules.rest:
         return None
-    if sum(c.isalpha() for c in text) < 0.5 * len(text.replace(" ", "")) or len(text.split()) > 18:
+    letters = sum(c.isalpha() for c in text)
+    many = letters < rules.lead_letters * len(text.replace(" ", ""))
+    if many or not group.text.startswith(text):
         return None
-    bold = style.bold and not body.bold and group.style.size >= body.size - 0.6
-    if style.size < body.size - 0.6 and not bold and kind_of_heading(text) != "back":  # notes; back matter may be small
-        return None
-    ended = text[-1] in _LEAD_END or rest[0] in _LEAD_END
+    ended = text[-1] in _LEAD_END
     length = len(text) + (1 if text[-1] not in _LEAD_END and rest[0] in _LEAD_END else 0)
     return Candidate(index, group, text, style, 1.0, length=length, ended=ended)
 
 
-def _same_type(runs: Sequence[object], style: Style) -> tuple[str, bool]:
-    """Return the text of a line up to a change of type, and whether the type changes; numbers and marks may be in
-    another type."""
-    position, text = 0, ""
+def _same_type(runs: Sequence[Run], style: Style) -> tuple[str, bool]:
+    """Return the text of a line up to a change of type, and whether the type changes."""
+    text = ""
     for run in runs:
-        piece, own = run.text, run.style  # type: ignore[attr-defined]
-        differs = (own.font, own.bold, own.italic) != (style.font, style.bold, style.italic)
-        marks = not re.search(r"[^\W\d_]{2}", piece)
-        if piece.strip() and differs and not (marks and position == 0) and not run.raised:  # type: ignore[attr-defined]
+        own = run.style
+        if run.text.strip() and (own.font, own.bold, own.italic) != (style.font, style.bold, style.italic):
             return " ".join(text.split()), True
-        text += piece
-        position += len(piece.strip())
+        text += run.text
     return " ".join(text.split()), False
 
 
-def _set_off(style: Style, body: Style, least: float) -> bool:
-    # A sans serif looks larger than it is.
-    least = 0.85 * least if style.bold and style.font != body.font else least - 0.6
-    if re.search(r"math|symbol|cmmi|cmsy", style.font, re.I) or style.size < least:
-        return False
-    return style.bold != body.bold or (style.italic and not body.italic) or style.font != body.font
+def _set_off(style: Style, body: Style) -> bool:
+    return style.bold != body.bold or style.italic or style.font != body.font
 
 
-def _match_outline(found: Sequence[Candidate], outline: Outline) -> None:
+def _match_outline(found: Sequence[Candidate], outline: Outline, rules: Candidates) -> None:
     used: set[int] = set()
     names = [plain(c.text) for c in found]
     abstract = 0
@@ -176,11 +210,11 @@ def _match_outline(found: Sequence[Candidate], outline: Outline) -> None:
             continue
         best, score = -1, 0.0
         for i, candidate in enumerate(found):
-            if i in used or (page > 0 and abs(candidate.group.page - page) > 1):
+            if i in used or (page > 0 and abs(candidate.group.page - page) > rules.pages):
                 continue
             value = fuzz.ratio(name, names[i])
             if value > score:
                 best, score = i, value
-        if best >= 0 and score >= 88:
+        if best >= 0 and score >= rules.similar:
             found[best].outline = level
             used.add(best)

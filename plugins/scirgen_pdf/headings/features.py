@@ -30,7 +30,14 @@ _STEMS = re.compile(
     r"|future|theor|overview|summary|acknowledg|availab|contribut|interest|funding|appendi|supplement|einleitung|ergebnis|diskussion|fazit|metod|resultad"
     r"|discusi|antecedent|引言|方法|结果|讨论|结论|分析|模型|实验|数据|研究"
 )
-_CAP = 12.0
+_CAP = 12.0  # ems of room; more says no more. The weights are trained with these numbers: they change together.
+_LEFT_OF_COLUMN, _TOP = 5.0, 98.0  # ems left of the edge; points above the first group of a column
+_CENTRED, _LOPSIDED, _BESIDE = 2.0, 1.5, 0.4  # ems
+_PROSE, _LONG, _WIDE = 60, 150, 200  # characters of prose, of a paragraph, of one that shows the text's width
+_MOST_CHARS, _MOST_OUTLINED, _MOST_ALIKE, _MOST_REPEATED, _MOST_SCORE, _MOST_ABOVE = 400, 20, 40, 10, 30.0, 10.0
+_CONTENT_WORD = 4  # letters of a word that titles in title case begin with a capital
+_UNKNOWN_CASE, _USUAL_WIDTH, _LARGER = 0.5, 300.0, 0.4  # without words; points, without paragraphs; points of size
+_BEHIND = 2  # groups behind a heading among which its prose stands
 
 _COLUMNS = (
     "run_in size bold lighter italic upright font colour caps title_case share lines chars words width last_width "
@@ -71,8 +78,8 @@ class _Paper:
         named = [c for c in found if c.name in ("main", "references")]
         self.named_schemes = Counter(c.number.scheme if c.number else "" for c in named)
         self.named = len(named)
-        widths = sorted(g.x1 - g.x0 for g in groups if len(g.text) > 200)
-        self.width = widths[len(widths) // 2] if widths else 300.0
+        widths = sorted(g.x1 - g.x0 for g in groups if len(g.text) > _WIDE)
+        self.width = widths[len(widths) // 2] if widths else _USUAL_WIDTH
         self.references = next((c.index for c in found if c.name == "references"), len(groups))
         self.next_of = {a.index: b for a, b in pairwise(found)}
         self.prev_of = {b.index: a for a, b in pairwise(found)}
@@ -115,18 +122,18 @@ def context_rows(
         same = by_key[candidate.key]
         scheme = by_scheme[candidate.number.scheme] if candidate.number else []
         before, after = (scores[i - 1] if i else 0.0), (scores[i + 1] if i + 1 < len(scores) else 0.0)
-        bigger = sum(total for size, total in by_size.items() if size > candidate.style.size + 0.4)
+        bigger = sum(total for size, total in by_size.items() if size > candidate.style.size + _LARGER)
         made.append(
             [
                 *row,
                 scores[i],
                 sum(same) / len(same),
                 max(same),
-                min(sum(same), 30.0),
+                min(sum(same), _MOST_SCORE),
                 before if i and found[i - 1].index >= candidate.index - 1 else -1.0,
                 after if i + 1 < len(found) and found[i + 1].index <= candidate.index + 1 else -1.0,
                 sum(scheme) / len(scheme) if scheme else -1.0,
-                min(bigger, 10.0),
+                min(bigger, _MOST_ABOVE),
             ]
         )
     return made
@@ -154,7 +161,7 @@ def _row(c: Candidate, paper: _Paper) -> list[float]:
 
 def _type_part(c: Candidate, paper: _Paper) -> list[float]:
     s, body = c.style, paper.body
-    words = [w for w in re.findall(r"[^\W\d_]+", without_number(c.text)) if len(w) > 3]
+    words = [w for w in re.findall(r"[^\W\d_]+", without_number(c.text)) if len(w) >= _CONTENT_WORD]
     column = max(1.0, c.group.x1 - c.group.x0)
     lines = c.group.lines if not c.run_in else c.group.lines[:1]
     return [
@@ -166,8 +173,8 @@ def _type_part(c: Candidate, paper: _Paper) -> list[float]:
         float(body.italic and not s.italic),
         float(s.font != body.font),
         float(s.colour != body.colour),
-        float(c.key[5]),
-        sum(w[:1].isupper() for w in words) / len(words) if words else 0.5,
+        float(c.key.capitals),
+        sum(w[:1].isupper() for w in words) / len(words) if words else _UNKNOWN_CASE,
         c.share,
         float(len(lines)) if not c.run_in else 1.0,
         float(len(c.text)),
@@ -202,12 +209,12 @@ def _place_part(c: Candidate, paper: _Paper) -> list[float]:
     beside = (
         after is not None
         and after.page == group.page
-        and abs(after.lines[0].middle - group.lines[0].middle) < 0.4 * size
+        and abs(after.lines[0].middle - group.lines[0].middle) < _BESIDE * size
     )
     beside |= (
         before is not None
         and before.page == group.page
-        and abs(before.lines[-1].middle - group.lines[-1].middle) < 0.4 * size
+        and abs(before.lines[-1].middle - group.lines[-1].middle) < _BESIDE * size
     )
     same_region = after is not None and after.page == group.page and after.region == group.region
     prose = after is not None and (after.kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM))
@@ -215,18 +222,18 @@ def _place_part(c: Candidate, paper: _Paper) -> list[float]:
     return [
         max(-2.0, min(group.above / size, _CAP)),
         max(-2.0, min(group.below / size, _CAP)) if same_region else _CAP,
-        float(group.above > 98.0),
+        float(group.above > _TOP),
         float(not same_region),
-        max(-5.0, min(left / size, _CAP)),
-        float(left > 2 * size and abs(left - right) < 1.5 * size),
+        max(-_LEFT_OF_COLUMN, min(left / size, _CAP)),
+        float(left > _CENTRED * size and abs(left - right) < _LOPSIDED * size),
         float(prose),
-        float(min(len(follows.text), 400)) if follows is not None else 0.0,
+        float(min(len(follows.text), _MOST_CHARS)) if follows is not None else 0.0,
         float(follows is not None and (follows.style.font, follows.style.size) == (body.font, body.size)),
         float(after is not None and after.text[:1].isupper()),
         float(before is None or bool(_SENTENCE.search(before.text))),
-        float(before is not None and before.kind is BlockKind.PARAGRAPH and len(before.text) > 150),
+        float(before is not None and before.kind is BlockKind.PARAGRAPH and len(before.text) > _LONG),
         float(c.outline is not None),
-        float(min(paper.outlined, 20)),
+        float(min(paper.outlined, _MOST_OUTLINED)),
         c.index / max(1, len(groups)),
         float(group.page == groups[0].page),
         float(c.index > paper.references),
@@ -242,7 +249,7 @@ def _paper_part(c: Candidate, paper: _Paper) -> list[float]:
     solid = max(1, len(text.replace(" ", "")))
     scheme = c.number.scheme if c.number else ""
     return [
-        float(min(n, 40)),
+        float(min(n, _MOST_ALIKE)),
         chars / (in_type if not c.run_in else max(1, whole)),
         followed,
         words,
@@ -257,12 +264,12 @@ def _paper_part(c: Candidate, paper: _Paper) -> list[float]:
         float(len({line.cells for line in group.lines} - {1}) > 0),
         float(previous is not None and previous.index == c.index - 1 and previous.key == c.key),
         float(following is not None and following.index == c.index + 1 and following.key == c.key),
-        float(min(paper.texts[plain(text)], 10)),
+        float(min(paper.texts[plain(text)], _MOST_REPEATED)),
         float(text.count(",") + text.count("，")),
         float("=" in text),
         float("(" in text or "[" in text),
         float(bool(_STEMS.search(plain(text)))),
-        float(min(len(group.text) - len(text), 400)) if c.run_in else 0.0,
+        float(min(len(group.text) - len(text), _MOST_CHARS)) if c.run_in else 0.0,
         float(sum(n for s, n in paper.named_schemes.items() if s) / max(1, paper.named)),
         float(previous is not None and previous.index >= c.index - 1 and not previous.run_in),
         float(following is not None and following.index <= c.index + 1 and not following.run_in),
@@ -273,6 +280,6 @@ def _paper_part(c: Candidate, paper: _Paper) -> list[float]:
 def _followed(c: Candidate, groups: Sequence[Group]) -> bool:
     """Return whether prose follows: for a run-in, in the same paragraph; otherwise within the next two groups."""
     if c.run_in:
-        return len(c.group.text) - c.length > 60
-    following = next((g for g in groups[c.index + 1 : c.index + 3] if g.kind is not BlockKind.CAPTION), None)
-    return following is not None and len(following.text) > 60
+        return len(c.group.text) - c.length > _PROSE
+    following = next((g for g in groups[c.index + 1 : c.index + 1 + _BEHIND] if g.kind is not BlockKind.CAPTION), None)
+    return following is not None and len(following.text) > _PROSE

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 _ROMAN: Final = {"I": 1, "V": 5, "X": 10}
+_BEFORE_A: Final = ord("A") - 1
 _HAN: Final = "一二三四五六七八九"
 _APPENDIX: Final = re.compile(
     r"^(?:appendix|appendices|ap[ée]ndice|annexe?|anexo|anhang|附\s*录)\s*(?P<label>[A-H]|\d{1,2}|[IVX]{1,4})?(?=[\s.:：]|$)[.:：]?\s*",
@@ -109,7 +110,7 @@ def _values(scheme: str, written: str) -> tuple[int, ...]:
     if scheme in ("han", "han_paren"):
         return (_han(written),)
     if scheme in ("letter", "lower"):
-        return (ord(written.upper()) - 64,)
+        return (ord(written.upper()) - _BEFORE_A,)
     if scheme == "roman":
         return (_roman(written),) if _roman(written) else ()
     parts = re.findall(r"[IVX]+(?=[-.])|[A-Z]|\d+", written)
@@ -119,7 +120,7 @@ def _values(scheme: str, written: str) -> tuple[int, ...]:
 def _value(label: str) -> int:
     if label.isdigit():
         return int(label)
-    return _roman(label) if len(label) > 1 else ord(label.upper()) - 64
+    return _roman(label) if len(label) > 1 else ord(label.upper()) - _BEFORE_A
 
 
 def _roman(written: str) -> int:

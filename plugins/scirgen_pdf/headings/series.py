@@ -10,20 +10,16 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from typing import Final
+from dataclasses import dataclass
+from typing import Annotated, Final
 
 from scirgen import BlockKind
 from scirgen_pdf.headings.candidates import Candidate
 from scirgen_pdf.page.lines import Style
 from scirgen_pdf.paragraphs import Group
+from scirgen_pdf.units import Chars, Count, Ems, Points, Share
 
-_SCHEMES: Final = ("roman", "letter", "arabic", "roman_letter", "letter_number", "han", "han_paren", "lower")
-_LEAST_SCORE: Final = 0.1
-_NEAR_A_TABLE: Final = 0.3
-_HALF_SURE: Final = 0.5
 _ENDS: Final = tuple(".;,:。；，：！？")
-_LEAST_ALIKE: Final = 3
-_LONGEST: Final = 160
 _STATEMENT: Final = re.compile(
     r"^(?:theorem|lemma|proposition|corollary|definition|remark|example|proof|conjecture|axiom|claim|assumption|exercise|note|hypothesis"
     r"|case|step|algorithm|observation|question|problem|input|output|th[ée]or[èe]me|lemme|d[ée]finition|remarque|satz|beweis|teorema|lema)\b",
@@ -31,29 +27,69 @@ _STATEMENT: Final = re.compile(
 )
 _ENTRY: Final = re.compile(r"^\[?\d{1,3}[\].]?\s+\S|^[A-ZÀ-Þ][\w'’-]+,?\s")
 _YEAR: Final = re.compile(r"\b(?:18|19|20)\d\d[a-z]?\b")
+_WORDS: Final = re.compile(r"[^\W\d_]{3,}|[\u4e00-\u9fff]{2,}")
 
 
-def accept_series(found: Sequence[Candidate], groups: Sequence[Group], body: Style, threshold: float) -> None:
+@dataclass(frozen=True)
+class Series:
+    """Rules of the pass that accepts headings in series."""
+
+    beside_table: Annotated[Share, "the score of a numbered heading in what looks like a table"] = 0.3
+    least_score: Annotated[Share, "the classifier's score of a heading that others of its type vouch for"] = 0.1
+    half_sure: Annotated[Share, "the score of a lead with the name of back matter and without a stop"] = 0.5
+    in_lines: Annotated[Count, "lines of a numbered heading in a series"] = 3
+    alike: Annotated[Count, "members of a series"] = 3
+    titles: Annotated[Share, "the members of a series that look like headings"] = 0.7
+    above_prose: Annotated[Share, "the headings of a series above prose; a figure may stand below others"] = 0.5
+    accepted: Annotated[Share, "the members of a type that are headings, if the rest are"] = 0.6
+    reserved: Annotated[Share, "a type's characters in headings, if it is used for nothing else"] = 0.8
+    in_type: Annotated[Share, "a heading's characters in its main type"] = 0.9
+    child_lines: Annotated[Count, "lines of a heading below another in any type"] = 2
+    looked_at: Annotated[Count, "groups behind a heading among which its prose or entries stand"] = 3
+    entries: Annotated[Count, "references below their heading"] = 2
+    prose: Annotated[Chars, "of the prose below a heading"] = 60
+    rest_numbered: Annotated[Chars, "of a paragraph behind a lead with a number"] = 30
+    rest: Annotated[Chars, "of a paragraph behind another lead"] = 100
+    lead_words: Annotated[Count, "words of a lead in a series"] = 10
+    brief_words: Annotated[Count, "words of a heading that only its number or type shows"] = 14
+    longest: Annotated[Chars, "of a heading in a series; a Chinese sign counts as two"] = 160
+    math: Annotated[Share, "a heading's characters in fonts for formulas"] = 0.4
+    centred: Annotated[Ems, "what a centred heading leaves empty before it"] = 2.5
+    lopsided: Annotated[Ems, "how unequal the rooms beside a centred heading may be"] = 1.2
+    larger: Annotated[Points, "how much larger than the body a heading's type is"] = 0.4
+    as_large: Annotated[Points, "how much smaller than the body a reserved type may be"] = 0.3
+
+
+_RULES = Series()
+
+
+def accept_series(
+    found: Sequence[Candidate], groups: Sequence[Group], body: Style, threshold: float, rules: Series = _RULES
+) -> None:
     """Raise the score of candidates in a series to ``threshold``."""
-    for members in _numbered(found):
-        apart = [c for c in members if _set_apart(c, body)]
-        if len(apart) >= 0.7 * len(members):
-            _accept(apart, sum(_above_prose(c, groups) for c in apart), threshold)
+    for members in _numbered(found, rules):
+        apart = [c for c in members if _set_apart(c, body, rules)]
+        if len(apart) >= rules.titles * len(members):
+            _accept(apart, sum(_above_prose(c, groups, rules) for c in apart), threshold, rules)
     behind = _behind_the_paper(found, threshold)
-    for members in _run_ins([c for c in found if c.index not in behind], body):
-        titles = [c for c in members if _is_title(c, groups, body)]
-        _accept(titles, len(titles) if len(titles) >= 0.7 * len(members) else 0, threshold)
+    for members in _run_ins([c for c in found if c.index not in behind], body, rules):
+        titles = [c for c in members if _is_title(c, groups, body, rules)]
+        _accept(titles, len(titles) if len(titles) >= rules.titles * len(members) else 0, threshold, rules)
     for c in found:
         if c.index in behind and c.run_in and not c.name and not c.numbers:  # "Conceptualization: AB, CD"
             c.score = 0.0
-        # "Author contributions. AB planned ..."
-        back = c.run_in and c.name == "back" and (c.ended or c.score >= _HALF_SURE)
-        named = c.name == "back" and not c.run_in and c.score >= _LEAST_SCORE and _set_apart(c, body)
-        if back or named or _opens_references(c, groups):
+        if _is_back(c, body, rules) or _opens_references(c, groups, rules):
             c.score = max(c.score, threshold)
-    _accept_alike(found, groups, body, threshold)
-    _accept_reserved(found, groups, body, threshold)
-    _accept_children(found, groups, threshold)
+    _accept_alike(found, groups, body, threshold, rules)
+    _accept_reserved(found, groups, body, threshold, rules)
+    _accept_children(found, groups, threshold, rules)
+
+
+def _is_back(c: Candidate, body: Style, rules: Series) -> bool:
+    """Return whether a line or lead with the name of back matter is its heading: "Author contributions. AB planned"."""
+    if c.run_in:
+        return c.name == "back" and (c.ended or c.score >= rules.half_sure)
+    return c.name == "back" and c.score >= rules.least_score and _set_apart(c, body, rules)
 
 
 def _behind_the_paper(found: Sequence[Candidate], threshold: float) -> set[int]:
@@ -61,23 +97,23 @@ def _behind_the_paper(found: Sequence[Candidate], threshold: float) -> set[int]:
     behind: set[int] = set()
     inside = False
     for c in found:
-        if not c.run_in and (c.score >= threshold or c.name in ("back", "references")):
+        if not c.run_in and c.score >= threshold:
             inside = c.name in ("back", "references")
         elif inside:
             behind.add(c.index)
     return behind
 
 
-def _numbered(found: Sequence[Candidate]) -> list[list[Candidate]]:
+def _numbered(found: Sequence[Candidate], rules: Series) -> list[list[Candidate]]:
     """Candidates of one type whose numbers go on in one scheme."""
     series: dict[tuple[object, str], list[Candidate]] = defaultdict(list)
     for c in found:
-        if c.number is not None and c.number.scheme in _SCHEMES and len(c.group.lines) <= 3 and not c.run_in:
+        if c.number is not None and len(c.group.lines) <= rules.in_lines and not c.run_in:
             series[(c.key, c.number.scheme)].append(c)
     return [members for members in series.values() if max(c.number.values[-1] for c in members if c.number) >= 2]
 
 
-def _run_ins(found: Sequence[Candidate], body: Style) -> list[list[Candidate]]:
+def _run_ins(found: Sequence[Candidate], body: Style, rules: Series) -> list[list[Candidate]]:
     """Beginnings of long paragraphs in one type: at least three with letters or numbers like 4.1, or that many bold
     ones.
 
@@ -89,37 +125,40 @@ def _run_ins(found: Sequence[Candidate], body: Style) -> list[list[Candidate]]:
             c.number.scheme == "lower" or (c.number.scheme == "arabic" and c.number.depth > 1)
         )
         apart = c.ended or c.group.text[len(c.text) :].lstrip()[:1].isupper()
-        bold = c.style.bold and not body.bold and apart and c.text[:1].isupper()
-        if c.run_in and c.group.kind is BlockKind.PARAGRAPH and (lettered or bold):
+        bold = c.style.bold and apart and c.text[:1].isupper()
+        if c.run_in and (lettered or bold):
             series[(c.key, lettered)].append(c)
-    return [
-        members for members in series.values() if len({c.text for c in members}) >= max(_LEAST_ALIKE, len(members) / 2)
-    ]
+    several = (members for members in series.values() if len({c.text for c in members}) >= rules.alike)
+    return [members for members in several if 2 * len({c.text for c in members}) >= len(members)]
 
 
-def _accept(titles: Sequence[Candidate], above_prose: int, threshold: float) -> None:
+def _accept(titles: Sequence[Candidate], above_prose: int, threshold: float, rules: Series) -> None:
     """Accept titles of which at least three, and half, stand above prose; a figure may stand between the others and
     their prose."""
-    if above_prose >= max(3, 0.5 * len(titles)):
+    if above_prose >= max(rules.alike, rules.above_prose * len(titles)):
         for c in titles:
             c.score = max(c.score, threshold)
 
 
-def _accept_alike(found: Sequence[Candidate], groups: Sequence[Group], body: Style, threshold: float) -> None:
+def _accept_alike(
+    found: Sequence[Candidate], groups: Sequence[Group], body: Style, threshold: float, rules: Series
+) -> None:
     """Accept what is set in a type that most others of its kind are headings in."""
     alike: dict[tuple[object, ...], list[Candidate]] = defaultdict(list)
     for c in found:
-        if not c.run_in and c.share > 0.9 and c.group.kind is not BlockKind.TABLE:
-            alike[c.key[1:5]].append(c)
+        if not c.run_in and c.share > rules.in_type and c.group.kind is not BlockKind.TABLE:
+            alike[c.key.font, c.key.size, c.key.bold, c.key.italic].append(c)
     for members in alike.values():
         sure = sum(c.score >= threshold for c in members)
-        if sure >= 2 and sure >= 0.6 * len(members):
+        if sure >= 2 and sure >= rules.accepted * len(members):
             for c in members:
-                if c.score >= _LEAST_SCORE and _is_title(c, groups, body):
+                if c.score >= rules.least_score and _is_title(c, groups, body, rules):
                     c.score = max(c.score, threshold)
 
 
-def _accept_reserved(found: Sequence[Candidate], groups: Sequence[Group], body: Style, threshold: float) -> None:
+def _accept_reserved(
+    found: Sequence[Candidate], groups: Sequence[Group], body: Style, threshold: float, rules: Series
+) -> None:
     """Accept the lines of a type that the paper uses for nothing but short lines above prose, such as a medium
     weight."""
     printed: Counter[Style] = Counter()
@@ -129,69 +168,67 @@ def _accept_reserved(found: Sequence[Candidate], groups: Sequence[Group], body: 
                 printed[run.style] += len(run.text.strip())
     types: dict[Style, list[Candidate]] = defaultdict(list)
     for c in found:
-        if not c.run_in and c.share > 0.9 and c.group.kind is BlockKind.PARAGRAPH:
+        if not c.run_in and c.share > rules.in_type and c.group.kind is BlockKind.PARAGRAPH:
             types[c.style].append(c)
     for style, members in types.items():
-        other = style.font != body.font or (style.bold, style.italic) != (body.bold, body.italic)
-        titles = [c for c in members if c.text[:1].isupper() and _is_brief(c) and _above_prose(c, groups)]
-        alone = sum(len(c.text) for c in titles) > 0.8 * printed[style]
-        if other and alone and style.size >= body.size - 0.3 and len({c.text for c in titles}) >= _LEAST_ALIKE:
+        other = style.font != body.font
+        titles = [c for c in members if c.text[:1].isupper() and _is_brief(c, rules) and _above_prose(c, groups, rules)]
+        alone = sum(len(c.text) for c in titles) > rules.reserved * printed[style]
+        large = style.size >= body.size - rules.as_large
+        if other and alone and large and len({c.text for c in titles}) >= rules.alike:
             for c in titles:
                 c.score = max(c.score, threshold)
 
 
-def _accept_children(found: Sequence[Candidate], groups: Sequence[Group], threshold: float) -> None:
+def _accept_children(found: Sequence[Candidate], groups: Sequence[Group], threshold: float, rules: Series) -> None:
     """Accept lines in any type whose number goes on below an accepted heading: "3.1.2. Recycling" below "3.1.
     Catalysts"."""
     known = {c.number.values for c in found if c.number and c.number.scheme == "arabic" and c.score >= threshold}
     for c in found:
         if c.number is None or c.number.scheme != "arabic" or c.number.depth < 2 or c.run_in:
             continue
-        words = re.findall(r"[^\W\d_]{3,}|[\u4e00-\u9fff]{2,}", c.text)
-        line = _is_brief(c) and bool(words) and len(c.group.lines) <= 2 and c.group.kind is BlockKind.PARAGRAPH
-        if line and c.number.values[:-1] in known and _above_prose(c, groups):
+        few = len(c.group.lines) <= rules.child_lines
+        line = few and _is_brief(c, rules) and _WORDS.search(c.text) is not None
+        if line and c.number.values[:-1] in known and _above_prose(c, groups, rules):
             c.score = max(c.score, threshold)
             known.add(c.number.values)
 
 
-def _opens_references(c: Candidate, groups: Sequence[Group]) -> bool:
+def _opens_references(c: Candidate, groups: Sequence[Group], rules: Series) -> bool:
     """Return whether a line that says "References" stands above entries, in whatever type it is set."""
-    following = groups[c.index + 1 : c.index + 4]
+    following = groups[c.index + 1 : c.index + 1 + rules.looked_at]
     entries = sum(bool(_ENTRY.match(g.text) and _YEAR.search(g.text)) for g in following)
-    return c.name == "references" and not c.run_in and entries >= min(2, len(following)) > 0
+    return c.name == "references" and not c.run_in and entries >= min(rules.entries, len(following)) > 0
 
 
-def _is_brief(c: Candidate) -> bool:
-    return c.text[-1:] not in ".;,:。；，：！" and len(c.text.split()) <= 14
+def _is_brief(c: Candidate, rules: Series) -> bool:
+    return c.text[-1:] not in ".;,:。；，：！" and len(c.text.split()) <= rules.brief_words
 
 
-def _is_title(c: Candidate, groups: Sequence[Group], body: Style) -> bool:
+def _is_title(c: Candidate, groups: Sequence[Group], body: Style, rules: Series) -> bool:
     if c.run_in:
-        long = len(c.group.text) - len(c.text) > (30 if c.number else 100) and len(c.text.split()) <= 10
-        return long and not _STATEMENT.match(c.text)
-    return _set_apart(c, body) and _above_prose(c, groups)
+        rest = len(c.group.text) - len(c.text) > (rules.rest_numbered if c.number else rules.rest)
+        return rest and len(c.text.split()) <= rules.lead_words and not _STATEMENT.match(c.text)
+    return _set_apart(c, body, rules) and _above_prose(c, groups, rules)
 
 
-def _set_apart(c: Candidate, body: Style) -> bool:
+def _set_apart(c: Candidate, body: Style, rules: Series) -> bool:
     """Return whether a line differs from the body in type, in capitals or by being centred, has words, and does not end
     as a sentence."""
     group = c.group
+    if group.kind is BlockKind.TABLE and (c.number is None or c.score <= rules.beside_table):
+        return False
     left, right = group.lines[0].x0 - group.x0, group.x1 - group.lines[0].x1
-    centred = left > 2.5 * body.size and abs(left - right) < 1.2 * body.size
-    distinct = c.style.bold != body.bold or c.style.italic != body.italic or c.style.size > body.size + 0.4
-    small_capitals = c.style.font != body.font and bool(re.search(r"csc|caps|smallcap|-sc\b", c.style.font, re.I))
-    words = re.findall(r"[^\W\d_]{3,}|[\u4e00-\u9fff]{2,}", c.text)
-    brief = len(c.text) + sum("\u4e00" <= char <= "\u9fff" for char in c.text) <= _LONGEST
+    centred = left > rules.centred * body.size and abs(left - right) < rules.lopsided * body.size
+    slanted = (c.style.bold, c.style.italic) != (body.bold, body.italic)
+    if not (centred or slanted or c.key.capitals or c.style.size > body.size + rules.larger):
+        return False
     end = "" if c.name == "back" else c.text[-1:]  # "Acknowledgments."
-    whole = end not in _ENDS and brief and max(line.math for line in group.lines) < 0.4
-    return (
-        (centred or distinct or small_capitals or c.key[5])
-        and bool(words)
-        and whole
-        and (group.kind is not BlockKind.TABLE or (c.number is not None and c.score > _NEAR_A_TABLE))
-    )
+    length = len(c.text) + sum("\u4e00" <= char <= "\u9fff" for char in c.text)
+    plain = max(line.math for line in group.lines) < rules.math
+    return _WORDS.search(c.text) is not None and end not in _ENDS and length <= rules.longest and plain
 
 
-def _above_prose(c: Candidate, groups: Sequence[Group]) -> bool:
-    following = groups[c.index + 1 : c.index + 4]
-    return any(g.kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM) and len(g.text) > 60 for g in following)
+def _above_prose(c: Candidate, groups: Sequence[Group], rules: Series) -> bool:
+    following = groups[c.index + 1 : c.index + 1 + rules.looked_at]
+    return any(g.kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM) and len(g.text) > rules.prose for g in following)

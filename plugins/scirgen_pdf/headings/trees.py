@@ -13,6 +13,8 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
+_SURE = 40.0  # log odds; more would overflow
+
 Tree = tuple[tuple[int, ...], tuple[float, ...], tuple[int, ...], tuple[int, ...], tuple[float, ...]]
 
 
@@ -31,7 +33,7 @@ class Forest:
             while node >= 0:
                 node = left[node] if row[feature[node]] <= threshold[node] else right[node]
             total += leaf[~node]
-        return 1.0 / (1.0 + math.exp(-max(-40.0, min(40.0, total))))
+        return 1.0 / (1.0 + math.exp(-max(-_SURE, min(_SURE, total))))
 
 
 @dataclass(frozen=True)

@@ -127,6 +127,7 @@ def name_letters(spans: Iterable[Span]) -> None:
 
 
 _GLUED: Final = re.compile(r"(?<![\w/.@:-])[A-Za-zÀ-ÿ]{25,}(?![\w/@:]|\.\w)")
+_SIDEWAYS: Final = 0.1  # the rise of a base line that is not level
 _LEAST_BLANK, _MOST_WITHIN, _LEAST_GAPS = 0.1, 0.03, 3
 """Parts of the type's size: the least gap between words, and the most usual one within words; and the least number of
 gaps."""
@@ -140,7 +141,7 @@ def has_glued_words(text: str) -> bool:
 def with_blanks(lines: Iterable[TextLine]) -> None:
     """Put a blank into each span's text at each gap of its glyphs that is as wide as one."""
     for line in lines:
-        level = abs(line.direction[1]) < 0.1
+        level = abs(line.direction[1]) < _SIDEWAYS
         last: Glyph | None = None
         for span in line.spans:
             characters = span.glyphs
@@ -168,7 +169,8 @@ def _apart(a: Glyph, b: Glyph, size: float) -> bool:
 
 _SAMPLED: Final = 4
 _MAX_UNMAPPED: Final = 0.3
-_MIN_WORDS, _MIN_WITH_VOWEL = 60, 0.6
+_MIN_WORDS, _MIN_SMALL = 60, 0.6  # words of a text that can be judged; small letters of its letters
+_MIN_WITH_VOWEL, _SURE_WITH_VOWEL = 0.6, 0.75  # of the words: fewer are garbage, and more are none
 _LATIN_WORD: Final = re.compile(r"[A-Za-zÀ-ÿ]{3,}")
 _VOWEL: Final = re.compile(r"[aeiouyà-åè-ïò-öù-üý]", re.I)
 _RIGHT_TO_LEFT: Final = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
@@ -202,8 +204,8 @@ def _like_words(text: str) -> bool:
     """Return whether most letters are small ones and most words have a vowel."""
     words = _LATIN_WORD.findall(text)
     letters = "".join(words)
-    small = sum(map(str.islower, letters)) >= 0.6 * len(letters)
-    return len(words) >= _MIN_WORDS and small and _with_vowel(words) >= 0.75
+    small = sum(map(str.islower, letters)) >= _MIN_SMALL * len(letters)
+    return len(words) >= _MIN_WORDS and small and _with_vowel(words) >= _SURE_WITH_VOWEL
 
 
 def _with_vowel(words: Sequence[str]) -> float:

@@ -12,6 +12,8 @@ from scirgen_pdf.reading.page import Page, PdfFile, Span, TextLine, around
 
 _DPI: Final = 300
 _SECONDS: Final = 600
+_POINTS: Final = 72  # of an inch
+_SAID: Final = 200  # characters of its error
 _SURE: Final = 10.0  # per cent; what Tesseract is less sure of is dirt
 _SIZE: Final = 0.95
 """A line's type size in parts of the median height of its words with ascenders and descenders."""
@@ -33,7 +35,7 @@ def recognised(file: PdfFile, number: int, language: str) -> Page:
     command = ["tesseract", "stdin", "stdout", "-l", language, "--dpi", str(_DPI), "tsv"]
     done = subprocess.run(command, input=picture, capture_output=True, timeout=_SECONDS, check=False)
     if done.returncode:
-        raise RuntimeError(f"Tesseract failed: {done.stderr.decode('utf-8', 'replace').strip()[-200:]}")
+        raise RuntimeError(f"Tesseract failed: {done.stderr.decode('utf-8', 'replace').strip()[-_SAID:]}")
     rows = csv.DictReader(done.stdout.decode("utf-8").splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
     found = [row for row in rows if row["level"] == "5" and float(row["conf"]) >= _SURE and row["text"].strip()]
     lines = [
@@ -44,7 +46,7 @@ def recognised(file: PdfFile, number: int, language: str) -> Page:
 
 
 def _line(rows: list[dict[str, str]], block: int) -> TextLine:
-    scale = 72 / _DPI
+    scale = _POINTS / _DPI
     boxes = []
     for row in rows:
         x, y, width, height = (float(row[name]) * scale for name in ("left", "top", "width", "height"))

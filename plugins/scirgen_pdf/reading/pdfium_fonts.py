@@ -11,6 +11,8 @@ from typing import Any, Final
 import pypdfium2.raw as pdfium
 
 _TAG: Final = re.compile(r"^[A-Z]{6}\+")
+_HIGHEST, _LOWEST = 1.3, -0.6  # ems: an ascent or a descent beyond is a mistake of the font
+_USUAL: Final = (0.8, -0.2)  # ems, where the font does not tell
 
 
 class Font:
@@ -33,7 +35,7 @@ class Font:
         self._widths: dict[int, float] = {}
 
     def width(self, code: int) -> float:
-        """Return the width of a character, in ems; 0 if the font does not tell."""
+        """Return the width of a character, in ems; 0 if the font does not state it."""
         if code not in self._widths:
             value = ctypes.c_float()
             pdfium.FPDFFont_GetGlyphWidth(self._raw, code, 1.0, ctypes.byref(value))
@@ -78,7 +80,7 @@ def _heights(raw: Any) -> tuple[float, float]:
         read(raw, 1.0, ctypes.byref(value))
         found.append(value.value)
     ascent, descent = found
-    if ascent <= 0 or descent > 0 or ascent > 1.3 or descent < -0.6:
-        return 0.8, -0.2
+    if ascent <= 0 or descent > 0 or ascent > _HIGHEST or descent < _LOWEST:
+        return _USUAL
     height = max(1.0, 1 / (ascent - descent))
     return ascent * height, descent * height

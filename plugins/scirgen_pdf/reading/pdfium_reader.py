@@ -30,6 +30,7 @@ _ITALIC: Final = 1 << 6
 _BOLD: Final = 1 << 18
 _LIGATED: Final = frozenset("filt")
 _OVERHANG: Final = 0.15  # ems
+_ROUNDED, _LEVEL = 0.0005, 0.5  # of a direction: as good as a whole number; more level than upright
 _HYPHENS: Final = ("\x02", "\ufffe")
 """The signs that pdfium gives for a hyphen at the end of a line."""
 _DEEPEST: Final = 4  # forms within forms whose drawings are read
@@ -231,7 +232,7 @@ class Place:
 
 def _rounded(value: float) -> float:
     near = round(value)
-    return float(near) if abs(value - near) < 0.0005 else value
+    return float(near) if abs(value - near) < _ROUNDED else value
 
 
 class _Text:
@@ -348,7 +349,7 @@ class _Text:
         """
         box = self._box
         _LOOSE_BOX(self._address, index, ctypes.addressof(box))
-        level = (abs(face.type.direction[0]) > 0.5) != self._place.sideways
+        level = (abs(face.type.direction[0]) > _LEVEL) != self._place.sideways
         extent: float = abs(box.right - box.left if level else box.top - box.bottom)
         width = face.font.width(ord(self._letters[index])) * face.across
         letter = self._letters[index]

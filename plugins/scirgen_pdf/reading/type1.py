@@ -29,6 +29,7 @@ _MOST_GLYPHS: Final = 400
 _LARGEST_FONT: Final = 200_000  # bytes; the fonts in question hold a few glyphs
 _LEAST_SHARE: Final = 0.2
 _LETTERS: Final = 8
+_BELOW: Final = -0.12  # ems: the foot of a μ; that of an m is on the base line
 _UNNAMED: Final = frozenset("\0\ufffd")
 _SINGLES: Final = re.compile(r"beginbfchar(.*?)endbfchar", re.S)
 _BY_CODE: Final = re.compile(r"<([0-9a-fA-F]+)>\s*<([0-9a-fA-F]{4})>")
@@ -185,7 +186,7 @@ def _misread(
             continue
         if sign and not {known[name], given} & set(RIGHT[sign]) and given.strip("\0\ufffd "):
             (sure if known[name] in _UNNAMED else signs)[ord(given)] = sign
-        if given == name == "m" and curves and min(extent(points)[1] for points, _ in curves) < -0.12:
+        if given == name == "m" and curves and min(extent(points)[1] for points, _ in curves) < _BELOW:
             sure[ord(given)] = "μ"  # of a Greek font; as "m" it makes metres of micrometres
     drawn = sum(bool(curves) for curves in outlines.values())
     of_signs = len(signs) + len(sure) >= _LEAST_SHARE * drawn

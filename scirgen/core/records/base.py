@@ -1,4 +1,4 @@
-"""What all records have: ids, the classes that they name, spans of text, and where a record comes from."""
+"""The base of all records: ids, the classes that they name, spans of text, and provenance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a process does while it runs: coroutines, waits that end with the run, garbage, traces."""
+"""Helpers of a running process: coroutines, waits that end with the run, garbage collection, traces."""
 
 from scirgen.core.runtime._loop import (
     allow_waits,

@@ -75,12 +75,13 @@ def private_file(path: Path) -> None:
     """Make an empty file that only its owner can read (0600); an existing file gets that mode.
 
     Raises:
-        OSError: it cannot be made, or its path is a link.
+        OSError: it cannot be made, or its path is a link, a device or a pipe, which may block whoever opens it.
     """
     with contextlib.suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600))
     if path.is_symlink():
         raise OSError(errno.ELOOP, "a link is in its place", str(path))
+    ordinary(path, None)
     with contextlib.suppress(PermissionError):  # a file of another user: its owner sets the mode
         if path.stat().st_mode & 0o077:
             path.chmod(0o600)

@@ -281,7 +281,7 @@ class StoreView:
 
 
 def digest_of(state: Iterable[Sequence[str]]) -> str:
-    """Hash of a state's rows, as `StoreView.state_digest` has it."""
+    """Return the hash of a state's rows, as in `StoreView.state_digest`."""
     hasher = hashlib.sha256()
     for row in state:
         hasher.update("\x1f".join(row).encode() + b"\n")

@@ -327,8 +327,7 @@ class _Sieve:
         return Ruling(pair.model_copy(update={"unsure": True}) if unsure else pair)
 
     async def looked(self, pairs: Sequence[QAPair]) -> list[QAPair]:
-        """Return the pairs that the judge keeps or mends where they have new doubts; a mended pair is measured
-        again."""
+        """Ask the judge about pairs with new doubts, and drop those it rejects; a mended pair is measured again."""
         doubted = [p for p in pairs if len(p.doubts) > self.seen.get(p.id, 0)]
         if not doubted:
             return list(pairs)

@@ -136,7 +136,9 @@ async def test_the_benchmark_measures_with_a_classifier_by_uri_at_one_half(tmp_p
         given = [a.entailment for a in report.answers if a.k == k]
         assert row.unjudged == given.count(None)
         judged = [value for value in given if value is not None]
-        assert judged and row.accuracy == pytest.approx(sum(v >= 0.5 for v in judged) / len(judged), abs=1e-5)
+        assert judged and row.metrics["entailed"] == pytest.approx(
+            sum(v >= 0.5 for v in judged) / len(judged), abs=1e-5
+        )
 
 
 async def test_missing_entailment_model_is_an_error_before_any_call(tmp_path):

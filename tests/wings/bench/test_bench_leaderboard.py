@@ -8,8 +8,9 @@ from click.testing import CliRunner
 from scirgen.cli.main import cli
 from scirgen.core.errors import InputError
 from scirgen_bench.leaderboard import leaderboard
-from scirgen_bench.qa import QAReport, SystemRow
+from scirgen_bench.qa import QAReport
 from scirgen_bench.retrieval import RetrievalReport
+from scirgen_bench.systems import SystemFigures
 
 EVIL = '<script>alert(1)</script>|<img src="https://x.example/p.png" onerror=alert(1)>'
 
@@ -26,9 +27,8 @@ def retrieval(file, setting="without-paper", queries=10, judgements="gold", rele
 
 def answering(file, system, accuracy):
     def row(name, value):
-        return SystemRow(
-            system=name, k=1, questions=4, failed=1, accuracy=value, rouge_l=None, exact=value, number=value
-        )
+        metrics = {"entailed": value, "exact (short)": value, "number (short)": value}
+        return SystemFigures(system=name, k=1, questions=4, failed=1, metrics=metrics)
 
     rows = [row(system, accuracy), row("always Yes", 0.25)]
     report = QAReport(release="snow", split="dev", entailment="lexical:words", rows=rows, answers=[])
