@@ -29,15 +29,15 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent.parent)]
 
 import pictures  # noqa: E402
-from scirgen_bench.rag.tables import cells_table, systems_table  # noqa: E402
 
 from benchmarks.question_sets import measure, of_sample  # noqa: E402
 from scirgen import Release  # noqa: E402
 from scirgen.plugin import SPLITS, load_registry  # noqa: E402
 from scirgen_bench.metrics import Clusters  # noqa: E402
-from scirgen_bench.rag.evaluate import System, asked_rows, evaluate_rag, read_systems  # noqa: E402
+from scirgen_bench.rag.evaluate import FOUND, SAID, System, asked_rows, evaluate_rag, read_systems  # noqa: E402
 from scirgen_bench.rag.judging import judge_systems  # noqa: E402
 from scirgen_bench.rank_agreement import rank_statistics  # noqa: E402
+from scirgen_bench.systems import systems_table  # noqa: E402
 
 RELEASE = HERE.parent / "release"
 IMAGES = HERE.parents[1] / "docs" / "images"
@@ -138,9 +138,9 @@ def rag() -> None:
         given = {s.name: s.given for s in systems}
         judging = judge_systems(rows, given, load_registry(), Path(folder), entailment="lexical:words")
         report = evaluate_rag(release, systems, rows, asyncio.run(judging))
-    print("", systems_table(report.rows), sep="\n")
+    print("", systems_table(report.rows, FOUND + SAID), sep="\n")
     for by in ("asked", "bloom", "question_type", "difficulty"):
-        print("", cells_table(report.breakdown, by), sep="\n")
+        print("", systems_table(report.breakdown, FOUND + SAID, by), sep="\n")
     for test in report.tests:
         print(f"{test.left} - {test.right} = {test.difference:+.3f} {test.metric}, p = {test.p_holm:.4f} (Holm)")
 
