@@ -152,10 +152,11 @@ def _guessed(run: RunView) -> list[str]:
     left = sum(r.code == "guessable" for r in run.rejections("filter"))
     if not told and not left:
         return []
-    share, kept = (sum(told) + left) / (len(told) + left), f", {sum(told):,} kept" if any(told) else ""
+    share = (sum(told) + left) / (len(told) + left)
+    rest = f"{left:,} left out, {sum(told):,} kept" if left else "their rows say `guessable`"
     return [
         f"A model without documents gives the main part of the answer to {share:.0%} of the {len(told) + left:,} asked "
-        f"and answered questions that papers answer: {left:,} left out{kept}."
+        f"and answered questions that papers answer; {rest}."
     ]
 
 

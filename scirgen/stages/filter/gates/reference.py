@@ -123,9 +123,11 @@ class GuessableGate(PairGate):
 
     code: ClassVar[str] = "guessable"
     explanation: ClassVar[str] = (
-        "Without documents, a model gives the main part of the answer: the question measures no search. The user's own "
-        "questions stay; off without the judge."
+        "Without documents, a model gives the main part of the answer. Off: a strong model remembers much of what is "
+        "published, and known items, which take the place of such rows, need documents no more often. Rows say "
+        "`guessable`; the user's own questions always stay."
     )
+    on_by_default: ClassVar[bool] = False
     order: ClassVar[int] = 91
     after_scores: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = ("scores",)

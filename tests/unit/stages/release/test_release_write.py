@@ -231,7 +231,7 @@ def test_a_release_with_a_file_of_its_owner_is_not_replaced(tmp_path):
     release = write(small_run(), tmp_path / "release")
     (release.folder / "notes.md").write_text("mine")
     before = tree(release.folder)
-    with pytest.raises(InputError, match=r"holds notes\.md, which its release.json does not list"):
+    with pytest.raises(InputError, match=r"contains notes\.md, which its release.json does not list"):
         write(small_run(), tmp_path / "release", seed=4)
     assert tree(release.folder) == before
     (release.folder / "notes.md").unlink()
