@@ -132,7 +132,7 @@ def fields_of(kind: type[scirgen.Record], returns: object = None) -> type[scirge
 
 @pytest.mark.parametrize(
     ("kind", "says"),
-    [(Doubled, "the field 'question' is scirgen's already"), (Odd, "no Hugging Face feature")],
+    [(Doubled, "the field 'question' already belongs to scirgen"), (Odd, "no Hugging Face feature")],
 )
 def test_fields_that_no_row_can_have_are_refused(
     installed: Registry, monkeypatch: pytest.MonkeyPatch, kind: type[scirgen.Record], says: str

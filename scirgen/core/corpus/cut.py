@@ -4,6 +4,9 @@ the same whatever is quoted from it."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
+
+from pydantic import model_validator
 
 from scirgen.core.fingerprint import content_id
 from scirgen.core.records import Block, BlockKind, Box, Dataset, Document, Id, Medium, Record
@@ -49,6 +52,14 @@ class Passage(Record):
     language: str = "en"
     sentences: tuple[Sentence, ...] = ()
     medium: Medium = "text"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_an_older_store(cls, given: Any) -> Any:
+        """Leave out the repeated rows of a table as they were stored before they were sentences."""
+        if isinstance(given, dict) and "lead" in given:
+            return {name: value for name, value in given.items() if name not in ("lead", "lead_start")}
+        return given
 
     @property
     def lead(self) -> str:

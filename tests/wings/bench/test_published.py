@@ -254,7 +254,7 @@ def test_a_missing_file_is_named(read, missing, tmp_path):
         ('{"Query": ' + "[" * 200 + "]" * 200 + "}", "nested too deeply"),
         ('{"Query": 1e999}', "is not a finite number"),
         ('{"Query": NaN}', "is not a finite number"),
-        ("{}", "without Query, Corpus, Annotation, aspect_id2aspect"),
+        ("{}", "missing Query, Corpus, Annotation, aspect_id2aspect"),
     ],
 )
 def test_a_damaged_file_is_one_error(text, problem, tmp_path):

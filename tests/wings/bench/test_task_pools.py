@@ -98,7 +98,7 @@ def test_import_keeps_both_raters_and_drops_missing_ratings(task: Task) -> None:
 @pytest.mark.parametrize(
     ("file", "text", "what"),
     [
-        ("abstracts-csfcube-preds.jsonl", '{"paper_id": "1"}\n', ":1: without abstract"),
+        ("abstracts-csfcube-preds.jsonl", '{"paper_id": "1"}\n', ":1: missing abstract"),
         ("abstracts-csfcube-preds.jsonl", "nonsense\n", ":1: not valid JSON"),
         ("test-pid2anns-csfcube-method.json", '{"9": {"cands": []}}', "query 9 is not among the abstracts"),
         ("test-pid2anns-csfcube-method.json", '{"1": {"relevance_adju": []}}', "query 1_method: 'cands'"),
