@@ -33,7 +33,7 @@ from scirgen_bench.retriever import make_retriever
 from scirgen_local.embeddings import open_embedder
 
 _PROOF = Path(__file__).parent.parent / "examples" / "proof"
-_SAMPLE = _PROOF.parent / "release" / "release" / "en"
+_SAMPLES = [_PROOF.parent / "release" / "release" / name for name in ("en", "en-plos")]
 _DRAWN, _NEAR, _FIRST = 200, 0.8, 5
 _REPEATS = 10
 _KEPT = """
@@ -63,19 +63,22 @@ class QuestionSet:
     documents: Sequence[str] = ()
 
 
-def of_sample(folder: Path = _SAMPLE) -> dict[str, QuestionSet]:
-    """Return the questions of a release by origin; they search its passages."""
-    release = Release(folder)
-    passages, _ = passages_of(release)
-    place = {p.id: n for n, p in enumerate(passages)}
-    texts = [p.searched for p in passages]
-    qrels = release.passage_qrels(None)
-    found: dict[str, list[Asked]] = {}
-    for row in release.rows():
-        gold = tuple(place[id] for id, grade in qrels.get(row.id, {}).items() if grade == 2 and id in place)
-        if gold:
-            found.setdefault(row.asked, []).append(Asked(row.question, gold))
-    return {origin: QuestionSet(asked, texts) for origin, asked in sorted(found.items())}
+def of_sample() -> dict[str, QuestionSet]:
+    """Return the English questions of the sample by origin and release; they search their release's passages."""
+    found: dict[str, QuestionSet] = {}
+    for folder in _SAMPLES:
+        release = Release(folder)
+        passages, _ = passages_of(release)
+        place = {p.id: n for n, p in enumerate(passages)}
+        texts = [p.searched for p in passages]
+        qrels = release.passage_qrels(None)
+        origins: dict[str, list[Asked]] = {}
+        for row in release.rows():
+            gold = tuple(place[id] for id, grade in qrels.get(row.id, {}).items() if grade == 2 and id in place)
+            if gold:
+                origins.setdefault(row.asked, []).append(Asked(row.question, gold))
+        found |= {f"{origin}, {folder.name}": QuestionSet(asked, texts) for origin, asked in sorted(origins.items())}
+    return found
 
 
 def of_others(data: Path) -> Iterator[tuple[str, QuestionSet]]:

@@ -18,6 +18,7 @@ import json
 import re
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ from benchmarks.question_sets import measure, of_sample  # noqa: E402
 from scirgen import Release  # noqa: E402
 from scirgen.plugin import SPLITS, load_registry  # noqa: E402
 from scirgen_bench.metrics import Clusters  # noqa: E402
-from scirgen_bench.rag.evaluate import FOUND, SAID, System, asked_rows, evaluate_rag, read_systems  # noqa: E402
+from scirgen_bench.rag.evaluate import FOUND, System, asked_rows, evaluate_rag, read_systems  # noqa: E402
 from scirgen_bench.rag.judging import judge_systems  # noqa: E402
 from scirgen_bench.rank_agreement import rank_statistics  # noqa: E402
 from scirgen_bench.systems import systems_table  # noqa: E402
@@ -129,7 +130,7 @@ def question_sets() -> None:
 
 def rag() -> None:
     """Print what `scirgen benchmark rag` prints of the committed answers, for questions that the sample still has."""
-    release = Release(RELEASE / "release" / "en")
+    release = Release(RELEASE / "release" / "en-plos")
     known = {row.id for row in release.rows()}
     files = sorted((HERE / "rag").glob("*.jsonl"))
     systems = [System(s.name, {id: g for id, g in s.given.items() if id in known}) for s in read_systems(files)]
@@ -138,10 +139,14 @@ def rag() -> None:
         given = {s.name: s.given for s in systems}
         judging = judge_systems(rows, given, load_registry(), Path(folder), entailment="lexical:words")
         report = evaluate_rag(release, systems, rows, asyncio.run(judging))
-    print("", systems_table(report.rows, FOUND + SAID), sep="\n")
+    print("", systems_table(report.rows, FOUND), sep="\n")
     for by in ("asked", "bloom", "question_type", "difficulty"):
-        print("", systems_table(report.breakdown, FOUND + SAID, by), sep="\n")
-    for test in report.tests:
+        print("", systems_table(report.breakdown, FOUND, by), sep="\n")
+    marks = _read("rag_marks.json")
+    for system in sorted({name for each in marks.values() for name in each}):
+        told = Counter(each[system] for id, each in marks.items() if id in known and system in each)
+        print(f"answers of {system}, marked by a language model:", *(f"{mark} {n}" for mark, n in told.most_common()))
+    for test in (t for t in report.tests if t.metric in FOUND):
         print(f"{test.left} - {test.right} = {test.difference:+.3f} {test.metric}, p = {test.p_holm:.4f} (Holm)")
 
 

@@ -2,7 +2,7 @@
 
     python examples/release/build.py            writes release/, verdicts.jsonl, figures.json and README.md
     python examples/release/build.py --check    builds elsewhere and names each committed file that differs
-    python examples/release/build.py --pack RUNS   writes store/LANGUAGE.db.xz from the runs RUNS/LANGUAGE
+    python examples/release/build.py --pack RUNS   writes store/RUN.db.xz from each run RUNS/RUN that is there
     python examples/release/build.py --papers DIR  downloads the papers that papers/*/papers.csv name
 
 A store holds all results of a run and the writer's replies, but none of the scorer's, uncompressed inside so that xz
@@ -35,11 +35,14 @@ sys.path.insert(0, str(HERE.parent.parent))
 
 from benchmarks import questions  # noqa: E402
 from scirgen import QAPair  # noqa: E402
+from scirgen.core.corpus.questions import Unanswered  # noqa: E402
 from scirgen.pipeline.store import result_hash  # noqa: E402
 from scirgen.pipeline.views.view import open_view  # noqa: E402
 from scirgen_bench.intervals import wilson  # noqa: E402
 
-LANGUAGES = ("en", "es", "pt")
+RUNS = ("en", "en-plos", "es", "pt")
+READINGS = {"reading": "", "reading/en-plos": ", en-plos"}
+"""Folder of a reading -> what its kinds of rows are called after."""
 ASKED = ("supported", "clear", "real", "worth", "natural", "guess")
 COUNTED = (
     "asked_for", "candidates", "accepted", "declined", "rejected_by_the_filter", "about", "with_several_gold_datasets",
@@ -50,7 +53,7 @@ BUILT = ("release", "verdicts.jsonl", "figures.json", "README.md")
 
 def pack(runs: Path) -> None:
     """Write the store of each run, with file names in place of the papers' local paths."""
-    for language in LANGUAGES:
+    for language in (run for run in RUNS if (runs / run).is_dir()):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "run.db")
             db = sqlite3.connect(path)
@@ -77,7 +80,7 @@ def _plain(blob: bytes) -> bytes:
 
 def fetch(folder: Path) -> None:
     """Download the papers, and say which differ from those that were used."""
-    for language in LANGUAGES:
+    for language in RUNS:
         table = HERE / "papers" / language / "papers.csv"
         target = folder / language
         target.mkdir(parents=True, exist_ok=True)
@@ -99,7 +102,7 @@ def build(out: Path) -> None:
     lengths: list[int] = []
     documents: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
-        for language in LANGUAGES:
+        for language in RUNS:
             run = Path(folder, language)
             run.mkdir()
             (run / "run.db").write_bytes(lzma.decompress((HERE / "store" / f"{language}.db.xz").read_bytes()))
@@ -113,6 +116,7 @@ def build(out: Path) -> None:
             rejected = [r.record_id for r in view.rejections() if (r.stage, r.record_kind) == ("filter", "QAPair")]
             counted = questions.measure(view, merged)
             figures["runs"][language] = {k: counted[k] for k in COUNTED}
+            figures["runs"][language]["unanswered"] = sum(1 for _ in view.records("answer", Unanswered))
             spent = json.loads((HERE / "store" / f"{language}.manifest.json").read_text())["usage"]["generator"]
             figures["runs"][language]["cost"] = {k: spent[k] for k in ("calls", "prompt_tokens", "completion_tokens")}
             view.close()
@@ -141,22 +145,23 @@ def build(out: Path) -> None:
 
 def read(candidates: dict[str, tuple[str, str]], out: Path) -> dict[str, Any]:
     """Join the readers' verdicts: counts for each row that was read, and shares for each kind of row."""
-    folder = HERE / "reading"
-    items = {i["n"]: i for i in map(json.loads, (folder / "items.jsonl").read_text(encoding="utf-8").splitlines())}
-    readers = [
-        {said["n"]: said for said in map(json.loads, file.read_text(encoding="utf-8").splitlines())}
-        for file in sorted(folder.glob("R*.jsonl"))
-    ]
     kinds: dict[str, list[list[dict[str, Any]]]] = defaultdict(list)
-    lines = []
-    for n, item in items.items():
-        said = [reader[n] for reader in readers]
-        language, kind = candidates[item["row"]]
-        kinds["planted" if item.get("planted") else kind].append(said)
-        if not item.get("planted"):
-            why = [v["why"] for v in said if v.get("why")]
-            lines.append({"id": item["row"], "language": language, "kind": kind, "readers": len(said)}
-                         | {a: sum(v[a] for v in said) for a in ASKED} | {"why": why})  # fmt: skip
+    lines: list[dict[str, Any]] = []
+    for name, after in READINGS.items():
+        folder = HERE / name
+        items = {i["n"]: i for i in map(json.loads, (folder / "items.jsonl").read_text(encoding="utf-8").splitlines())}
+        readers = [
+            {said["n"]: said for said in map(json.loads, file.read_text(encoding="utf-8").splitlines())}
+            for file in sorted(folder.glob("R*.jsonl"))
+        ]
+        for n, item in items.items():
+            said = [reader[n] for reader in readers]
+            language, kind = candidates[item["row"]]
+            kinds[("planted" if item.get("planted") else kind) + after].append(said)
+            if not item.get("planted"):
+                why = [v["why"] for v in said if v.get("why")]
+                lines.append({"id": item["row"], "language": language, "kind": kind, "readers": len(said)}
+                             | {a: sum(v[a] for v in said) for a in ASKED} | {"why": why})  # fmt: skip
     lines.sort(key=lambda line: (line["language"], line["id"]))
     text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
     (out / "verdicts.jsonl").write_text(text, encoding="utf-8")
@@ -198,7 +203,8 @@ def card(figures: dict[str, Any]) -> str:
     for label, pick in picks.items():
         table.append(f"| {label} | " + " | ".join(pick(r) for r in runs.values()) + " |")
     shares = figures["reading"]["shares"]
-    names = [n for n in ("seeking", "narrowed", "known items", "rejected", "planted") if n in shares]
+    order = ("seeking", "narrowed", "known items", "rejected", "planted")
+    names = [n + after for after in READINGS.values() for n in order if n + after in shares]
     reading = ["| true to the majority | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
     labels = dict.fromkeys(ASKED) | {"guess": "answered without documents", "two facts or more": None}
     for asked, label in labels.items():
@@ -212,6 +218,7 @@ def card(figures: dict[str, Any]) -> str:
         words=round(total["median_words_of_a_question"]), prompt=f"{total['tokens_per_row']['prompt_tokens']:,}",
         reply=total["tokens_per_row"]["completion_tokens"], runs="\n".join(table),
         readers=figures["reading"]["readers"], read=figures["reading"]["read"], reading="\n".join(reading),
+        unanswered=figures["runs"]["en-plos"]["unanswered"],
         asked=", ".join(f"{kind.replace('_', ' ')} {n}" for kind, n in total["asked"].items()),
     )  # fmt: skip
 

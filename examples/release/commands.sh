@@ -9,5 +9,8 @@ for language in en es pt; do
     --model "$2" --scorer bundled:smollm2-135m --set limits.timeout_s=7000 --set limits.concurrency=200 \
     --set parse.no_extract=parse --set filter.second_reader=0 --set ask.questions_per_subject=13 --out "$1/$language"
 done
+scirgen generate --domain general --papers "$1/papers/en-plos" --language en --model "$2" --scorer bundled:smollm2-135m \
+  --set 'generate.mix={seeking: 1}' --set ask.questions_per_subject=5 --licences cc-by,cc0 --set limits.timeout_s=7000 \
+  --set limits.concurrency=600 --set filter.second_reader=0 --out "$1/en-plos"
 python "$here/build.py" --pack "$1"   # the papers lie in $1/papers, which is no language
 python "$here/build.py"
