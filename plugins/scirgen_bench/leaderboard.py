@@ -14,7 +14,7 @@ from scirgen_bench.retrieval import RetrievalReport
 from scirgen_bench.rowfiles import first_problem
 from scirgen_bench.tables import SHOWN, markdown, shown_spec, told_apart
 
-_HINT = "Give files written by: scirgen benchmark retrieval|qa ... --json FILE"
+_HINT = "Give files that this version wrote with: scirgen benchmark retrieval|qa ... --json FILE"
 _QA = METRICS[:4]
 _RANKED_BY = ("MRR@100", "entailed")
 

@@ -147,9 +147,10 @@ def _further(
         or any(_CAPTION.match(g.text) and not _CONTINUED.search(g.text) for g in (*rest, *below))
     ):
         return None
-    for group in same:
+    found = page_table(start, _ends(groups, body, caption, number), page.words, page.rules, number, parts[0])
+    for group in same if found else ():
         group.kind = BlockKind.OTHER
-    return page_table(start, _ends(groups, body, caption, number), page.words, page.rules, number, parts[0])
+    return found
 
 
 def _size(groups: Iterable[Group]) -> int:

@@ -25,9 +25,15 @@ def cell_numbers(evidence: Sequence[Span]) -> list[Quantity]:
         above = (s for s in evidence if s.medium == "table" and s.role == "context" and s.start < span.start)
         mine = sorted((s for s in above if s.document_id == span.document_id), key=lambda s: s.start)
         cells = _columns(span)
-        heads = [row for row in map(_columns, mine) if len(row) == len(cells)]
+        heads = [row for row in map(_columns, _nearest(mine)) if len(row) == len(cells)]
         found += [cell_quantity(text, [row[n] for row in heads]) for n, text in enumerate(cells)]
     return [q for q in found if q is not None]
+
+
+def _nearest(rows: Sequence[Span]) -> list[Span]:
+    """Return the rows from the last caption on: rows before it are of another table."""
+    captions = [n for n, row in enumerate(rows) if not row.text.lstrip().startswith("|")]
+    return list(rows[captions[-1] :] if captions else rows)
 
 
 def _columns(row: Span) -> list[str]:

@@ -173,7 +173,7 @@ def _noted(papers: list[ListedPaper]) -> Iterator[str]:
     """Yield lines about the first papers that are not read, or that print something else than the catalogue states."""
     noted = [listed for listed in papers if listed.note]
     for listed in noted[:NOTED]:
-        yield f"{Path(listed.paper.file or listed.paper.id).name}: {listed.note}"
+        yield f"{Path(listed.paper.file).name if listed.paper.file else listed.paper.id}: {listed.note}"
     if (more := len(noted) - NOTED) > 0:
         yield f"{more} more papers that are not read, or print something else than the catalogue states (--list)"
 

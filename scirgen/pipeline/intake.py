@@ -48,7 +48,7 @@ def intake_fingerprint(ctx: StageContext) -> str:
     """Hash of the settings that decide the content of a catalogue's page; the limit is part of the page's key
     instead."""
     config = ctx.config
-    return digest("collect", 2, config.seed, config.language, fingerprinted(config.collect), config.domain)
+    return digest("collect", 3, config.seed, config.language, fingerprinted(config.collect), config.domain)
 
 
 class Intake:

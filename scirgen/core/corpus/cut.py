@@ -56,10 +56,11 @@ class Passage(Record):
     @model_validator(mode="before")
     @classmethod
     def _of_an_older_store(cls, given: Any) -> Any:
-        """Leave out the repeated rows of a table as they were stored before they were sentences."""
-        if isinstance(given, dict) and "lead" in given:
-            return {name: value for name, value in given.items() if name not in ("lead", "lead_start")}
-        return given
+        """Leave out the repeated rows of a table as they were stored before their sentences had a text."""
+        if not (isinstance(given, dict) and "lead" in given):
+            return given
+        own = [s for s in given.get("sentences", ()) if s["start"] >= given["start"]]
+        return {name: v for name, v in given.items() if name not in ("lead", "lead_start")} | {"sentences": own}
 
     @property
     def lead(self) -> str:

@@ -317,10 +317,14 @@ async def _from_memory(made: Sequence[Record], ctx: StageContext) -> list[Record
     fields: dict[str, Any] = {f"{letter}{n}": (str, ...) for n, _ in enumerate(pairs, 1) for letter in "ba"}
     reply = await ctx.judge.ask(prompt, create_model("FromMemory", **fields), seed=ctx.seed("memory"))
     said = iter([" ".join(getattr(reply.value, name).split()) for name in fields])
-    return [
-        one.model_copy(update={"asks_back": next(said), "from_memory": next(said)}) if isinstance(one, QAPair) else one
-        for one in made
-    ]
+    told = [{"asks_back": _asked_back(next(said)), "from_memory": next(said)} for _ in pairs]
+    fresh = iter(told)
+    return [one.model_copy(update=next(fresh)) if isinstance(one, QAPair) else one for one in made]
+
+
+def _asked_back(said: str) -> str:
+    """Return what is asked; "" for a reply that asks nothing ("None.")."""
+    return said if said.endswith(("?", "？", "؟")) else ""
 
 
 async def _graded_again(

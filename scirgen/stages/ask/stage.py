@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field, create_model
 from scirgen.claims.borrowed import borrowed, coined
 from scirgen.core.config import Config
 from scirgen.core.corpus.questions import Question, Wants
-from scirgen.core.errors import ConfigError
+from scirgen.core.errors import ConfigError, ReplyInvalidError, ReplyRefusedError, ReplyTruncatedError
 from scirgen.core.fingerprint import content_id, derived_seed, digest, file_sha256
 from scirgen.core.prompts import RenderedPrompt
 from scirgen.core.records import Dataset, Document, Frozen, Rejection
@@ -229,10 +229,13 @@ class _Task(_Searched):
 
 
 async def _reworded(item: WorkItem, ctx: StageContext) -> Question:
-    """Return the user's question with other words for the search; its own words stay."""
+    """Return the user's question with other words for the search, if the model gives some; its own words stay."""
     question, languages = item.one(Question), item.asked(_Searched).languages
     prompt = ctx.prompt("reword").render(question=question.text, languages=[language_name(c) for c in languages])
-    reply = await ctx.chat.ask(prompt, _with_translations(OtherWords, len(languages)), seed=ctx.seed())
+    try:
+        reply = await ctx.chat.ask(prompt, _with_translations(OtherWords, len(languages)), seed=ctx.seed())
+    except (ReplyInvalidError, ReplyTruncatedError, ReplyRefusedError):
+        return question
     return question.model_copy(update=_other_words(reply.value, languages))
 
 

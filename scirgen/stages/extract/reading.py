@@ -93,7 +93,7 @@ class Picked:
 async def read_section(
     document: Document, sentences: Sequence[Sentence], datasets: Sequence[Dataset], ctx: StageContext
 ) -> list[Picked]:
-    """Return one call per passage; a section that fits into ``max_tokens_per_call`` is one passage.
+    """Return what is picked, with a call per passage; a section within ``max_tokens_per_call`` is one passage.
 
     Args:
         document: the paper.

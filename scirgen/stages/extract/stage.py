@@ -32,7 +32,7 @@ class ExtractStage(Stage):
     name = "extract"
     for_all_users: ClassVar[bool] = True
     """A flag: the prompt names the datasets that use the paper."""
-    version = 8
+    version = 9
 
     def uses(self, config: Config) -> Uses:
         """Its prompt, the definitions of the aspects, and the model."""
@@ -41,9 +41,11 @@ class ExtractStage(Stage):
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
         """Yield each labelled section of each paper that the dataset is linked to.
 
-        Nothing where all questions are asked first: their answers come from the whole text.
+        Nothing where all questions are asked first, as their answers come from the whole text, and no step of a plugin
+        is chosen, which may read statements.
         """
-        if not (ctx.config.generate.off or ctx.config.generate.mix.get("known_item")):
+        config = ctx.config
+        if not (config.generate.off or config.generate.mix.get("known_item") or config.steps or config.sections):
             return
         documents = {d.paper_id: d for d in scope.outputs("parse", Document)}
         labels = scope.outputs("section", SectionLabel)

@@ -41,7 +41,11 @@ TABLE = "papers"
 """Stem of a table in the folder (``papers.csv``, ``papers.jsonl``...) that describes its files."""
 
 _CLAUSE = re.compile(r'[.?!;“”"]|\(?\b(?:19|20)\d\d[a-z]?\b\)?[:,]?')
-"""Splits a formatted reference; its longest clause is the title, or no text that a paper holds."""
+"""Splits a formatted reference; its longest clause that names no journal or institution is the title."""
+_NO_TITLE = re.compile(
+    r"\b(?:journal|proceedings|transactions|annals|bulletin|conference|press|publish\w*|universit\w+|society|academy|institut\w*)\b",
+    re.IGNORECASE,
+)
 _SHORTEST_TITLE = 32  # letters and digits; shorter titles ("Soil moisture") occur by chance
 
 
@@ -166,7 +170,7 @@ class _Keys:
     @classmethod
     def of(cls, dataset: Dataset, named: Sequence[str]) -> _Keys:
         doi = (dataset.doi or "").lower()
-        titles = (letters(t) for r in dataset.related for t in (r, max(_CLAUSE.split(r), key=len)))
+        titles = (letters(t) for r in dataset.related for t in (r, _title_in(r)))
         title = letters(dataset.title)
         return cls(
             id=dataset.id.lower(),
@@ -179,6 +183,10 @@ class _Keys:
             title=title if len(title) >= _SHORTEST_TITLE else "\0",
             related_titles=tuple(dict.fromkeys(t for t in titles if len(t) >= _SHORTEST_TITLE)),
         )
+
+
+def _title_in(reference: str) -> str:
+    return max((clause for clause in _CLAUSE.split(reference) if not _NO_TITLE.search(clause)), key=len, default="")
 
 
 def _last(name: str) -> str:

@@ -27,6 +27,7 @@ class NotComputedGate(PairGate):
     )
     action: ClassVar[Literal["reject", "doubt"]] = "doubt"
     order: ClassVar[int] = 94
+    version: ClassVar[int] = 2
     needs: ClassVar[tuple[str, ...]] = ("answer", "evidence")
 
     def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:

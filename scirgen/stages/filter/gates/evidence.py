@@ -66,7 +66,7 @@ class NotSupportedGate(PairGate):
     action: ClassVar[Literal["reject", "doubt"]] = "doubt"
     beside_judge: ClassVar[bool] = False
     order: ClassVar[int] = 95
-    version: ClassVar[int] = 17
+    version: ClassVar[int] = 18
     default_threshold: ClassVar[float | None] = 0.4
     needs: ClassVar[tuple[str, ...]] = ("answer", "context")
 

@@ -171,7 +171,7 @@ async def test_questions_about_one_subject_share_a_call_and_are_settled_each_by_
     def rule(prompt, n):
         if prompt.id == "answer/memory":
             assert "Answer" not in prompt.messages[-1][1] and "Passage" not in prompt.messages[-1][1]
-            return {"b1": "", "a1": "Yes.", "b2": "", "a2": ""}
+            return {"b1": "None.", "a1": "Yes.", "b2": "", "a2": ""}
         asked = re.findall(r"^(q\d)", prompt.messages[-1][1], re.M)
         calls.append(len(asked))
         empty = {"grades": [], "answer": "", "lines": [], "about": [], "lacking": "", "narrower": ""}
@@ -182,6 +182,7 @@ async def test_questions_about_one_subject_share_a_call_and_are_settled_each_by_
     made = [r for item in AnswerStage().items(scope, ctx) for r in (await AnswerStage().process(item, ctx)).outputs]
     assert calls == [3, 3]
     assert [type(r).__name__ for r in made] == ["QAPair", "Unanswered", "QAPair"] * 2
+    assert not any(r.asks_back for r in made if isinstance(r, QAPair)), "None. asks nothing"
     told = {r.question_id: r.from_memory for r in made if isinstance(r, QAPair)}
     assert told == {"q0": "Yes.", "q2": "", "q3": "Yes.", "q5": ""}, "what is not answered is not asked again"
 

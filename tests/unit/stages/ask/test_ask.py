@@ -127,6 +127,12 @@ async def test_the_users_question_keeps_its_words_and_is_searched_in_others_too(
     assert [p.id for p in chat.prompts] == ["ask/reword"]
 
 
+async def test_the_users_question_is_searched_as_it_is_if_no_other_words_come() -> None:
+    ctx, _ = make_context(lambda prompt, n: {"other_words": []}, stage="ask", key="user|q1", **MIX)
+    own = Question(id="q1", dataset_id="ds-1", document_id="", wants="answer", text="does rain get lost?", asked="user")
+    assert (await AskStage().process(WorkItem("user|q1", (own,)), ctx)).outputs == (own,)
+
+
 def long_paper(words: int) -> Document:
     """Parts under headings that name subjects, of ten words a block."""
     heads = ("Snow under forest canopies", "Results", "Melt of dusty glacier ice", "Runoff of arid valley rivers")

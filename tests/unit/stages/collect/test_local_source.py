@@ -134,6 +134,15 @@ def test_a_paper_that_cites_the_records_own_literature_is_found(tmp_path: Path, 
     assert found(local(tmp_path), "d1") == [("p.md", "cites_related")]
 
 
+def test_a_journals_name_in_a_reference_links_no_paper(tmp_path: Path, local: Open) -> None:
+    (tmp_path / "papers").mkdir()
+    related = ["Smith J (2011) Lake ice in spring. Journal of Geophysical Research: Atmospheres and Oceans, 2011."]
+    (tmp_path / "r.jsonl").write_text(json.dumps({"id": "d1", "title": "Ice", "related": related}))
+    said = "Mice eat. Journal of Geophysical Research: Atmospheres and Oceans, 3, 1."
+    (tmp_path / "papers" / "p.md").write_text(said)
+    assert found(local(tmp_path, folder_candidates=0), "d1") == []
+
+
 def test_table_in_the_paper_folder_gives_doi_licence_and_datasets(catalogue: Path, local: Open) -> None:
     (catalogue / "papers" / "papers.csv").write_text(
         "file,doi,licence,year,datasets\nsoil.md,10.5555/SOIL,CC0,2020,river-q;lake-ice\n"
