@@ -241,11 +241,14 @@ def refuse_nothing(
     if missing and missing != collect.ids and (collect.limit or math.inf) > len(view.dataset_ids()):
         observer.note(no_record(missing))
     added = set(view.stages()) - {step.stage for step in PLAN}
-    for stage in ("collect", *(name for name, made in stages.items() if made.refuse_empty)):
+    must = [name for name, made in stages.items() if made.refuse_empty]
+    for stage in ("collect", *must):
         row = funnel[stage]
         worked = row["done"] + row["partial"] + row["failed"]
         if row["outputs"] or not (worked or stage == "collect"):
             continue
+        if stage != "collect" and any(funnel[name]["outputs"] for name in must[must.index(stage) + 1 :]):
+            continue  # a later one had something to work on
         if stage != "collect" and any(funnel[name]["outputs"] for name in added if name in funnel):
             continue  # what a plugin's step made (retrieval queries) is a result, too
         codes = sorted((k for k in row if ":" in k), key=lambda k: -row[k])

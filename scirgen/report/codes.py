@@ -51,6 +51,12 @@ MEANINGS: Final[dict[str, str]] = {
     "irrelevant": "The sentence says nothing about the dataset.",
     "incomplete": "The sentence cannot be understood without its neighbours.",
     "redundant": "Another sentence that was kept says the same.",
+    "no_such_cell": "The model names a cell that the table does not have, or cells of several tables.",
+    # ask, answer
+    "no_subject": "The paper's subject cannot be said without the paper's own words.",
+    "borrowed": "The question has numbers, names or a run of words of the text.",
+    "empty": "There is no answer.",
+    "no_gold": "The answer cites no passage that carries it.",
     # generate
     "no_evidence": "The material contains no sentence that suits such a question.",
     "declined": "The model wrote fewer pairs than the lines seemed to support.",

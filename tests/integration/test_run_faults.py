@@ -123,14 +123,21 @@ def test_a_fatal_fault_is_one_message_on_the_command_line(tmp_path: Path) -> Non
     assert "Traceback" not in ended.stderr and not (tmp_path / "run" / "release").exists()
 
 
-@pytest.mark.parametrize(("fault", "code"), [("refusal", "reply_refused"), ("length", "reply_truncated")])
+@pytest.mark.parametrize(
+    ("fault", "code", "stage", "mix"),
+    [
+        ("refusal", "reply_refused", "generate", {"known_item": 1.0}),
+        ("length", "reply_truncated", "generate", {"known_item": 1.0}),
+        ("length", "reply_truncated", "ask", {"seeking": 1.0}),
+    ],
+)
 async def test_stage_that_yields_nothing_at_all_is_an_error_that_says_why(
-    tmp_path: Path, fault: str, code: str
+    tmp_path: Path, fault: str, code: str, stage: str, mix: dict[str, float]
 ) -> None:
     records = write_records(tmp_path / "records.jsonl", 6)
     async with FakeServer(faults=Faults({fault: 1.0})) as server:
-        with pytest.raises(ConfigError, match=f"generate produced no output.*{code}") as caught:
-            await run_small(server, records, tmp_path / "run")
+        with pytest.raises(ConfigError, match=f"{stage} produced no output.*{code}") as caught:
+            await run_small(server, records, tmp_path / "run", generate__mix=mix)
     assert caught.value.error_code == "nothing_made" and caught.value.exit_status != 0
     assert not (tmp_path / "run" / "release").exists(), "an empty release is none"
 

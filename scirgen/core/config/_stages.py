@@ -3,9 +3,9 @@ a reason."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.config import JsonDict
 
 NOT_FINGERPRINTED: JsonDict = {"fingerprint": False}
@@ -274,6 +274,12 @@ class GenerateConfig(Section):
     # Not fingerprinted: a target only decides the cells of later rounds (parameters of their items) and what release
     # keeps.
     quota: QuotaConfig = Field(default=QuotaConfig(), json_schema_extra={"fingerprint": False})
+
+    @model_validator(mode="after")
+    def _makes_something(self) -> Self:
+        if min(self.mix.values(), default=0) < 0 or not (any(self.mix.values()) or self.questions or self.off):
+            raise ValueError("mix: give a share above 0 for seeking or known_item, and none below 0")
+        return self
 
     @property
     def asks(self) -> bool:

@@ -101,6 +101,7 @@ class AskStage(Stage):
     item each."""
 
     name: ClassVar[str] = "ask"
+    refuse_empty: ClassVar[bool] = True
 
     def __init__(self) -> None:
         self._view: RunView | None = None

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from scirgen.core.config import GenerateConfig
 from scirgen.core.corpus.questions import Question
 from scirgen.core.records import Block, Dataset, Document, Link
 from scirgen.stages.ask.stage import AskStage
@@ -125,6 +128,13 @@ async def test_the_users_question_keeps_its_words_and_is_searched_in_others_too(
     searched = {"rewordings": ("gauge losses",), "translations": (("es", "lluvia de montaña"),)}
     assert made == own.model_copy(update=searched)
     assert [p.id for p in chat.prompts] == ["ask/reword"]
+
+
+@pytest.mark.parametrize("mix", [{"seeking": -1}, {"seeking": 0}, {"seeking": 0, "known_item": 0}])
+def test_a_mix_that_makes_nothing_is_refused(mix: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match="a share above 0"):
+        GenerateConfig(mix=mix)
+    assert GenerateConfig(mix={"known_item": 0}, questions="mine.txt").asks
 
 
 async def test_the_users_question_is_searched_as_it_is_if_no_other_words_come() -> None:
