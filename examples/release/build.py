@@ -35,7 +35,6 @@ sys.path.insert(0, str(HERE.parent.parent))
 
 from benchmarks import questions  # noqa: E402
 from scirgen import QAPair  # noqa: E402
-from scirgen.core.corpus.questions import Unanswered  # noqa: E402
 from scirgen.pipeline.store import result_hash  # noqa: E402
 from scirgen.pipeline.views.view import open_view  # noqa: E402
 from scirgen_bench.intervals import wilson  # noqa: E402
@@ -116,7 +115,9 @@ def build(out: Path) -> None:
             rejected = [r.record_id for r in view.rejections() if (r.stage, r.record_kind) == ("filter", "QAPair")]
             counted = questions.measure(view, merged)
             figures["runs"][language] = {k: counted[k] for k in COUNTED}
-            figures["runs"][language]["unanswered"] = sum(1 for _ in view.records("answer", Unanswered))
+            [[figures["runs"][language]["unanswered"]]] = view.store.rows(
+                "SELECT COUNT(*) FROM rows WHERE kind = 'Unanswered'"
+            )
             spent = json.loads((HERE / "store" / f"{language}.manifest.json").read_text())["usage"]["generator"]
             figures["runs"][language]["cost"] = {k: spent[k] for k in ("calls", "prompt_tokens", "completion_tokens")}
             view.close()
