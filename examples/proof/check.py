@@ -8,7 +8,7 @@ Printed are, each from files beside this one and from the public sample:
 - what training on scirgen's rows adds on people's queries (`training.json`);
 - what `benchmark rag` says of two systems (`rag/`).
 
-With --draw it writes the picture of docs/proof.md; without, it stops if that differs from what it would draw.
+With --draw it writes the pictures of docs/proof.md; without, it stops if they differ from what it would draw.
 """
 
 from __future__ import annotations
@@ -47,9 +47,8 @@ _STUDY = re.compile(r"et al|\(\d{4}\)")
 
 
 def main() -> None:
-    """Print all tables; draw the picture or compare it."""
-    drawn = {"proof-ranks.svg": ranks()}
-    training()
+    """Print all tables; draw the pictures or compare them."""
+    drawn = {"proof-ranks.svg": ranks(), "proof-training.svg": training()}
     reading()
     question_sets()
     rag()
@@ -83,11 +82,11 @@ def ranks() -> str:
     return pictures.rankings(systems, {name: values.mean(axis=1).tolist() for name, values in sets.items()})
 
 
-def training() -> None:
-    """Print nDCG@10 before and after training, with the gain's interval over queries."""
+def training() -> str:
+    """Print nDCG@10 before and after training, with the gain's interval over queries; return the picture."""
     measured = _read("training.json")
     scores = {name: np.array(list(seeds.values())) for name, seeds in measured["scores"].items()}
-    before = scores["untrained"].mean(axis=0)
+    rows, before = sum(measured["rows"].values()), scores["untrained"].mean(axis=0)
     clusters = Clusters([str(n) for n in range(len(before))])
     print(f"\ntraining: {measured['rows']}; {len(before)} people's queries, {measured['documents']} documents")
     for name, values in scores.items():
@@ -96,6 +95,9 @@ def training() -> None:
             f"{name}: nDCG@10 {values.mean():.3f}, seeds {', '.join(f'{v.mean():.3f}' for v in values)}, "
             f"over untrained {values.mean() - before.mean():+.3f} [{low:+.3f}, {high:+.3f}]"
         )
+    sizes = {0: "untrained", **{int(name): name for name in sorted(scores, key=len) if name.isdigit()}, rows: "all"}
+    points = {size: [float(v.mean()) for v in scores[name]] for size, name in sorted(sizes.items()) if name in scores}
+    return pictures.curve(points, {"BM25": float(scores["bm25"].mean())})
 
 
 def reading() -> None:

@@ -1,9 +1,10 @@
-"""Draws the picture of docs/proof.md as SVG: how three sets of queries rank systems."""
+"""Draws the two pictures of docs/proof.md as SVG: how three sets of queries rank systems, and the curve of training."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
+from statistics import mean
 
 import numpy as np
 
@@ -44,4 +45,34 @@ def rankings(systems: Sequence[str], means: Mapping[str, Sequence[float]]) -> st
                 + _text(columns[side], ys[0] + 4, system, "end" if side == 0 else "start")
             )
     parts += [f'<circle cx="{columns[1]}" cy="{top + step * n}" r="3" fill="{_LINE}"/>' for n in range(len(systems))]
+    return "\n".join([*parts, "</svg>\n"])
+
+
+def curve(points: Mapping[int, Sequence[float]], lines: Mapping[str, float]) -> str:
+    """Draw nDCG@10 by number of rows: a dot for each seed, a line through the means, and others' values as rules.
+
+    Args:
+        points: number of rows -> a value for each seed; 0 is the untrained model.
+        lines: name -> value.
+    """
+    left, width, bottom, height = 60, 460, 250, 210
+    values = [v for seeds in points.values() for v in seeds] + list(lines.values())
+    low, high = 0.9 * min(values), 1.05 * max(values)
+
+    def at(rows: float, value: float) -> tuple[float, float]:
+        return left + width * rows / max(points), round(bottom - height * (value - low) / (high - low), 1)
+
+    parts = [_HEAD.format(640, 300, "nDCG@10 on people's queries by number of rows trained on", _INK)]
+    for name, value in lines.items():
+        y = at(0, value)[1]
+        parts.append(f'<path d="M{left} {y}h{width}" stroke="{_FAINT}" stroke-dasharray="4 4"/>')
+        parts.append(_text(left + width + 8, y + 4, f"{name} {value:.3f}"))
+    path = "L".join("{:.1f} {}".format(*at(rows, mean(seeds))) for rows, seeds in points.items())
+    parts.append(f'<path d="M{path}" fill="none" stroke="{_LINE}" stroke-width="2"/>')
+    for rows, seeds in points.items():
+        parts += ['<circle cx="{:.1f}" cy="{}" r="3" fill="#0969da"/>'.format(*at(rows, v)) for v in seeds]
+        parts.append(_text(at(rows, low)[0], bottom + 18, str(rows), "middle"))
+    parts.append(_text(left + width / 2, bottom + 38, "rows", "middle"))
+    for rows, x, anchor in ((0, left - 8, "end"), (max(points), left + width + 8, "start")):
+        parts.append(_text(x, at(0, mean(points[rows]))[1] + 4, f"{mean(points[rows]):.3f}", anchor))
     return "\n".join([*parts, "</svg>\n"])
