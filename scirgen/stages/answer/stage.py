@@ -316,10 +316,12 @@ async def _from_memory(made: Sequence[Record], ctx: StageContext) -> list[Record
     prompt = ctx.prompt("memory").render(questions=asked, language=language_name(ctx.config.language))
     fields: dict[str, Any] = {f"{letter}{n}": (str, ...) for n, _ in enumerate(pairs, 1) for letter in "ba"}
     reply = await ctx.judge.ask(prompt, create_model("FromMemory", **fields), seed=ctx.seed("memory"))
-    said = iter([" ".join(getattr(reply.value, name).split()) for name in fields])
-    told = [{"asks_back": _asked_back(next(said)), "from_memory": next(said)} for _ in pairs]
-    fresh = iter(told)
-    return [one.model_copy(update=next(fresh)) if isinstance(one, QAPair) else one for one in made]
+    said = {name: " ".join(getattr(reply.value, name).split()) for name in fields}
+    told = (
+        pair.model_copy(update={"asks_back": _asked_back(said[f"b{n}"]), "from_memory": said[f"a{n}"]})
+        for n, pair in enumerate(pairs, 1)
+    )
+    return [next(told) if isinstance(one, QAPair) else one for one in made]
 
 
 def _asked_back(said: str) -> str:
