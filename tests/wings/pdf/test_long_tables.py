@@ -54,3 +54,5 @@ def test_another_table_on_the_next_page_stays_another(tmp_path: Path, second: st
     document = two_pages(tmp_path / "p.pdf", second, header, 0)
     first, *_ = [b for b in document.blocks if b.kind is BlockKind.TABLE]
     assert document.text[first.start : first.end].count("\n") == len(ROWS[:6]) + 1
+    captions = [document.text[b.start : b.end] for b in document.blocks if b.kind is BlockKind.CAPTION]
+    assert second in captions, "its caption is not lost with a part that does not belong"

@@ -171,6 +171,21 @@ def test_a_long_table_is_cut_by_rows_with_caption_and_header() -> None:
     assert rows == [f"| Lake number {n} | {100 + n} |" for n in range(150)]
 
 
+def test_a_passage_of_an_older_store_loses_the_rows_that_it_repeated_and_nothing_else() -> None:
+    row = {"start": 100, "end": 107}
+    older = {
+        "id": "p",
+        "document_id": "d",
+        "start": 100,
+        "end": 107,
+        "text": "| 2.5 |",
+        "lead": "Table 1",
+        "lead_start": 0,
+    }
+    passage = Passage.model_validate({**older, "sentences": [{"start": 0, "end": 7}, row]})
+    assert [passage.said(s) for s in passage.sentences] == ["| 2.5 |"] and passage.lead == ""
+
+
 def test_a_row_of_a_table_knows_its_caption_its_header_and_its_group() -> None:
     parts = [p for p in passages_of(table_of(150, 0, 2)) if p.medium == "table"]
     told = {p.said(s): [p.said(h) for h in p.sentences if h.start in s.heads] for p in parts for s in p.sentences}
