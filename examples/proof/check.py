@@ -4,6 +4,7 @@ Printed are, each from files beside this one and from the public sample:
 
 - how sixteen retrieval systems rank by people's queries and by scirgen's (`scores.json`: nDCG@10 query by query);
 - what readers say of the sample's rows (examples/release/figures.json), and the questions that name a number or study;
+- how often all five verdicts hold, what `guessable` is worth, and what a row cost (verdicts.jsonl, figures.json);
 - how hard, alike and recognisable the sample's questions are beside others' (`question_sets.json`);
 - what training on scirgen's rows adds on people's queries (`training.json`);
 - what `benchmark rag` says of two systems (`rag/`).
@@ -43,6 +44,7 @@ from scirgen_bench.systems import systems_table  # noqa: E402
 RELEASE = HERE.parent / "release"
 IMAGES = HERE.parents[1] / "docs" / "images"
 _NUMBER = re.compile(r"(?<![A-Za-z])\d")
+_FIVE = ("supported", "clear", "real", "worth", "natural")
 _STUDY = re.compile(r"et al|\(\d{4}\)")
 
 
@@ -50,6 +52,7 @@ def main() -> None:
     """Print all tables; draw the pictures or compare them."""
     drawn = {"proof-ranks.svg": ranks(), "proof-training.svg": training()}
     reading()
+    verdicts()
     question_sets()
     rag()
     for name, picture in drawn.items():
@@ -111,6 +114,27 @@ def reading() -> None:
     for asked, texts in sorted(questions.items()):
         numbers, studies = (sum(bool(p.search(text)) for text in texts) / len(texts) for p in (_NUMBER, _STUDY))
         print(f"{asked}, {len(texts)} questions: {numbers:.0%} have a number, {studies:.0%} name a study")
+
+
+def verdicts() -> None:
+    """Print, for each run and kind of row, how often all five verdicts hold, and what readers would answer without
+    documents among the rows that say `guessable` and the others."""
+    rows = {row["id"]: row for row in _rows()}
+    all_five: dict[tuple[str, str], list[bool]] = {}
+    guessed: dict[tuple[str, str], list[bool]] = {}
+    for line in map(json.loads, (RELEASE / "verdicts.jsonl").read_text(encoding="utf-8").splitlines()):
+        if line["kind"] not in ("seeking", "narrowed"):
+            continue
+        held = {name: 2 * line[name] > line["readers"] for name in (*_FIVE, "guess")}
+        all_five.setdefault((line["language"], line["kind"]), []).append(all(held[name] for name in _FIVE))
+        flag = "guessable" if rows[line["id"]]["guessable"] else "not guessable"
+        guessed.setdefault((line["language"], flag), []).append(held["guess"])
+    for what, found in (("all five verdicts hold", all_five), ("answered without documents", guessed)):
+        for (run, kind), values in sorted(found.items()):
+            print(f"{run}, {kind}: {what} for {sum(values)} of {len(values)}")
+    runs = json.loads((RELEASE / "figures.json").read_text(encoding="utf-8"))["runs"]
+    for name, run in runs.items():
+        print(f"{name}: answered {run['answered']}, not {run['unanswered']}; tokens a row {run['tokens_per_row']}")
 
 
 def _rows() -> Iterator[dict[str, Any]]:

@@ -47,6 +47,7 @@ COUNTED = (
     "asked_for", "candidates", "accepted", "declined", "rejected_by_the_filter", "about", "with_several_gold_datasets",
     "yes_and_no", "level_as_asked", "levels_given_by_type", "evidence_spans_verbatim",
 )  # fmt: skip
+TOKENS = ("prompt_tokens", "completion_tokens")
 BUILT = ("release", "verdicts.jsonl", "figures.json", "README.md")
 
 
@@ -115,11 +116,14 @@ def build(out: Path) -> None:
             rejected = [r.record_id for r in view.rejections() if (r.stage, r.record_kind) == ("filter", "QAPair")]
             counted = questions.measure(view, merged)
             figures["runs"][language] = {k: counted[k] for k in COUNTED}
+            answered = Counter(p.asked for p in view.records("answer", QAPair))
+            figures["runs"][language]["answered"] = dict(sorted(answered.items()))
             [[figures["runs"][language]["unanswered"]]] = view.store.rows(
                 "SELECT COUNT(*) FROM rows WHERE kind = 'Unanswered'"
             )
             spent = json.loads((HERE / "store" / f"{language}.manifest.json").read_text())["usage"]["generator"]
             figures["runs"][language]["cost"] = {k: spent[k] for k in ("calls", "prompt_tokens", "completion_tokens")}
+            figures["runs"][language]["tokens_per_row"] = [round(spent[k] / len(pairs)) for k in TOKENS]
             view.close()
             candidates |= {p.id: (language, _kind(p)) for p in pairs} | dict.fromkeys(rejected, (language, "rejected"))
             kinds.update(p.asked for p in pairs)
@@ -136,7 +140,7 @@ def build(out: Path) -> None:
         "asked": dict(sorted(kinds.items())),
         "rows_citing_several_documents": documents["several"],
         "median_words_of_a_question": statistics.median(lengths),
-        "tokens_per_row": {k: round(tokens[k] / rows, 1) for k in ("prompt_tokens", "completion_tokens")},
+        "tokens_per_row": {k: round(tokens[k] / rows, 1) for k in TOKENS},
         "calls": tokens["calls"],
     }
     figures["reading"] = read(candidates, out)
