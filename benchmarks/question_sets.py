@@ -57,7 +57,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class QuestionSet:
-    """Questions and the texts that they search; no texts where there is no gold."""
+    """Questions and the texts that they search; without texts if nobody says which answer them."""
 
     asked: Sequence[Asked]
     documents: Sequence[str] = ()

@@ -90,7 +90,7 @@ class Kinds:
     # Formulas
     formula_lines: Annotated[Count, "lines of a formula"] = 8
     math: Annotated[Share, "a formula's characters in fonts for formulas"] = 0.35
-    symbols: Annotated[Share, "a formula's characters that are no letters"] = 0.3
+    symbols: Annotated[Share, "characters of a formula other than letters"] = 0.3
     math_words: Annotated[Count, "words of a formula in fonts for formulas"] = 4
     formula_words: Annotated[Count, "words of a formula without these"] = 3
     torn: Annotated[Chars, "of a part of a formula that stands apart"] = 70

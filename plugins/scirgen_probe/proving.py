@@ -190,7 +190,7 @@ class ProbeStage(Stage):
     async def _judged(
         self, part: Sequence[R], prompt: Callable[[Sequence[R]], RenderedPrompt], verdicts: object, ctx: StageContext
     ) -> list[Record]:
-        """Return each record if the judge keeps it, else its rejection, or its failure where there is no verdict."""
+        """Return each record if the judge keeps it, else its rejection, or its failure if the judge gave no verdict."""
         fields: dict[str, tuple[object, object]] = {"p": (verdicts, None)}
         if verdicts is Answerable:
             fields["l"] = (Literal[tuple(level.id for level in ctx.taxonomies.bloom.levels)], None)

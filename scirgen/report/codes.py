@@ -55,7 +55,7 @@ MEANINGS: Final[dict[str, str]] = {
     # ask, answer
     "no_subject": "The paper's subject cannot be said without the paper's own words.",
     "borrowed": "The question has numbers, names or a run of words of the text.",
-    "empty": "There is no answer.",
+    "empty": "The reply has no answer.",
     "no_gold": "The answer cites no passage that carries it.",
     # generate
     "no_evidence": "The material contains no sentence that suits such a question.",

@@ -199,7 +199,7 @@ def profile(name: str) -> Profile:
     """Return a profile by name.
 
     Raises:
-        ConfigError: there is no profile of that name.
+        ConfigError: no profile has that name.
     """
     try:
         return PROFILES[name]

@@ -75,7 +75,7 @@ class GenerateStage(Stage):
             )
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
-        """Yield one item for each group of types; one for all types if there is no paper; in later rounds, only for
+        """Yield one item for each group of types; one for all types without a paper; in later rounds, only for
         cells of quotas that are not full."""
         if ctx.config.generate.off or not ctx.config.generate.mix.get("known_item"):
             return
