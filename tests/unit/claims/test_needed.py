@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
 from scirgen.claims.needed import needed_evidence
 from scirgen.core.records import QAPair, Span
-from tests.support.realdata import REALDATA
 
 
 def pair(question: str, answer: str, *texts: str, contexts: tuple[str, ...] = ()) -> QAPair:
@@ -50,8 +50,8 @@ def test_an_answer_without_words_of_its_own_needs_one_line():
 
 
 @pytest.mark.realdata
-def test_readers_need_the_same_lines_and_count_the_same_facts():
-    lines = (REALDATA / "desk2" / "rows.jsonl").read_text(encoding="utf-8").splitlines()
+def test_readers_need_the_same_lines_and_count_the_same_facts(realdata: Path) -> None:
+    lines = (realdata / "desk2" / "rows.jsonl").read_text(encoding="utf-8").splitlines()
     rows = [row for row in map(json.loads, lines) if row["released"]]
     right = spans = counted = found = 0
     for row in rows:

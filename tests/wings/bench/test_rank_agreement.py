@@ -14,7 +14,6 @@ from scirgen.core.errors import InputError
 from scirgen.core.registry import load_registry
 from scirgen_bench.rank_agreement import Query, Searched, measure_agreement, read_corpus, read_queries
 from tests.support.content_factory import name, small_run
-from tests.support.realdata import REALDATA
 from tests.support.release_writing import write
 
 SYSTEMS = ("bm25", "bm25@title", "bm25@text")
@@ -82,8 +81,8 @@ def test_releases_beir_folders_and_lines_are_read(tmp_path):
 
 
 @pytest.mark.realdata
-def test_a_half_of_peoples_queries_ranks_systems_as_the_other_half_does():
-    folder = Path(REALDATA) / "recipes" / "datafinder"
+def test_a_half_of_peoples_queries_ranks_systems_as_the_other_half_does(realdata: Path) -> None:
+    folder = realdata / "recipes" / "datafinder"
     corpus = read_corpus(folder / "documents.jsonl.gz")
     with gzip.open(folder / "documents.jsonl.gz", "rt") as file:
         assert len(corpus) == len({json.loads(line)["id"] for line in file})
