@@ -10,7 +10,6 @@ import pytest
 
 from scirgen import SourceSetup
 from scirgen.stages.collect.files.folder import FolderSource
-from tests.support.realdata import realdata as realdata
 
 
 @pytest.fixture

@@ -1,1 +1,0 @@
-from tests.support.realdata import realdata as realdata
