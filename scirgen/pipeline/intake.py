@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TypeVar
@@ -13,7 +13,7 @@ from typing import TypeVar
 from scirgen.core.config import Config, fingerprinted
 from scirgen.core.errors import SourceError
 from scirgen.core.fingerprint import digest
-from scirgen.core.records import Provenance, Record, Rejection
+from scirgen.core.records import Paper, Provenance, Record, Rejection
 from scirgen.core.registry import Registry
 from scirgen.core.resources import Domain
 from scirgen.pipeline.dataset_scope import content_fingerprint
@@ -145,6 +145,7 @@ class Intake:
             or result.status != "done"
             or collected.failures
             or _id_code_reason(result.rejections()) != _id_code_reason(collected.rejections)
+            or _places(result.outputs()) != _places(records)
         ):
             outputs = StageResult(records, collected.rejections, collected.failures)
             origin = Provenance(stage="collect", key=dataset_id, fingerprint=fingerprint)
@@ -156,6 +157,11 @@ class Intake:
         if result.status != "done":
             self.failed[dataset_id] = fingerprint
         return dataset_id
+
+
+def _places(records: Iterable[Record]) -> list[str | None]:
+    """Return where the papers lie, which no fingerprint has: their folder may have been moved."""
+    return [record.file for record in records if isinstance(record, Paper)]
 
 
 def _id_code_reason(rejections: Sequence[Rejection]) -> list[tuple[str, str, str]]:

@@ -18,7 +18,7 @@ from scirgen.pipeline.views.view import open_view
 from scirgen.release_files.publishing import FILE, Publishing, lines_of
 from scirgen.release_files.release import Release
 from scirgen.testing.server import FakeServer
-from tests.support.small_runs import run_small
+from tests.support.small_runs import answered, run_small
 
 NC = "https://creativecommons.org/licenses/by-nc/4.0/"
 BY = "https://creativecommons.org/licenses/by/4.0/"
@@ -82,6 +82,20 @@ async def test_a_printed_licence_decides_whether_a_paper_is_used(catalogue: Path
     assert left_out == [
         "licence 'cc-by-4.0; cc-by-nc-4.0' is not among cc-by, cc0", "licence 'cc-by-nc-4.0' is not among cc-by, cc0"
     ]  # fmt: skip
+
+
+async def test_papers_are_read_anew_from_a_folder_that_was_moved(catalogue: Path, tmp_path: Path) -> None:
+    moved = tmp_path / "moved"
+    async with FakeServer() as server:
+        await run_small(server, catalogue, tmp_path / "run")
+        catalogue.rename(moved)
+        asked = answered(server).total()
+        await run_small(server, moved, tmp_path / "run")
+        assert answered(server).total() == asked
+        run = await run_small(server, moved, tmp_path / "run", parse__tables="skip")
+    with open_view(run.folder) as view:
+        assert {r.code for r in view.rejections("parse")} == {"print_differs"}
+    assert len(list(Release(run.release).papers())) == 3
 
 
 def test_dry_run_card_and_push_show_one_table(catalogue: Path, tmp_path: Path) -> None:

@@ -246,10 +246,10 @@ class PaperFolder:
 
     @cached_property
     def revision(self) -> str:
-        """Hash of names, sizes and times of change."""
+        """Hash of place, names, sizes and times of change."""
         listed = [(f.name, f.path.stat().st_size, f.path.stat().st_mtime_ns) for f in self.files]
         tables = [(p.name, p.stat().st_size, p.stat().st_mtime_ns) for p in self._tables()]
-        return digest(listed, tables)
+        return digest(str(self.root.resolve()), listed, tables)
 
     def candidates(self, dataset: Dataset, named: Sequence[str] = ()) -> list[Candidate]:
         """Return the papers for a dataset, sorted by how they were found (the surest way first), then by file name.
