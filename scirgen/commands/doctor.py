@@ -10,7 +10,7 @@ from typing import Any
 
 from scirgen.core.errors import PluginError, StoreError
 from scirgen.pipeline.record_codec import unpack
-from scirgen.pipeline.store import Store, result_hash
+from scirgen.pipeline.store import Store, no_run, result_hash
 
 _STEP = 256
 _OF_MODELS = ("replies", "spent", "batches", "batch_requests", "batch_replies")
@@ -40,7 +40,7 @@ def diagnose(folder: Path) -> list[str]:
     not against forgery: whoever edits a result can also change its hash.
 
     Raises:
-        StoreError: the folder has no run.
+        InputError: the folder has no run.
     """
     with Store(folder / "run.db", writable=False) as store:
         try:
@@ -60,11 +60,12 @@ def repair(folder: Path) -> Salvaged:
     The damaged file stays beside it as ``run.db.damaged``.
 
     Raises:
-        StoreError: there is no run, or it is in use.
+        InputError: the folder has no run.
+        StoreError: it is in use.
     """
     path = folder / "run.db"
     if not path.is_file():
-        raise StoreError(f"{folder} is not a run: it has no run.db", hint="Give the folder that --out named.")
+        raise no_run(folder)
     damaged = path.with_name("run.db.damaged")
     # With this name its lock is the run's own, so no run can be active or start meanwhile.
     fresh_path = path.with_suffix(".repaired")

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from scirgen.core.errors import StoreError
+from scirgen.core.errors import InputError, StoreError
 from scirgen.core.files.named import ordinary
 from scirgen.core.files.writer import Writer, store_error
 from scirgen.core.records import Failure, QAPair, Record, Rejection
@@ -101,11 +101,19 @@ COLUMNS = (
 )
 
 
+def no_run(folder: Path) -> InputError:
+    """Return the error for a folder that holds no run."""
+    return InputError(
+        f"{folder} is not a run: it has no run.db", hint="Give the folder that --out named.", code="no_run"
+    )
+
+
 class Store:
     """A run's database. It contains prompts, so only the owner can read the folder (0700) and the file (0600), unless
     ``shared``.
 
     Raises (any method):
+        InputError: the folder to read holds no run.
         StoreError: disk full, damaged file, locked by another process, written by another version. All are fatal.
     """
 
@@ -116,7 +124,7 @@ class Store:
         if writable:
             self._take_lock()
         elif not path.is_file():
-            raise StoreError(f"{path.parent} is not a run: it has no run.db", hint="Give the folder that --out named.")
+            raise no_run(path.parent)
         try:
             with self.guarded():
                 self.writer = Writer(self._open(writable))

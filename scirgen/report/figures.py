@@ -55,7 +55,8 @@ def gather(folder: Path, *, sample: int = 300) -> ReportData:
             run and includes rows of every question type and reason.
 
     Raises:
-        StoreError: the folder is not a run, or its store is damaged.
+        InputError: the folder is not a run.
+        StoreError: its store is damaged.
     """
     with open_view(folder) as view:
         data = _gather(view, sample)

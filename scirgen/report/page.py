@@ -43,12 +43,14 @@ def write_report(folder: Path, out: Path | None = None, *, pages: bool = False) 
         The path of report.html.
 
     Raises:
-        StoreError: the folder is neither, or the files cannot be written.
-        InputError: the release is damaged.
+        InputError: the folder is neither, or the release is damaged.
+        StoreError: the files cannot be written.
     """
     if not (folder / "run.db").is_file() and not (folder / "release.json").is_file():
-        raise StoreError(
-            f"{folder} is neither a run nor a release", hint="Give the folder that --out named, or a release's folder."
+        raise InputError(
+            f"{folder} is neither a run nor a release",
+            hint="Give the folder that --out named, or a release's folder.",
+            code="no_run",
         )
     if (folder / "run.db").is_file():
         data = gather(folder)

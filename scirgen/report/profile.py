@@ -116,8 +116,7 @@ def build_profile(folder: Path, wanted: str) -> Profile:
         wanted: the dataset's id, a unique beginning of it, or its DOI.
 
     Raises:
-        StoreError: the folder is not a run.
-        InputError: the run has no such dataset.
+        InputError: the folder is not a run, or the run has no such dataset.
     """
     with open_view(folder) as view:
         dataset = _dataset(view, wanted)

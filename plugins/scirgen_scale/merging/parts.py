@@ -65,7 +65,8 @@ def open_parts(folders: Sequence[Path], closing: ExitStack) -> list[Part]:
     """Open finished runs for reading and keep writers out of them until ``closing`` closes.
 
     Raises:
-        StoreError: a folder is not a run, its store is damaged or from a newer scirgen, or a process is writing to it.
+        InputError: a folder is not a run.
+        StoreError: its store is damaged or from a newer scirgen, or a process is writing to it.
         InputError: a run is named twice.
     """
     found: dict[Path, Path] = {}

@@ -292,7 +292,8 @@ def open_view(folder: Path) -> StoreView:
     """Return the view of a run's folder. A run in progress is not disturbed.
 
     Raises:
-        StoreError: the folder has no store, or the store cannot be read.
+        InputError: the folder has no store.
+        StoreError: the store cannot be read.
     """
     return StoreView(Store(folder / "run.db", writable=False))
 

@@ -11,9 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from scirgen.cli.main import cli
 from scirgen.commands.doctor import diagnose, repair
-from scirgen.core.errors import PluginError, StoreError
+from scirgen.core.errors import InputError, PluginError, StoreError
 from scirgen.core.records import Dataset, Failure, Record, Rejection
 from scirgen.pipeline.record_codec import pack, unpacked
 from scirgen.pipeline.store import RUN, Store
@@ -139,8 +141,15 @@ def test_full_disk_is_one_clear_error_and_keeps_what_was_written(store: Store) -
 
 
 def test_folder_that_is_no_run_is_named(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="is not a run"):
+    with pytest.raises(InputError, match="is not a run"):
         open_view(tmp_path)
+
+
+@pytest.mark.parametrize("command", ["status", "inspect x", "report", "doctor", "doctor --repair", "audit"])
+def test_commands_agree_on_the_exit_code_for_a_missing_run(tmp_path: Path, command: str) -> None:
+    name, *rest = command.split()
+    result = CliRunner().invoke(cli, [name, str(tmp_path / "nope"), *rest])
+    assert isinstance(result.exception, InputError) and result.exception.exit_status == 2, result.output
 
 
 def test_repair_of_a_run_that_is_under_way_is_refused(tmp_path: Path, store: Store) -> None:
