@@ -19,6 +19,7 @@ from scirgen.api import Options, own_source, resolved, takes_options
 from scirgen.llm.open import price_of_uri
 from scirgen.llm.server.openai_compat import THINKING_TOKENS
 from scirgen.pipeline.intake import open_input
+from scirgen.pipeline.run import check_settings
 from scirgen.pipeline.store import Store
 from scirgen.pipeline.subjects import requested
 from scirgen.pipeline.views.view import StoreView
@@ -203,6 +204,7 @@ async def estimate_run(
         ScirgenError: wrong input or settings.
     """
     registry = load_registry()
+    check_settings(config, registry, writes=False)
     history = history or (folder if is_history(folder, config) else None)
     opened = open_input(config, registry, domain, folder) if source is None else checked(source)
     began = time.monotonic()
@@ -321,7 +323,7 @@ def shares_of_history(
     and its released rows per dataset, times the datasets.
 
     Raises:
-        StoreError: the folder has no run.
+        InputError: the folder has no run.
         ConfigError: the run has no usage.
     """
     with StoreView(Store(folder / "run.db", writable=False)) as view:

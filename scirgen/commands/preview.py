@@ -23,6 +23,7 @@ from scirgen.core.text.language import cannot_write
 from scirgen.core.text.shown import shown
 from scirgen.pipeline.intake import open_input
 from scirgen.pipeline.run import check_settings
+from scirgen.pipeline.subjects import requested
 from scirgen.release_files.publishing import Line, Publishing, cell
 from scirgen.stages.collect.pages import NO_ID, absent, iterate, no_record, other_language, setting_aside
 from scirgen.stages.collect.source import Cursor, Source
@@ -125,9 +126,11 @@ async def preview(config: Config, registry: Registry, domain: Domain | None, fol
     """
     check_settings(config, registry, writes=False)
     source = open_input(config, registry, domain, folder)
-    found = Preview(source.name, source.count(), whole, warnings=source.warnings())
+    found = Preview(source.name, source.count(), whole)
     seen: set[int] = set()
-    missing = config.collect.ids
+    missing, about = config.collect.ids, requested(config.generate)
+    named = () if isinstance(about, int) else about
+    unknown = named
     async for entry in iterate(source.datasets, None):
         if missing and not isinstance(entry, Cursor):
             missing = absent(missing, entry)
@@ -138,12 +141,17 @@ async def preview(config: Config, registry: Registry, domain: Domain | None, fol
         aside = setting_aside(entry, config.collect, seen)
         if aside is None:
             found.take(entry)
+            unknown = absent(unknown, entry)
         elif aside.code != "not_asked_for":
             found.aside(aside, f"{entry.id}: ")
         if found.wanted == config.collect.limit:
             break
     if missing and missing == config.collect.ids and not found.wanted:
         raise InputError(no_record(missing), hint=NO_ID, code="no_such_id")
+    if unknown and unknown == named and found.wanted:
+        raise InputError(f"generate.about: {no_record(unknown[:3])}", hint=NO_ID)
+    if unknown and found.wanted:
+        found.warnings.append(f"generate.about: {no_record(unknown)}")
     if missing and found.wanted != config.collect.limit:
         found.warnings.append(no_record(missing))
     if not found.wanted:
@@ -157,7 +165,8 @@ async def preview(config: Config, registry: Registry, domain: Domain | None, fol
     datasets = [d for d in found.records if isinstance(d, Dataset)]
     found.first, found.unread = datasets[:SHOWN], source.unread()
     await _papers(source, config, datasets, found)
-    await _read(config, registry, found.papers if whole else found.papers[:PAPERS_OF])
+    found.warnings[:0] = source.warnings()
+    await _read(folder, config, registry, found.papers if whole else found.papers[:PAPERS_OF])
     for listed in found.papers:
         licence, wanted = listed.printed.licence, config.collect.licences
         found.papers_read += listed.was_read
@@ -220,13 +229,13 @@ async def _papers(source: Source, config: Config, datasets: list[Dataset], found
     found.papers = list(known.values())
 
 
-async def _read(config: Config, registry: Registry, papers: list[ListedPaper]) -> None:
+async def _read(folder: Path, config: Config, registry: Registry, papers: list[ListedPaper]) -> None:
     """Read the files of papers for what they print; one that cannot be read gets a note."""
     pool = ParserPool(config.parse.workers, config.parse.memory_mb)
 
     async def read(listed: ListedPaper) -> None:
         try:
-            parsed = await read_paper(Path(listed.paper.file or ""), config.parse, registry, pool)
+            parsed = await read_paper(Path(listed.paper.file or ""), config.parse, registry, pool, folder)
         except ScirgenError as error:  # a parser's server is down, or its extra is missing
             listed.note = f"{error.error_code}: {error.in_full}"
             return

@@ -70,7 +70,7 @@ async def execute(
         steps = plan(registry, config)
         stages = build_stages(registry, steps)
         opened = open_input(config, registry, domain, folder) if source is None else checked(source)
-        for note in (*notes, *opened.warnings()):
+        for note in notes:
             observer.note(note)
         store = closing.enter_context(Store(folder / "run.db", shared=config.shared))
         store.set_meta("input", input_identity(config))
@@ -124,6 +124,7 @@ def check_settings(config: Config, registry: Registry, *, writes: bool = True) -
     Raises:
         ConfigError: a plugin is broken, a gate, scorer or stage does not exist, or the model, if it is to write,
             is known not to write the language.
+        InputError: a file that the settings name cannot be read.
     """
     if writes and (said := cannot_write(config.models.generator, config.language)):
         raise ConfigError(
@@ -131,6 +132,7 @@ def check_settings(config: Config, registry: Registry, *, writes: bool = True) -
             hint="Pass --model with a model that writes it. To try scirgen without a model: "
             "python -m scirgen.testing serve.",
         )
+    Resources(overrides=Path(config.overrides) if config.overrides else None)
     registry.refuse_broken()
     registry.verify(config.texts())
     requested(config.generate)

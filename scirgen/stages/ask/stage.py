@@ -21,6 +21,7 @@ from scirgen.core.errors import ConfigError, ReplyInvalidError, ReplyRefusedErro
 from scirgen.core.fingerprint import content_id, derived_seed, digest, file_sha256
 from scirgen.core.prompts import RenderedPrompt
 from scirgen.core.records import Dataset, Document, Frozen, Rejection
+from scirgen.core.registry import Registry
 from scirgen.core.text.analysis import terms
 from scirgen.core.text.language import language_name
 from scirgen.core.text.textmatch import jaccard
@@ -125,12 +126,14 @@ class AskStage(Stage):
         config = ctx.config.generate
         return digest([file_sha256(Path(name)) if name else "" for name in (config.questions, config.like)])
 
-    def check(self, ctx: StageContext) -> None:
-        """Read the files that the settings name, and refuse questions that the model cannot be asked to answer."""
-        config = ctx.config.generate
-        for name in filter(None, (config.questions, config.like)):
+    def check_settings(self, config: Config, registry: Registry) -> None:
+        """Refuse files of questions that cannot be read."""
+        for name in filter(None, (config.generate.questions, config.generate.like)):
             list(read_questions(Path(name)))
-        if config.questions and ctx.pack != "standard":
+
+    def check(self, ctx: StageContext) -> None:
+        """Refuse questions that the model cannot be asked to answer."""
+        if ctx.config.generate.questions and ctx.pack != "standard":
             raise ConfigError(
                 f"{ctx.chat.identity} is too small to answer generate.questions from passages",
                 hint="Take a larger model, or set models.pack: standard.",

@@ -16,6 +16,7 @@ from scirgen.core.fingerprint import digest
 from scirgen.core.records import Aspect, Dataset, Document, Doubt, Failure, QAPair, Rejection, context_text
 from scirgen.core.registry import Registry, known_needs, load_registry, returned_list
 from scirgen.core.registry.plugincode import made_of
+from scirgen.core.safety.files import named_files
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.stages.base import Role, Scope, Stage, StageContext, StageResult, Uses, WorkItem, made_stage
 from scirgen.stages.filter import linked, second_look, second_reader
@@ -34,6 +35,7 @@ from scirgen.stages.filter.deciding import (
     select_scorers,
     sentence,
 )
+from scirgen.stages.filter.faithfulness.calibrated import read_coefficients
 
 
 class FilterStage(Stage):
@@ -61,8 +63,10 @@ class FilterStage(Stage):
         )
 
     def check_settings(self, config: Config, registry: Registry) -> None:
-        """Refuse gates and scorers that do not exist."""
+        """Refuse gates, scorers and coefficients that do not exist."""
         select_gates(config, registry)
+        if config.filter.coefficients:
+            read_coefficients(named_files(config.filter.coefficients, "filter.coefficients")[0])
         for scorer in {*config.filter.faithfulness, *config.filter.thresholds} - {AUTO}:
             registry.get("faithfulness", scorer)
 

@@ -58,10 +58,12 @@ class ReleaseStage(Stage):
         )
 
     def check_settings(self, config: Config, registry: Registry) -> None:
-        """Refuse formats and labels that no plugin knows, or formats whose packages are not installed."""
+        """Refuse files that do not exist, formats and labels that no plugin knows, and formats whose packages are not
+        installed."""
+        _benchmarks(config)
         for name in config.release.formats:
             format_writer(registry, name)
-        if config.release.labels:
+        if _labels(config):
             label_reader(registry)
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from click.testing import CliRunner
 
 from scirgen.cli.main import cli
 from scirgen.core.config import Config
-from scirgen.core.errors import ConfigError
+from scirgen.core.errors import ConfigError, ScirgenError
 from scirgen.stages.collect.pages import other_language
 
 
@@ -268,3 +269,32 @@ def test_settings_that_a_start_refuses_are_refused(tmp_path: Path, setting: str,
     (tmp_path / "r.json").write_text(json.dumps([{"id": "a", "title": "Ice"}]))
     code, said = dry_run(tmp_path / "r.json", "--set", setting)
     assert code != 0 and message in said and "record " not in said
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "generate.questions=MISSING",
+        "generate.like=MISSING",
+        "generate.about=MISSING.txt",
+        "generate.about=no-such-id",
+        "filter.coefficients=MISSING",
+        "release.decontaminate=[MISSING]",
+        "release.labels=[MISSING]",
+        "overrides=MISSING",
+    ],
+)
+def test_files_and_ids_that_settings_name_are_checked_as_a_run_does(tmp_path: Path, setting: str) -> None:
+    (tmp_path / "r.json").write_text(json.dumps([{"id": "a", "title": "Ice", "description": "Radar."}]))
+    missing = str(tmp_path / "nope")
+    for command in (["generate", "--dry-run"], ["estimate"]):
+        given = [*command, "--domain", "geo", "--input", str(tmp_path / "r.json"), "--out", str(tmp_path / "run")]
+        found = CliRunner().invoke(cli, [*given, "--set", setting.replace("MISSING", missing)])
+        assert isinstance(found.exception, ScirgenError) and found.exception.exit_status == 2, found.output
+        assert re.search("nope|no-such-id|no dataset to estimate from", found.exception.message)
+
+
+def test_subjects_without_a_record_are_named_beside_those_that_have_one(tmp_path: Path) -> None:
+    (tmp_path / "r.json").write_text(json.dumps([{"id": "a", "title": "Ice", "description": "Radar."}]))
+    code, said = dry_run(tmp_path / "r.json", "--set", "generate.about=[a, nope]")
+    assert code == 0 and "warning   generate.about: no record has the id 'nope'" in said
