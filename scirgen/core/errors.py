@@ -90,8 +90,8 @@ class MissingExtraError(ConfigError):
 class PaperError(ScirgenError):
     """A paper's file cannot be fetched or parsed.
 
-    Codes: ``no_text``, ``encrypted``, ``no_extract``, ``damaged``, ``not_a_pdf``, ``timeout``, ``memory``,
-    ``unsupported``, ``not_found``, ``blocked_address``, ``too_large``.
+    Codes: ``no_text``, ``no_sentence``, ``encrypted``, ``no_extract``, ``damaged``, ``not_a_pdf``, ``timeout``,
+    ``memory``, ``unsupported``, ``not_found``, ``blocked_address``, ``too_large``.
     """
 
     code = "paper"

@@ -35,7 +35,7 @@ def open_input(config: Config, registry: Registry, domain: Domain | None, folder
     Raises:
         ScirgenError: as `open_source`.
     """
-    return open_source(config, registry, domain, folder, FrontReader(config.parse, registry))
+    return open_source(config, registry, domain, folder, FrontReader(config.parse, registry, folder))
 
 
 def input_identity(config: Config) -> str:
@@ -102,6 +102,10 @@ class Intake:
                     break
                 self._observer.planned("collect", len(page.items))
                 ids, cursor = self._put_page(key, fingerprint, page), page.cursor_next
+            if len(met) == 1 and isinstance(self._source, CheckedSource):
+                # Not before: the source would read every paper for them, also where no page has changed.
+                for said in self._source.warnings():
+                    self._observer.note(said)
             self._store.see_datasets(ids, self.count, run_number)
             self.count += len(ids)
             for dataset_id in ids:

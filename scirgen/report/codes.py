@@ -26,6 +26,7 @@ MEANINGS: Final[dict[str, str]] = {
     "outside": "The file is outside the given folder.",
     # parse
     "no_text": "The file contains no text: it is a scan, or empty.",
+    "no_sentence": "The file contains a few words and no sentence.",
     "damaged": "The file is damaged.",
     "killed": "Another program killed the process that reads the file; the next run tries it again.",
     "not_a_pdf": "The file is named PDF but has another format.",

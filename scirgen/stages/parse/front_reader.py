@@ -15,10 +15,10 @@ from scirgen.stages.parse.stage import code_of_parsers, read_paper
 
 
 class FrontReader:
-    """A `PaperReader` over the run's parsers."""
+    """A `PaperReader` over the run's parsers; ``run`` is the run's folder."""
 
-    def __init__(self, config: ParseConfig, registry: Registry) -> None:
-        self._config, self._registry = config, registry
+    def __init__(self, config: ParseConfig, registry: Registry, run: Path) -> None:
+        self._config, self._registry, self._run = config, registry, run
         reader, code = reader_in_use(config.reader), code_of_parsers(config, registry)
         self.versions: tuple[int | str, ...] = (LAYOUT_VERSION, FRONT_VERSION, reader, *code)
         self._pool: ParserPool | None = None
@@ -30,7 +30,7 @@ class FrontReader:
             PaperError: it cannot be read.
         """
         self._pool = self._pool or ParserPool(self._config.workers, self._config.memory_mb)
-        return front_matter(await read_paper(path, self._config, self._registry, self._pool))
+        return front_matter(await read_paper(path, self._config, self._registry, self._pool, self._run))
 
     def close(self) -> None:
         """End the parser's processes; another file starts new ones."""

@@ -18,7 +18,7 @@ from scirgen.stages.base import FrontMatter
 from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
 from scirgen.stages.parse.terms import kind_of_heading
 
-FRONT_VERSION: Final = 5
+FRONT_VERSION: Final = 6
 """Raise it when a paper gives another front matter: records made from papers are then made again."""
 _HEAD = 14  # blocks before which a paper's own DOI, date and licence are printed
 _TAIL = 12  # blocks at the end, without references, in which a licence may be printed

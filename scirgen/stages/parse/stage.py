@@ -14,14 +14,18 @@ from scirgen.core.records import BlockKind, Paper, PlacedLine, Rejection
 from scirgen.core.records.licences import licence_allowed, not_wanted
 from scirgen.core.registry import Provided, Registry, load_registry, suggest
 from scirgen.core.registry.plugincode import provided_code
+from scirgen.core.text.passages import count_words
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.parse.assemble import assemble
 from scirgen.stages.parse.base import LAYOUT_VERSION, FileKind, ParsedBlock, ParsedPaper, ParserOptions
 from scirgen.stages.parse.grid import REFUSED
+from scirgen.stages.parse.process import kept
 from scirgen.stages.parse.process.pool import ParserPool
 from scirgen.stages.parse.readers import reader_in_use
 
 _MIN_ABSTRACT = 150
+_SENTENCE_WORDS = 5
+"""Fewest words of a block that may be a sentence; a paper has one."""
 _SEEN = 40
 """Number of letters and digits at a block's beginning by which the block is found in the other result."""
 
@@ -82,7 +86,7 @@ class ParseStage(Stage):
     """One item for each paper with a file. An error that no retry can fix rejects the paper, and the run continues."""
 
     name = "parse"
-    version = 7
+    version = 8
 
     def __init__(self) -> None:
         self._pool: ParserPool | None = None
@@ -109,7 +113,7 @@ class ParseStage(Stage):
         paper = item.one(Paper)
         workers = self._workers(ctx.config.parse.workers, ctx.config.parse.memory_mb)
         try:
-            parsed = await read_paper(Path(paper.file or ""), ctx.config.parse, ctx.registry, workers)
+            parsed = await read_paper(Path(paper.file or ""), ctx.config.parse, ctx.registry, workers, ctx.folder)
         except PaperError as error:
             if error.retryable:
                 raise
@@ -134,9 +138,11 @@ class ParseStage(Stage):
         return self._pool
 
 
-async def read_paper(path: Path, config: ParseConfig, registry: Registry, workers: ParserPool) -> ParsedPaper:
+async def read_paper(
+    path: Path, config: ParseConfig, registry: Registry, workers: ParserPool, run: Path | None = None
+) -> ParsedPaper:
     """Return the result of the parser that suits the file. With ``auto`` and a GROBID address, both parsers read a PDF,
-    and the better result is kept.
+    and the better result is kept. A file that the run in the folder ``run`` has read is not read again.
 
     Raises:
         PaperError: the file cannot be read.
@@ -153,7 +159,20 @@ async def read_paper(path: Path, config: ParseConfig, registry: Registry, worker
         timeout_s=config.timeout_s * (_OCR_SLOWNESS if config.ocr else 1),
     )
     by_kind = {kind: parser for kind in _AUTO if (parser := choose_parser(registry, config.parser, kind)) is not None}
-    own = await workers.parse(by_kind, path, options)
+    versions = ParseStage.version, LAYOUT_VERSION, reader_in_use(config.reader), code_of_parsers(config, registry)
+    told = options.model_dump(mode="json", exclude={"timeout_s", "grobid_url", "reader"}), config.parser, versions
+    place = None if config.parser == "grobid" else kept.place_of(run, path, told)
+    own = kept.load(place)
+    if own is None:
+        own = await workers.parse(by_kind, path, options)
+        kept.keep(place, own)
+    words = [count_words(b.text) for b in own.blocks]
+    if max(words, default=0) < _SENTENCE_WORDS:
+        raise PaperError(
+            f"the file contains {sum(words)} words and no sentence",
+            hint="It may be a placeholder or a broken download; give the whole paper.",
+            code="no_sentence",
+        )
     if config.tables == "skip":
         plain = (b.model_copy(update={"table": None, "refused": ""}) for b in own.blocks)
         own = own.model_copy(update={"blocks": tuple(plain)})

@@ -63,8 +63,9 @@ class ReleaseStage(Stage):
         _benchmarks(config)
         for name in config.release.formats:
             format_writer(registry, name)
-        if _labels(config):
+        if config.release.labels:
             label_reader(registry)
+            _labels(config)
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
         return [WorkItem(key=_FOLDER)]

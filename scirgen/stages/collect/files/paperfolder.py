@@ -229,9 +229,10 @@ class PaperFolder:
         return tuple(self._file(p, table.get(_relative(p, self.root)) or table.get(p.name) or {}) for p in found)
 
     def warnings(self, language: str) -> list[str]:
-        """Return lines about papers in another language than the questions, by their texts, and about documents
-        that are not read."""
-        others = in_other_languages(self._texts.languages, language, "papers")
+        """Return lines about papers in another language than the questions, if their texts were searched, and about
+        documents that are not read."""
+        searched = "_texts" in vars(self)
+        others = in_other_languages(self._texts.languages, language, "papers") if searched else ""
         plain = (p.name for p in files_below(self.root) if not p.name.startswith((".", "~")))
         unread = [name for name in plain if Path(name).suffix.lower() in _DOCUMENTS]
         kinds = ", ".join(PAPER_TYPES)

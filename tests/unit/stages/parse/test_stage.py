@@ -78,6 +78,13 @@ async def test_file_when_it_is_missing_then_not_found(tmp_path: Path) -> None:
     assert rejection.code == "not_found"
 
 
+@pytest.mark.parametrize("name", ["a.txt", "a.pdf", "a.md"])
+async def test_file_of_a_few_words_is_no_paper(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("not found\n")
+    (rejection,) = (await run(tmp_path / name)).rejections
+    assert rejection.code == "no_sentence" and "2 words" in rejection.reason and "whole paper" in rejection.reason
+
+
 async def test_parser_when_unknown_then_the_near_name_is_suggested(tmp_path: Path) -> None:
     path = tmp_path / "paper.md"
     path.write_text("Some text of a paper.", encoding="utf-8")
@@ -186,7 +193,7 @@ JATS = """<!DOCTYPE article PUBLIC "-//NLM//DTD JATS" "JATS.dtd"><article xml:la
 <title-group>
 <article-title>Nieve &ndash; y r&iacute;os</article-title></title-group><abstract><title>Resumen</title><p>Nieva mucho.\
 </p></abstract></article-meta></front>
-<body><sec><title>Introducción</title><p>Nieva<xref>1</xref> aquí.</p><sec><title>Área</title><p>Los Andes.</p></sec>\
+<body><sec><title>Introducción</title><p>Nieva<xref>1</xref> aquí todo el año.</p><sec><title>Área</title><p>Los Andes.</p></sec>\
 </sec></body>
 <back><ref-list><title>Referencias</title><ref><mixed-citation>Liu 2018.</mixed-citation></ref></ref-list></back>\
 </article>"""
