@@ -230,6 +230,14 @@ class Backend:
             ConfigError: an option's value is not allowed.
         """
 
+    async def check(self) -> None:
+        """Ask for as little as possible where `start` cannot tell that the model answers; awaited once before a run's
+        work, and not for an estimate.
+
+        Raises:
+            ModelAccessError: as for `start`.
+        """
+
     def tell(self, to: Callable[[str], None]) -> None:
         """Set the callback for messages to the user, e.g. that a server stopped responding."""
 

@@ -156,6 +156,7 @@ async def open_sessions(
             if not uri:
                 continue
             chat = await ready(await open_chat(uri, config, registry, journal=cache.writer), role)
+            await chat.check()
             limits = config.limits
             if role == "generator":
                 limits = limits.model_copy(update={"concurrency": chat.IN_FLIGHT or limits.concurrency})

@@ -308,6 +308,29 @@ async def test_an_unknown_model_is_fatal_and_says_so() -> None:
         await model.aclose()
 
 
+@pytest.mark.parametrize(("status", "said"), [(404, "Check the model's name"), (401, "Check the key")])
+async def test_a_model_that_is_not_listed_is_asked_for_one_token_before_work(status: int, said: str) -> None:
+    asked: list[dict[str, Any]] = []
+
+    def named(model: str, url: str) -> Config:
+        return Config(models=ModelsConfig(generator=f"openai:{model}@{url}"))
+
+    def answer(request: web.Request, body: dict[str, Any]) -> web.Response:
+        asked.append(body)
+        if body["model"] == "alias":
+            return web.json_response({"choices": [{"message": {"content": "Hi"}}]})
+        return web.json_response({"error": {"message": "no"}}, status=status)
+
+    async with served(answer) as url:
+        for model, requests in (("fake", 0), ("alias", 1)):
+            await (await open_sessions(named(model, url), load_registry(), needs_scores=False)).aclose()
+            assert len(asked) == requests
+        assert asked[0]["max_tokens"] == 1
+        with pytest.raises(ModelAccessError) as caught:
+            await open_sessions(named("typo", url), load_registry(), needs_scores=False)
+        assert said in caught.value.hint
+
+
 async def test_nobody_at_the_address_is_one_clear_error_before_work() -> None:
     config = Config(models=ModelsConfig(generator="openai:fake@http://127.0.0.1:9/v1"), limits=LimitsConfig(retries=0))
     with pytest.raises(ServerUnavailableError) as caught:

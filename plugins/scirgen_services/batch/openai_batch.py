@@ -94,6 +94,9 @@ class BatchChat(OpenAIChat):
         )
         await self._queue.start()
 
+    async def check(self) -> None:
+        """Do nothing: a deployment for batches need not chat."""
+
     @property
     def retried(self) -> int:
         """Number of requests that went into another batch after an error."""

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -14,7 +15,7 @@ from typing import Any, ClassVar, Final, Literal
 from pydantic import BaseModel, ValidationError
 
 from scirgen.core.config import LimitsConfig, ModelsConfig
-from scirgen.core.errors import ConfigError, ModelError, ReplyRefusedError, ServerUnavailableError
+from scirgen.core.errors import ConfigError, ModelAccessError, ModelError, ReplyRefusedError, ServerUnavailableError
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.resources import Resources
 from scirgen.core.text.tame import whole_characters
@@ -75,6 +76,7 @@ class OpenAIChat(ChatModel):
             models.options.get("max_tokens_field", "max_completion_tokens" if hosted else "max_tokens")
         )
         self._pool: EndpointPool[OpenAIServer] | None = None
+        self._listed = False
 
     @property
     def address(self) -> str:
@@ -96,6 +98,23 @@ class OpenAIChat(ChatModel):
         self._pool = EndpointPool(self._servers, self.limits, str(self.uri))
         for listed in await ask_each(self._pool, self.limits, OpenAIServer.windows):
             self._context = self._context or listed.get(self.uri.name)
+            self._listed = self._listed or self.uri.name in listed
+
+    async def check(self) -> None:
+        """Request one token if the list of models lacks the model (it may be an alias), or comes from a service, which
+        may show its list to anybody. Other answers than that there is no such model or permission are left to the run.
+        """
+        if self._listed and service_at(self.address) is None:
+            return
+        body = {"model": self.uri.name, "messages": [{"role": "user", "content": "Hi"}], self._max_tokens_field: 1}
+        for server in self._servers:
+            try:
+                async with asyncio.timeout(_CHECK_S):
+                    await server.post("/chat/completions", body | self._extra_body)
+            except ModelAccessError:
+                raise
+            except (ModelError, TimeoutError):
+                continue
 
     @property
     def retried(self) -> int:
@@ -212,6 +231,9 @@ class OpenAIChat(ChatModel):
 
 THINKING_TOKENS: Final[Mapping[str, int]] = {"low": 2_048, "medium": 8_192, "high": 24_576}
 """Room for the model's thinking, which servers count as a part of the reply. An upper limit, not an expectation."""
+
+_CHECK_S: Final = 30.0
+"""Time in seconds for the token that `OpenAIChat.check` requests; a server may have to load the model first."""
 
 _OPTIONAL: Final = ("temperature", "top_p", "seed", "stop")
 
