@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,6 +40,8 @@ class Audit:
         datasets: gold datasets with a question.
         defects: gate code -> rows it would reject; ``conflicting_gold`` and ``merged`` count rows whose question
             another dataset has too, nearly word for word, with another or the same answer.
+        overruled: gate code -> rows that a judge read and kept, beside which the gate only doubts or is off; these are
+            no defects.
         clean_rows: rows without any defect.
         languages: rows per language, as the file says or as the words show.
         checked: codes of the gates that could judge a row.
@@ -59,6 +61,7 @@ class Audit:
     datasets: int = 0
     clean_rows: int = 0
     defects: Counter[str] = field(default_factory=Counter)
+    overruled: Counter[str] = field(default_factory=Counter)
     by_type: dict[str, Counter[str]] = field(default_factory=dict)
     types: Counter[str] = field(default_factory=Counter)
     languages: Counter[str] = field(default_factory=Counter)
@@ -85,6 +88,7 @@ class Audit:
             "datasets": self.datasets,
             "clean_rows": self.clean_rows,
             "defects": dict(sorted(self.defects.items())),
+            "overruled": dict(sorted(self.overruled.items())),
             "defects_by_type": {k: dict(sorted(v.items())) for k, v in sorted(self.by_type.items())},
             "rows_by_language": dict(sorted(self.languages.items())),
             "rows_by_type": dict(sorted(self.types.items())),
@@ -164,6 +168,7 @@ async def _audit(file: QAFile, config: Config, resources: Resources, registry: R
     )
     # An audit only reports, so it also shows what gates find that reject by default only where a small model writes.
     gates = [g for g in select_gates(config, registry, "small") if not g.models()]
+    binding = {g.code for g in select_gates(config, registry, judged=True) if g.action == "reject"}
     result = Audit(str(file.path), file.kind, defects=Counter({OFF_CONTEXT: 0, **{g.code: 0 for g in gates}}))
     seen: list[QARow] = []
     defective: set[int] = set()
@@ -173,7 +178,7 @@ async def _audit(file: QAFile, config: Config, resources: Resources, registry: R
         result.datasets += 1
         base = len(seen)
         seen += group.rows
-        for position in await _judge_group(group, gates, result, ctx):
+        for position in await _judge_group(group, gates, binding, result, ctx):
             defective.add(base + position)
     if not seen:
         raise no_rows(file.path)
@@ -186,8 +191,10 @@ async def _audit(file: QAFile, config: Config, resources: Resources, registry: R
     return result
 
 
-async def _judge_group(group: QAGroup, gates: Iterable[Gate], result: Audit, ctx: StageContext) -> set[int]:
-    """Positions of the rows with a defect."""
+async def _judge_group(
+    group: QAGroup, gates: Iterable[Gate], binding: Container[str], result: Audit, ctx: StageContext
+) -> set[int]:
+    """Positions of the rows with a defect; ``binding``: codes of the gates that reject whatever a judge says."""
     pairs = [_pair(row, group.dataset_id, n) for n, row in enumerate(group.rows)]
     dataset = Dataset(id=group.dataset_id, title=group.title) if group.dataset_id and group.title else None
     material = Material(dataset, (), group.context, dict(group.sources))
@@ -202,13 +209,18 @@ async def _judge_group(group: QAGroup, gates: Iterable[Gate], result: Audit, ctx
     defective: set[int] = set()
     for gate in gates:
         able = [
-            n for n, row in enumerate(group.rows) if not (lack := _lacks(gate, row, group)) or _note(result, gate, lack)
+            n
+            for n, row in enumerate(group.rows)
+            if not (gate.known_items and pairs[n].sought)
+            and (not (lack := _lacks(gate, row, group)) or _note(result, gate, lack))
         ]
         if able:
             result.checked.add(gate.code)
         verdicts = await verdicts_of(gate, [pairs[n] for n in able], material, ctx)
         for n, verdict in zip(able, verdicts, strict=True):
-            if not verdict.accept:
+            if not verdict.accept and group.rows[n].judged and gate.code not in binding:
+                result.overruled[gate.code] += 1
+            elif not verdict.accept:
                 result.found(gate.code, group.rows[n], _NUMBERED.sub("", verdict.reason))
                 defective.add(n)
     for n in _off_context(group, result):
@@ -246,6 +258,9 @@ def _off_context(group: QAGroup, result: Audit) -> Iterator[int]:
         asked = frozenset(terms(row.question, language))
         shared = asked & (of_whole[language] | frozenset(terms(quoted, language)))
         if len(asked) >= _FEWEST_WORDS and len(shared) <= _SHARED * len(asked):
+            if row.judged:
+                result.overruled[OFF_CONTEXT] += 1
+                continue
             result.found(OFF_CONTEXT, row, f"its text lacks the words: {', '.join(sorted(asked - shared)[:6])}")
             yield n
 
@@ -284,6 +299,7 @@ def _pair(row: QARow, dataset_id: str, number: int) -> QAPair:
         question_type=type_key(row.question_type),
         evidence=row.evidence,
         language=row.language,
+        asked=row.asked,
     )
 
 

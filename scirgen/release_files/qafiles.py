@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Protocol, cast, get_args
 
 from scirgen.core.errors import InputError, PluginError
 from scirgen.core.files.jsonl import read_objects
 from scirgen.core.fingerprint import content_id
-from scirgen.core.records import Span
+from scirgen.core.records import Origin, Span
 from scirgen.core.registry import load_registry, returned
 from scirgen.core.text.language import detect_language, language_code
 from scirgen.release_files.release import Release, read_qrels
@@ -29,13 +29,16 @@ _LEVEL = re.compile(r"\bC[1-6]\b")
 _QUESTION_KEYS = ("question", "query", "text")
 _ANSWER_KEYS = ("answer", "answers", "response")
 _TYPE_KEYS = ("question_type", "type")
+_JUDGE = "llm_judge"
+"""Name of the judge's score."""
 _DATASET_KEYS = ("dataset_id", "gold", "doc_id", "document_id")
 
 
 @dataclass(frozen=True)
 class QARow:
     """One question. ``answer`` is None if the format has no answers; ``question_type`` is as the file spells it, or "".
-    ``language`` is what the file says or, if it says nothing, what the words show."""
+    ``language`` is what the file says or, if it says nothing, what the words show. ``judged``: a judge read it and kept
+    it."""
 
     id: str
     question: str
@@ -46,6 +49,8 @@ class QARow:
     language: str = "en"
     dataset_ids: tuple[str, ...] = ()
     evidence: tuple[Span, ...] = ()
+    asked: Origin = "known_item"
+    judged: bool = False
 
 
 @dataclass(frozen=True)
@@ -149,7 +154,10 @@ def _release(release: Release, split: str | None) -> Iterator[QAGroup]:
         gold = tuple(dict.fromkeys((row.dataset_id, *row.dataset_ids)))
         answer = None if row.added().get("answerable") is False else row.answer  # nothing answers it
         found.setdefault(row.dataset_id, []).append(
-            QARow(row.id, row.question, answer, row.question_type, row.bloom, row.split, row.language, gold, spans)
+            QARow(
+                row.id, row.question, answer, row.question_type, row.bloom, row.split, row.language, gold, spans,
+                row.asked, any(score.name == _JUDGE for score in row.scores),
+            )  # fmt: skip
         )
     metadata = {d.id: d.metadata for d in release.corpus("without-paper") if d.id in found}
     for document in release.corpus("with-paper"):
@@ -222,12 +230,17 @@ def plain_groups(
         row = QARow(
             identity, question, answer, _text(record, _TYPE_KEYS) or "", level.group() if level else None, own,
             _language(_string(record.get("language")) or language, question, answer),
-            (dataset_id,) if dataset_id else (), cited,
+            (dataset_id,) if dataset_id else (), cited, _asked(record), _JUDGE in texts_in(record.get("scores")),
         )  # fmt: skip
         found.setdefault(dataset_id, []).append(row)
         contexts.setdefault(dataset_id, {}).update(dict.fromkeys(said))
     for dataset_id in sorted(found):
         yield QAGroup(dataset_id, context="\n".join(contexts[dataset_id]), rows=tuple(found[dataset_id]))
+
+
+def _asked(record: Mapping[str, object]) -> Origin:
+    said = record.get("asked")
+    return next((origin for origin in get_args(Origin) if origin == said), "known_item")
 
 
 def no_rows(name: object) -> InputError:

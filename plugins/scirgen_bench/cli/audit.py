@@ -46,7 +46,8 @@ def audit(
     """Find defects in any question-answer set.
 
     FILE is a release or run folder, a folder or file of ScIRGen-Geo records, a BEIR folder, or a table (JSON Lines,
-    CSV, Parquet, a Hugging Face folder) with 'question' and 'answer'. A row may have several defects. Rows that state
+    CSV, Parquet, a Hugging Face folder) with 'question' and 'answer'. A row may have several defects; doubts about rows
+    that a judge read and kept are counted apart. Rows that state
     no language are judged in the detected language, or in that of --set language=CODE.
     """
     flags = parse_settings(settings)
@@ -73,6 +74,9 @@ def as_text(found: Audit, examples: int) -> str:
         for _, question, reason in found.examples.get(code, [])[:examples]:
             lines.append(f"    {shorten(question, 110, placeholder=' ...')!r}: {reason}")
     lines += [f"{code:{wide}}not checked: {why}" for code, why in sorted(found.not_checked.items())]
+    if found.overruled:
+        doubts = ", ".join(f"{code} {count}" for code, count in found.overruled.most_common())
+        lines.append(f"overruled by the judge, who read these rows and kept them: {doubts}")
     lines.append(f"{'no defect':{wide}}{found.clean_rows:>8}{found.clean_rows / rows:>9.2%}")
     if found.yes_share is not None:
         answers = ", ".join(f"{found.verification[k]} {k}" for k in ("yes", "no", "other"))

@@ -302,3 +302,25 @@ def test_reasons_name_rows_by_the_ids_of_the_file(tmp_path: Path) -> None:
     found = run(open_qa(lines(tmp_path / "q.jsonl", rows), None, ""))
     (_, _, reason) = found.examples["duplicate"][0]
     assert reason.startswith("repeats r0: ")
+
+
+def test_doubts_about_rows_that_a_judge_kept_are_no_defects(tmp_path: Path) -> None:
+    row = {
+        "question": "How many gauges were merged for snow depth?", "answer": "77 gauges", "context": DESCRIPTION,
+        "question_type": "quantification", "dataset_id": "a",
+    }  # fmt: skip
+    empty = {**row, "question": "Why were they merged?", "answer": "Not specified."}
+    judged = {"scores": [{"name": "llm_judge", "value": 1.0, "passed": True}]}
+    plain = run(open_qa(lines(tmp_path / "plain.jsonl", [row, empty])))
+    kept = run(open_qa(lines(tmp_path / "judged.jsonl", [{**row, **judged}, {**empty, **judged}])))
+    assert plain.defects["not_supported"] == 2 and not plain.overruled
+    assert kept.defects["not_supported"] == 0 and kept.overruled["not_supported"] == 2
+    assert plain.defects["schema"] == kept.defects["schema"] == 1  # a gate that rejects beside a judge, too
+    said = CliRunner().invoke(audit_command, [str(tmp_path / "judged.jsonl")]).output
+    assert "overruled by the judge" in said and "not_supported 2" in said.partition("overruled")[2]
+
+
+def test_gates_for_known_items_leave_questions_asked_first_alone(tmp_path: Path) -> None:
+    row = {"question": "How many gauges?", "answer": "word " * 60, "question_type": "quantification", "dataset_id": "a"}
+    found = run(open_qa(lines(tmp_path / "q.jsonl", [{**row, "id": "1"}, {**row, "id": "2", "asked": "seeking"}])))
+    assert found.defects["type_answer"] == 1

@@ -193,7 +193,8 @@ JATS = """<!DOCTYPE article PUBLIC "-//NLM//DTD JATS" "JATS.dtd"><article xml:la
 <title-group>
 <article-title>Nieve &ndash; y r&iacute;os</article-title></title-group><abstract><title>Resumen</title><p>Nieva mucho.\
 </p></abstract></article-meta></front>
-<body><sec><title>Introducción</title><p>Nieva<xref>1</xref> aquí todo el año.</p><sec><title>Área</title><p>Los Andes.</p></sec>\
+<body><sec><title>Introducción</title><p>Nieva<xref>1</xref> aquí todo el año.</p>\
+<sec><title>Área</title><p>Los Andes.</p></sec>\
 </sec></body>
 <back><ref-list><title>Referencias</title><ref><mixed-citation>Liu 2018.</mixed-citation></ref></ref-list></back>\
 </article>"""
