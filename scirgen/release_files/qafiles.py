@@ -153,12 +153,11 @@ def _release(release: Release, split: str | None) -> Iterator[QAGroup]:
         )
         gold = tuple(dict.fromkeys((row.dataset_id, *row.dataset_ids)))
         answer = None if row.added().get("answerable") is False else row.answer  # nothing answers it
-        found.setdefault(row.dataset_id, []).append(
-            QARow(
-                row.id, row.question, answer, row.question_type, row.bloom, row.split, row.language, gold, spans,
-                row.asked, any(score.name == _JUDGE for score in row.scores),
-            )  # fmt: skip
-        )
+        taken = QARow(
+            row.id, row.question, answer, row.question_type, row.bloom, row.split, row.language, gold, spans,
+            row.asked, any(score.name == _JUDGE for score in row.scores),
+        )  # fmt: skip
+        found.setdefault(row.dataset_id, []).append(taken)
     metadata = {d.id: d.metadata for d in release.corpus("without-paper") if d.id in found}
     for document in release.corpus("with-paper"):
         if document.id in found:
