@@ -8,6 +8,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from scirgen.core.corpus.questions import Fate
 from scirgen.core.records import Frozen
 
 LEVELS = ("C1", "C2", "C3", "C4", "C5", "C6")
@@ -167,6 +168,7 @@ class ReportData(Frozen):
         papers: papers judged to use a dataset; ``papers_cited`` of them are evidence of a row, and
             ``papers_collected`` were candidates.
         papers_unread, papers_unused: names of the first papers that could not be read, and that no dataset uses.
+        own: what became of the user's own questions, those without a row first.
         asked: rows by the origin of their question; ``seeking`` is the share that was to be asked by people who had not
             read the texts; ``linked`` counts those that no document answers alone, by how these answer them together.
         tables: those of the release's plugins: caption -> rows of cells, the head first.
@@ -204,6 +206,7 @@ class ReportData(Frozen):
     evenness: float | None
     facts: dict[str, int]
     asked: dict[str, int] = Field(default={})
+    own: tuple[Fate, ...] = ()
     linked: dict[str, int] = Field(default={})
     seeking: float = 0.0
     tables: dict[str, tuple[tuple[str, ...], ...]] = Field(default={})

@@ -118,6 +118,7 @@ def _gather(view: StoreView, sample: int) -> ReportData:
         evenness=evenness(bloom) if bloom else None,
         facts=histogram(p.facts for p in pairs),
         asked=dict(Counter(p.asked for p in pairs)),
+        own=tuple(view.own_questions()),
         linked=dict(Counter(p.linked for p in pairs if p.linked)),
         seeking=_seeking(manifest) if funnel.get("ask", {}).get("outputs") else 0.0,
         scores=tuple(scores),

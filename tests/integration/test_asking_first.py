@@ -7,11 +7,13 @@ import math
 from collections import Counter
 from pathlib import Path
 
+from scirgen.cli.run.status import collect_status
 from scirgen.core.config import load_config
 from scirgen.core.corpus.questions import Pool, Question
 from scirgen.core.records import QAPair
 from scirgen.pipeline.views.view import open_view
 from scirgen.release_files.release import Release
+from scirgen.report.figures import gather
 from scirgen.report.page import write_report
 from scirgen.testing.server import FakeServer
 from tests.support.small_runs import answered, release_bytes, run_small, write_records
@@ -146,7 +148,17 @@ async def test_the_users_questions_are_searched_answered_and_released(tmp_path: 
     told = {(q.text, q.wants, q.asked) for q in asked}  # type: ignore[attr-defined]
     assert told == {(need, "data", "user") for need in needs}
     assert all(q.rewordings for q in asked)  # type: ignore[attr-defined]
-    assert {r.asked for r in Release(out / "release").rows()} <= {"user"}
+    rows = [row for row in Release(out / "release").rows() if row.asked == "user"]
+    assert len(rows) == sum(1 for _ in Release(out / "release").rows())
+    # Report, card and status say what became of each.
+    own = gather(out).own
+    counts = Counter(fate.outcome for fate in own)
+    assert {fate.question for fate in own} == set(needs) and counts["answered"] == len(rows)
+    assert counts.keys() <= {"answered", "not here", "rejected"} and all(f.why for f in own if f.outcome != "answered")
+    assert "<h2>Your questions</h2>" in (out / "report.html").read_text()
+    assert "Of 6 questions that the user gave:" in (out / "release" / "README.md").read_text()
+    with open_view(out) as view:
+        assert collect_status(out, view)["own_questions"] == dict(counts)
 
 
 async def test_rounds_ask_new_questions_until_the_target_is_met_or_the_subjects_are_exhausted(tmp_path: Path) -> None:

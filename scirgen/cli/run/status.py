@@ -88,6 +88,7 @@ def collect_status(run: Path, view: StoreView) -> dict[str, Any]:
         "stages": stages,
         "links": count_links(view.records("match", Link)),
         "queries": view.queries_by_recipe(),
+        "own_questions": dict(Counter(fate.outcome for fate in view.own_questions())),
         "rejected_by_type": view.rejected_by_type(),
         "judged_nothing": manifest.get("judged_nothing", []),
         "usage": manifest.get("usage", {}),
@@ -158,6 +159,8 @@ def _as_text(run: Path, view: StoreView) -> str:
         lines.append(", ".join(f"{name.replace('_', ' ')} {n}" for name, n in found["links"].items()))
     if found["queries"]:
         lines.append("queries: " + ", ".join(f"{recipe} {n}" for recipe, n in found["queries"].items()))
+    if own := found["own_questions"]:
+        lines.append("your questions: " + ", ".join(f"{outcome} {n}" for outcome, n in own.items()))
     if idle := view.judged_nothing():
         lines.append(f"judged nothing: {', '.join(idle)}")
     if (run / "release" / "release.json").is_file() and (judge := judged_by(Release(run / "release").info)):

@@ -3,12 +3,13 @@ that nothing read can answer."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 from pydantic import Field
 
 from scirgen.core.corpus.cut import Passage
-from scirgen.core.records import Id, Ids, Origin, Provenance, Record
+from scirgen.core.records import Frozen, Id, Ids, Origin, Provenance, QAPair, Record, Rejection, rejected_pair
 
 Wants = Literal["data", "answer"]
 """The wish of one who asks: datasets, or an answer from what is written."""
@@ -71,6 +72,49 @@ class Unanswered(Record):
     question: Question
     lacking: str = Field(default="", description="what the passages do not say")
     nearest: tuple[Passage, ...] = Field(default=(), description="those that come closest, best first")
+
+
+class Fate(Frozen):
+    """What became of one of the user's questions.
+
+    Attributes:
+        outcome: answered: it is a row; not here: nothing read answers it; rejected: its answer was; open: not done yet.
+        why: what the passages lack, or the reason of the rejection.
+    """
+
+    question: str
+    given_id: str = ""
+    outcome: Literal["answered", "not here", "rejected", "open"]
+    why: str = ""
+
+
+def fates(
+    asked: Iterable[Question],
+    unanswered: Iterable[Unanswered],
+    accepted: Iterable[QAPair],
+    rejections: Iterable[Rejection],
+) -> list[Fate]:
+    """Return the fates of the user's questions, those without a row first; [] if the run has none.
+
+    Args:
+        asked, unanswered: outputs of steps ask and answer.
+        accepted: the accepted pairs.
+        rejections: those of steps answer, filter and release.
+    """
+    own = {q.id: q for q in asked if q.asked == "user"}
+    if not own:
+        return []
+    found = {u.id: ("not here", u.lacking or "the passages found do not answer it") for u in unanswered}
+    pairs = {p.id: p.question_id for p in accepted if p.question_id in own}
+    found |= dict.fromkeys(pairs.values(), ("answered", ""))
+    for one in rejections:
+        pair = rejected_pair(one) if one.record_kind == "QAPair" and one.record_id not in pairs else None
+        question = pair.question_id if pair else pairs.get(one.record_id, one.record_id)
+        if question in own:
+            found[question] = "rejected", f"{one.code}: {one.reason}"
+    told = {id: found.get(id, ("open", "")) for id in own}
+    made = [Fate(question=q.text, given_id=q.given_id, outcome=told[id][0], why=told[id][1]) for id, q in own.items()]
+    return sorted(made, key=lambda fate: fate.outcome == "answered")
 
 
 class Regraded(Record):

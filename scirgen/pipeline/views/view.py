@@ -7,9 +7,11 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Self, TypeVar, cast
 
+from scirgen.core.corpus.questions import Fate, Question, Unanswered, fates
 from scirgen.core.records import Aspect, Dataset, Link, Paper, QAPair, Record, Rejection, ReleaseFile, SectionLabel
 from scirgen.pipeline.plan import PLAN, WRITERS
 from scirgen.pipeline.record_codec import record_id, unpacked
@@ -199,6 +201,12 @@ class StoreView:
         names = {"answered": "QAPair", "narrowed": "Question", "not here": "Unanswered"}
         return {"asked": asked, **{name: kinds.get(kind, 0) for name, kind in names.items()}} if asked else {}
 
+    def own_questions(self) -> list[Fate]:
+        """Return what became of the user's questions (``generate.questions``), those without a row first."""
+        accepted = (p for p in self.pairs() if p.asked == "user")
+        unanswered, asked = self.records("answer", Unanswered), self.records("ask", Question)
+        return fates(asked, unanswered, accepted, chain.from_iterable(map(self.rejections, _DECIDING)))
+
     def rejected_by_type(self) -> dict[str, dict[str, int]]:
         """Return a mapping: question type -> rejection code -> count, over generate and filter."""
         table: dict[str, dict[str, int]] = {}
@@ -286,6 +294,10 @@ def digest_of(state: Iterable[Sequence[str]]) -> str:
     for row in state:
         hasher.update("\x1f".join(row).encode() + b"\n")
     return hasher.hexdigest()
+
+
+_DECIDING = ("answer", "filter", "release")
+"""Steps that reject answers."""
 
 
 def open_view(folder: Path) -> StoreView:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Container, Iterator, Mapping, 
 from dataclasses import dataclass, field
 
 from scirgen.core.corpus.printed import papers_of
-from scirgen.core.corpus.questions import Question, Regraded
+from scirgen.core.corpus.questions import Question, Regraded, Unanswered, fates
 from scirgen.core.records import (
     Aspect,
     Dataset,
@@ -107,7 +107,7 @@ def from_run(run: RunView, info: ReleaseInfo) -> ReleaseContent:
             update={
                 "left_out": dict(sorted(left_out.items())),
                 "made": made,
-                "notes": (*info.notes, *_second_grades(run), *_guessed(run)),
+                "notes": (*info.notes, *_second_grades(run), *_guessed(run), *_own(run)),
                 "counts": count_links(run.records("match", Link)),
             }
         ),
@@ -158,6 +158,23 @@ def _guessed(run: RunView) -> list[str]:
         f"A model without documents gives the main part of the answer to {share:.0%} of the {len(told) + left:,} asked "
         f"and answered questions that papers answer; {rest}."
     ]
+
+
+def _own(run: RunView) -> list[str]:
+    """Return a line for the card: what became of the user's own questions."""
+    aside = (*run.rejections("answer"), *run.rejections("filter"))
+    told = fates(run.records("ask", Question), run.records("answer", Unanswered), run.pairs(), aside)
+    counts: Counter[str] = Counter(fate.outcome for fate in told)
+    said = ", ".join(f"{n:,} {words}" for outcome, words in _FATES.items() if (n := counts[outcome]))
+    return [f"Of {len(told):,} questions that the user gave: {said}."] if told else []
+
+
+_FATES = {
+    "answered": "have an accepted answer",
+    "not here": "are not answered by anything that was read",
+    "rejected": "have an answer that was rejected",
+    "open": "were not decided",
+}
 
 
 def _used(run: RunView, papers: Collection[str]) -> Iterator[Document]:
