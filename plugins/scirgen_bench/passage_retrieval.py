@@ -127,5 +127,6 @@ def _notes(rows: Sequence[Mapping[str, object]], questions: Questions, passages:
         )
     judged = [v for r in rows if isinstance(v := r["judged@10"], float)]
     if judged and known < len(questions.rows):
-        notes.append(f"{min(judged):.1%} to {max(judged):.1%} of the first ten passages are judged.")
+        ends = dict.fromkeys(f"{share:.1%}" for share in (min(judged), max(judged)))
+        notes.append(f"{' to '.join(ends)} of the first ten passages are judged.")
     return notes

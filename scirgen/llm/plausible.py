@@ -38,14 +38,10 @@ def word_logprobs(text: str) -> tuple[list[str], list[float], list[int]]:
     return tokens, logprobs, offsets
 
 
-_EACH_ASKED = frozenset({"answers"})
-"""Names of lists that have one entry for each numbered question of the prompt."""
-_ASKED = re.compile(r"^q(\d+) \(", re.MULTILINE)
-
-
-def _resolved_items(schema: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:
-    items: dict[str, Any] = schema.get("items", {})
-    return _resolved(items["$ref"], root) if "$ref" in items else items
+_LONG = 6
+"""Letters of a word that may tell a subject."""
+_ASKED = re.compile(r"^q(\d+) \([^\n]*:\n<(data-[0-9a-f]{8,64})>\n(.*?)\n</\2>", re.M | re.S)
+_FOUND = re.compile(r"^(?:Passage|Record) (\d+)[^\n]*\n<(data-[0-9a-f]{8,64})>\n(.*?)\n</\2>", re.M | re.S)
 
 
 class Plausible:
@@ -109,9 +105,7 @@ class Plausible:
         kind = schema.get("type", "object" if "properties" in schema else "string")
         kind = next(k for k in kind if k != "null") if isinstance(kind, list) else kind
         if kind == "object":
-            return self._object(schema, root)
-        if kind == "array" and name in _EACH_ASKED and (asked := _ASKED.findall(self.prompt)):
-            return [self._about_asked(int(n), _resolved_items(schema, root), root) for n in asked]
+            return self._object(schema, root, name)
         if kind == "array":
             return self._array(schema, root, name, about)
         if kind == "boolean":
@@ -120,19 +114,20 @@ class Plausible:
             return self._number(schema, kind)
         return self._string(schema, name, about or self.sentence()) if kind == "string" else None
 
-    def _about_asked(self, number: int, schema: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:
-        """Return the reply's entry for one numbered question."""
-        return {**self._object(schema, root), "number": number}
-
     def choice(self, options: list[Any]) -> Any:
         """Choose one of the options; a judge finds a pair supported, keeps it, and agrees with a second reader."""
         favoured = ({"supported", "contradicted"}, {"keep", "reject"}, {"same", "differs"})
         among = next((one for one in favoured if one <= set(options)), None)
         return self.rng.choice(options) if among is None else next(o for o in options if o in among)
 
-    def _object(self, schema: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:
+    def _object(self, schema: dict[str, Any], root: dict[str, Any], name: str) -> dict[str, Any]:
         properties = schema.get("properties", {})
-        about = self.sentence()
+        if {"subject", "broader"} <= properties.keys():
+            return {key: " ".join(sorted(self._subjects(3))) for key in properties}
+        if {"grades", "lines", "answer"} <= properties.keys():
+            return self._answer_to(name)
+        # Who has not read the text does not ask in its order of words.
+        about = " ".join(self._subjects(5)) if "need" in properties else self.sentence()
         made: dict[str, Any] = {}
         for key, part in properties.items():
             if key == "type" and "enum" in part:
@@ -151,6 +146,27 @@ class Plausible:
             else:
                 made[key] = self.instance(part, root, key, about)
         return made
+
+    def _subjects(self, count: int) -> list[str]:
+        """Return some long words of the data, without those in the past tense, which tell what was found."""
+        words = {w for w in _WORDS.findall(self.data) if w.islower() and len(w) >= _LONG and not w.endswith("ed")}
+        return self.rng.sample(sorted(words), min(count, len(words))) or ["data"]
+
+    def _answer_to(self, name: str) -> dict[str, Any]:
+        """Return the reply to a question that is asked under a name (``q2``): the line with most of its words answers
+        it, if it has two of them."""
+        asked = next((_words(text) for number, _, text in _ASKED.findall(self.prompt) if f"q{number}" == name), set())
+        lines = [
+            (len(asked & _words(text)), int(passage), int(number), text.strip())
+            for passage, _, block in _FOUND.findall(self.prompt)
+            for number, text in _NUMBERED.findall(block)
+        ]
+        shared, passage, number, text = max(lines, key=lambda line: line[0], default=(0, 0, 0, ""))
+        given = {"grades": [], "verdict": "not_here", "lines": [], "about": [], "answer": "", "narrower": ""}
+        if shared < _ENOUGH:
+            return given | {"lacking": ", ".join(sorted(asked - _words(text)))}
+        grades = [{"passage": passage, "grade": 2}]
+        return given | {"grades": grades, "verdict": "answered", "lines": [number], "answer": text, "lacking": ""}
 
     def _emptied(self, schema: dict[str, Any], name: str) -> bool:
         return schema.get("minItems", 0) == 0 and _THROWN.search(name) is not None
@@ -199,6 +215,13 @@ class Plausible:
         limit = schema.get("maxLength")
         text = text[:limit] if limit else text
         return text.ljust(schema.get("minLength", 0), ".")
+
+
+_ENOUGH = 2
+
+
+def _words(text: str) -> set[str]:
+    return {word.lower() for word in _WORDS.findall(text)}
 
 
 def _stems(text: str) -> list[str]:
