@@ -396,6 +396,11 @@ class ReleaseInfo(Record):
         default={}, description="tables of plugins for card and report: caption -> rows of cells, the head first"
     )
 
+    @property
+    def papers_alone(self) -> bool:
+        """True if each record was made from a paper, so that there are no datasets."""
+        return 0 < self.counts.get("links", 0) == self.counts.get("links_own", 0)
+
 
 class Release:
     """A release folder, read lazily: iterators hold one row at a time."""

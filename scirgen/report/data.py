@@ -223,3 +223,8 @@ class ReportData(Frozen):
     last_usage: dict[str, object]
     sample: tuple[SampleRow, ...]
     sample_of: int = 0
+
+    @property
+    def papers_alone(self) -> bool:
+        """True if each record was made from a paper, so that there are no datasets."""
+        return bool(self.papers) and self.links.get("links_own") == self.links.get("links")

@@ -93,6 +93,7 @@ def render(data: ReportData, pages: Mapping[str, str] | None = None) -> str:
         said=_in_a_sentence(data),
         embedded=known_writer(m for role, m in data.models.items() if role != "scorer"),
         plain=in_plain_words(data),
+        subject="paper" if data.papers_alone else "dataset",
         came_about=_came_about(data),
         links=LINKS,
         per_row=_tokens_per_row(data),
@@ -119,7 +120,7 @@ def _in_a_sentence(data: ReportData) -> str:
     of += f" and Bloom levels {levels[0]} to {levels[-1]}" if kinds and len(levels) > 1 else ""
     datasets = "dataset" if data.datasets == 1 else "datasets"
     some = f"{data.datasets_with_rows:,} of " if 0 < data.datasets_with_rows < data.datasets else ""
-    alone = data.papers and data.links.get("links_own") == data.links.get("links")
+    alone = data.papers_alone
     papers = f"{data.papers:,} {'paper' if data.papers == 1 else 'papers'}"
     about = (
         f"about {papers if alone else f'{some}{data.datasets:,} {datasets}'} of the domain {data.domain or 'unknown'}"
@@ -163,6 +164,13 @@ _FLOW: Final = {
 }
 
 
+_FLOW_OF_PAPERS: Final = {
+    "collect": "papers",
+    "match": "papers used, each for its own record",
+    "verify": "sentences kept",
+}
+
+
 def _flow(data: ReportData) -> list[dict[str, object]]:
     """Return the steps from records to rows: what is left after each, how much was lost, and the commonest reasons,
     those of failures first."""
@@ -171,8 +179,9 @@ def _flow(data: ReportData) -> list[dict[str, object]]:
     for row in data.funnel:
         lost, failed = (sorted(of.items(), key=lambda e: -e[1]) for of in (row.rejected, row.failures))
         if row.stage in _FLOW or failed:
+            name = _FLOW_OF_PAPERS.get(row.stage) if data.papers_alone else None
             found.append({
-                "stage": row.stage, "name": _FLOW.get(row.stage, row.stage),
+                "stage": row.stage, "name": name or _FLOW.get(row.stage, row.stage),
                 "left": counted.get(row.stage, row.outputs), "failed": failed, "lost": lost[:3],
                 "others": sum(n for _, n in lost[3:]),
             })  # fmt: skip

@@ -23,7 +23,7 @@ def in_plain_words(data: ReportData) -> list[str]:
 
 def _sentences(data: ReportData, stages: Mapping[str, StageRow]) -> Iterator[tuple[str, ...]]:
     collect, parse, match = (stages.get(name) for name in ("collect", "parse", "match"))
-    own = data.papers and data.links.get("links_own") == data.links.get("links")
+    own = data.papers_alone
     papers = parse.outputs if parse else 0
     read = _counted(papers, "paper") if own else _counted(data.datasets, "record") + " of datasets"
     yield (f"Read: {read}" + (f" and {_counted(papers, 'paper')}." if not own and papers else "."),)

@@ -58,9 +58,8 @@ def known_limits(info: ReleaseInfo, found: Defects) -> Iterator[str]:
     if found.rows:
         yield "Questions and answers are synthetic" + (reviewed if own else ".")
         yield (
-            "One dataset is named as the answer to a question, or a few; others may answer it too, so that "
-            "retrieval figures are "
-            "lower bounds."
+            f"One {'paper' if info.papers_alone else 'dataset'} is named as the answer to a question, or a few; others "
+            "may answer it too, so that retrieval figures are lower bounds."
         )
     if found.without_evidence:
         yield (

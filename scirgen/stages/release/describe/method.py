@@ -96,7 +96,12 @@ class Method:
     def sentences(self, info: ReleaseInfo) -> Iterator[str]:
         """Say what was read, who wrote, what decided and what was tagged."""
         papers, aspects = info.counts.get("papers", 0), info.counts.get("aspects", 0)
-        if aspects:
+        if info.papers_alone:
+            yield (
+                f"The material is the titles, abstracts and passages of {papers:,} papers, and {aspects:,} statements "
+                "quoted from them, of six kinds (ScIRGen, section 2.1)."
+            )
+        elif aspects:
             yield (
                 f"The material is the datasets' metadata and {aspects:,} statements quoted from {papers:,} "
                 "papers, of six kinds "
