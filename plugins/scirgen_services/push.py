@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx2
+
 from scirgen import InputError, Release, SourceError
 from scirgen.core.safety.files import is_below
 from scirgen.core.text.shown import shown
@@ -100,7 +102,7 @@ def push(release: Release, repo: str, uploads: Sequence[Upload], *, private: boo
         api.create_repo(repo, repo_type="dataset", private=private, exist_ok=True)
         operations = [CommitOperationAdd(u.path, str(Path(release.folder) / u.path)) for u in uploads]
         commit = api.create_commit(repo, operations, repo_type="dataset", commit_message=message)
-    except (HfHubHTTPError, LocalTokenNotFoundError, OSError, ValueError) as error:
+    except (HfHubHTTPError, LocalTokenNotFoundError, httpx2.HTTPError, OSError, ValueError) as error:
         raise SourceError(
             f"the Hub did not accept the release: {error}",
             hint="Check the repository's name, and log in: hf auth login",

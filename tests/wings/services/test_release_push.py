@@ -4,6 +4,7 @@ import http.server
 import json
 import threading
 
+import httpx2
 import pytest
 from click.testing import CliRunner
 
@@ -82,3 +83,12 @@ def test_a_refusal_by_the_hub_is_one_error_with_a_hint(release, monkeypatch):
     finally:
         server.shutdown()
         server.server_close()
+
+
+def test_a_hub_that_cannot_be_reached_is_one_error(release, monkeypatch):
+    def unreachable(*_, **__):
+        raise httpx2.ConnectError("Name or service not known")
+
+    monkeypatch.setattr("huggingface_hub.HfApi.create_repo", unreachable)
+    with pytest.raises(SourceError, match="Name or service not known"):
+        push(release, "me/snow", plan_upload(release), private=True, message="m")
