@@ -67,10 +67,9 @@ class Seekers(Frozen):
 
 
 class OtherWords(BaseModel):
-    """A wish in other words, for the search."""
+    """A wish in other words, for the search; with ``translations`` if it is searched in other languages."""
 
     other_words: list[str] = Field(min_length=1, max_length=2)
-    translations: list[str] = []
 
 
 class Asked(OtherWords):
@@ -242,7 +241,7 @@ async def _reworded(item: WorkItem, ctx: StageContext) -> Question:
 
 def _other_words(said: OtherWords, languages: Sequence[str]) -> dict[str, Any]:
     """Return the fields of `Question` that only the search uses."""
-    translated = zip(languages, said.translations, strict=False)
+    translated = zip(languages, getattr(said, "translations", ()), strict=False)
     return {
         "rewordings": tuple(" ".join(w.split()) for w in said.other_words if w.strip()),
         "translations": tuple((code, words) for code, words in translated if words.strip()),
