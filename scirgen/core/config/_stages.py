@@ -195,7 +195,7 @@ class AskConfig(Section):
     questions_per_subject: int = Field(
         default=8,
         ge=1,
-        description="questions a call asks about each dataset and each paper that it uses, if generate.mix has them",
+        description="questions a call asks about each dataset and each paper, if generate.mix has them",
     )
 
 

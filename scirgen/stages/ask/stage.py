@@ -25,7 +25,15 @@ from scirgen.core.text.analysis import terms
 from scirgen.core.text.language import language_name
 from scirgen.core.text.textmatch import jaccard
 from scirgen.stages.ask.given import hosted, read_questions
-from scirgen.stages.ask.subjects import Topic, material_of, other_languages, record_sheet, sheet, subjects_of
+from scirgen.stages.ask.subjects import (
+    Topic,
+    material_of,
+    other_languages,
+    record_sheet,
+    sheet,
+    subjects_of,
+    unused_papers,
+)
 from scirgen.stages.base import RunView, Scope, Stage, StageContext, StageResult, Uses, WorkItem
 
 AGAIN = "again"
@@ -95,16 +103,18 @@ def seeking_share(config: Config, pack: str) -> float:
 
 
 class AskStage(Stage):
-    """One item is a dataset's record, or a paper that it uses or a part of a long one: a paper of several datasets is
-    asked about once, in the items of the first of them. The user's own questions are shared out among the datasets, one
-    item each."""
+    """One item is a dataset's record, or a paper or a part of a long one: a paper is asked about once, in the items of
+    the first dataset that uses it or, if none does, that it was read for. The user's own questions are shared out
+    among the datasets, one item each."""
 
     name: ClassVar[str] = "ask"
+    version: ClassVar[int] = 2
     refuse_empty: ClassVar[bool] = True
 
     def __init__(self) -> None:
         self._view: RunView | None = None
         self._given: dict[str, list[Question]] = {}
+        self._unused: dict[str, set[str]] = {}
         self._like: tuple[str, ...] = ()
         self._languages: tuple[str, ...] = ()
 
@@ -136,8 +146,8 @@ class AskStage(Stage):
             )
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
-        """Yield the user's questions; the record; the papers whose first user the dataset is. In later rounds, those of
-        them that are asked about again."""
+        """Yield the user's questions; the record; the papers that are asked about here. In later rounds, those of them
+        that are asked about again."""
         self._read(scope, ctx)
         languages: dict[str, object] = {"languages": self._languages} if self._languages else {}
         if not scope.round:
@@ -148,7 +158,7 @@ class AskStage(Stage):
         again = {str(cell[AGAIN]): cell["count"] for cell in scope.wanted if AGAIN in cell}
         asked = [q for q in scope.outputs("ask", Question) if q.asked == "seeking"]
         shown: dict[str, object] = {**({"like": self._like} if self._like else {}), **languages}
-        for subject in subjects_of(scope):
+        for subject in subjects_of(scope, self._unused.get(scope.dataset.id, ())):
             wants = "data" if subject.id == scope.dataset.id else "answer"
             parameters: dict[str, object] = {"wants": wants, "subject": subject.id, "part": subject.part, **shown}
             if not scope.round:
@@ -207,6 +217,8 @@ class AskStage(Stage):
         if config.questions and not config.off:
             subjects = ctx.run.subjects() if ctx.run else (scope.dataset.id,)
             self._given = hosted(list(read_questions(Path(config.questions))), subjects)
+        chosen = bool(config.about)  # then what is asked about is said
+        self._unused = unused_papers(ctx.run) if ctx.run and asks and not chosen else {}
         self._languages = other_languages(ctx.run, ctx.config.language) if ctx.run and asks else ()
         self._like = tuple(g.question for g in read_questions(Path(config.like))) if config.like else ()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from pydantic import BaseModel, Field
@@ -52,15 +52,34 @@ class Subject:
     part: int = 0
 
 
-def subjects_of(scope: Scope) -> Iterator[Subject]:
-    """Yield the dataset, unless its record was made from a paper, and the papers whose first user it is."""
+def unused_papers(run: RunView) -> dict[str, set[str]]:
+    """Return a mapping: dataset id -> the papers that no dataset uses, each with the first dataset, by id, that it was
+    read for."""
+    used = {paper for papers in run.uses().values() for paper in papers}
+    first: dict[str, str] = {}
+    for link in run.records("collect", Link):
+        if link.paper_id not in used:
+            first[link.paper_id] = min(link.dataset_id, first.get(link.paper_id, link.dataset_id))
+    found: dict[str, set[str]] = {}
+    for paper, dataset in first.items():
+        found.setdefault(dataset, set()).add(paper)
+    return found
+
+
+def subjects_of(scope: Scope, unused: Collection[str] = ()) -> Iterator[Subject]:
+    """Yield the dataset, unless its record was made from a paper, and the papers whose first user it is.
+
+    Args:
+        scope: the dataset with its papers.
+        unused: papers that no dataset uses, which are subjects here as well.
+    """
     dataset = scope.dataset
     if not any(OWN in link.found_by.split(", ") for link in scope.outputs("collect", Link)):
         yield Subject(dataset.id, dataset.id, (dataset,))
     used = {link.paper_id for link in scope.outputs("match", Link) if link.used}
     for document in sorted(scope.outputs("parse", Document), key=lambda d: d.id):
         paper = document.paper_id
-        if paper not in used or scope.users(paper)[0].id != dataset.id:
+        if paper not in unused and (paper not in used or scope.users(paper)[0].id != dataset.id):
             continue
         for part in range(len(parts(document))):
             name = f"/{part + 1}" if part else ""

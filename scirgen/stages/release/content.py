@@ -189,7 +189,7 @@ def _unfaithful(run: RunView) -> list[UnfaithfulRow]:
 
 def _with_gold(pair: QAPair, users: Mapping[str, set[str]], datasets: Container[str]) -> QAPair:
     """Give a pair about papers all datasets that use each of them as gold: in merged runs, those of the other parts
-    too. One that somebody asked has those of any document that answers it.
+    too. One that somebody asked has those of any document that answers it: none, if no dataset uses these papers.
 
     Args:
         pair: the pair of the run.
@@ -200,7 +200,9 @@ def _with_gold(pair: QAPair, users: Mapping[str, set[str]], datasets: Container[
         return pair
     if pair.grades:
         carrying = {g.document_id for g in pair.grades if g.grade == 2}
-        able = sorted({d for c in carrying for d in users.get(c, {c} if c in datasets else ())} or {*pair.gold})
+        able = sorted({d for c in carrying for d in users.get(c, {c} if c in datasets else ())})
+        if not able:
+            return pair.model_copy(update={"about": None, "dataset_ids": ()})
         first = pair.dataset_id if pair.dataset_id in able else able[0]
         return pair.model_copy(update={"dataset_id": first, "dataset_ids": tuple(able)})
     found = [users[s.document_id] for s in pair.answer_evidence if s.document_id in users]
