@@ -16,6 +16,7 @@ from pydantic import BaseModel, Field, create_model
 
 from scirgen.claims.borrowed import borrowed, coined
 from scirgen.core.config import Config
+from scirgen.core.corpus import Reading
 from scirgen.core.corpus.questions import Question, Wants
 from scirgen.core.errors import ConfigError, ReplyInvalidError, ReplyRefusedError, ReplyTruncatedError
 from scirgen.core.fingerprint import content_id, derived_seed, digest, file_sha256
@@ -25,15 +26,7 @@ from scirgen.core.text.analysis import terms
 from scirgen.core.text.language import language_name
 from scirgen.core.text.textmatch import jaccard
 from scirgen.stages.ask.given import hosted, read_questions
-from scirgen.stages.ask.subjects import (
-    Topic,
-    material_of,
-    other_languages,
-    record_sheet,
-    sheet,
-    subjects_of,
-    unused_papers,
-)
+from scirgen.stages.ask.subjects import Topic, material_of, other_languages, record_sheet, sheet, subjects_of
 from scirgen.stages.base import RunView, Scope, Stage, StageContext, StageResult, Uses, WorkItem
 
 AGAIN = "again"
@@ -114,7 +107,7 @@ class AskStage(Stage):
     def __init__(self) -> None:
         self._view: RunView | None = None
         self._given: dict[str, list[Question]] = {}
-        self._unused: dict[str, set[str]] = {}
+        self._reading = Reading()
         self._like: tuple[str, ...] = ()
         self._languages: tuple[str, ...] = ()
 
@@ -158,7 +151,7 @@ class AskStage(Stage):
         again = {str(cell[AGAIN]): cell["count"] for cell in scope.wanted if AGAIN in cell}
         asked = [q for q in scope.outputs("ask", Question) if q.asked == "seeking"]
         shown: dict[str, object] = {**({"like": self._like} if self._like else {}), **languages}
-        for subject in subjects_of(scope, self._unused.get(scope.dataset.id, ())):
+        for subject in subjects_of(scope, self._reading):
             wants = "data" if subject.id == scope.dataset.id else "answer"
             parameters: dict[str, object] = {"wants": wants, "subject": subject.id, "part": subject.part, **shown}
             if not scope.round:
@@ -214,12 +207,14 @@ class AskStage(Stage):
             return
         config, asks = ctx.config.generate, ctx.config.generate.asks
         self._view, self._given = ctx.run, {}
+        if ctx.run and asks:
+            self._reading = Reading.searched(ctx.run, ctx.config.search.corpus)
+        if config.about:  # then the user says what is asked about
+            self._reading = self._reading.model_copy(update={"hosts": {}})
         if config.questions and not config.off:
-            subjects = ctx.run.subjects() if ctx.run else (scope.dataset.id,)
-            self._given = hosted(list(read_questions(Path(config.questions))), subjects)
-        chosen = bool(config.about)  # then what is asked about is said
-        self._unused = unused_papers(ctx.run) if ctx.run and asks and not chosen else {}
-        self._languages = other_languages(ctx.run, ctx.config.language) if ctx.run and asks else ()
+            subjects = ctx.run.subjects() if ctx.run and config.about else self._reading.datasets
+            self._given = hosted(list(read_questions(Path(config.questions))), subjects or (scope.dataset.id,))
+        self._languages = other_languages(self._reading.languages, ctx.config.language)
         self._like = tuple(g.question for g in read_questions(Path(config.like))) if config.like else ()
 
 
