@@ -107,7 +107,7 @@ class AnswerStage(Stage):
     """One item is up to four questions about one subject with their pools."""
 
     name: ClassVar[str] = "answer"
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
 
     def uses(self, config: Config) -> Uses:
         """Return the prompts, the model and the judge's; nothing if no questions are asked first."""

@@ -26,7 +26,7 @@ from scirgen.core.text.analysis import terms
 from scirgen.core.text.language import language_name
 from scirgen.core.text.textmatch import jaccard
 from scirgen.stages.ask.given import hosted, read_questions
-from scirgen.stages.ask.subjects import Topic, material_of, other_languages, record_sheet, sheet, subjects_of
+from scirgen.stages.ask.subjects import Topic, material_of, other_languages, read_in, record_sheet, sheet, subjects_of
 from scirgen.stages.base import RunView, Scope, Stage, StageContext, StageResult, Uses, WorkItem
 
 AGAIN = "again"
@@ -207,8 +207,9 @@ class AskStage(Stage):
             return
         config, asks = ctx.config.generate, ctx.config.generate.asks
         self._view, self._given = ctx.run, {}
-        if ctx.run and asks:
-            self._reading = Reading.searched(ctx.run, ctx.config.search.corpus)
+        if asks:
+            shared = ctx.config.search.corpus
+            self._reading = Reading.searched(ctx.run, shared) if ctx.run else read_in(scope)
         if config.about:  # then the user says what is asked about
             self._reading = self._reading.model_copy(update={"hosts": {}})
         if config.questions and not config.off:

@@ -52,6 +52,13 @@ class Subject:
     part: int = 0
 
 
+def read_in(scope: Scope) -> Reading:
+    """Return what a dataset alone shows of its papers, for a trial without a run."""
+    used = {link.paper_id for link in scope.outputs("match", Link) if link.used}
+    papers = (d for d in scope.outputs("parse", Document) if d.paper_id in used)
+    return Reading(users={d.id: tuple(u.id for u in scope.users(d.paper_id)) for d in papers})
+
+
 def subjects_of(scope: Scope, reading: Reading) -> Iterator[Subject]:
     """Yield the dataset, unless its record was made from a paper, and the papers that are asked about with it."""
     dataset = scope.dataset
