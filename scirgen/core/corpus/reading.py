@@ -1,4 +1,5 @@
-"""What a corpus was read from. Asking and searching need it, also where several runs search one corpus."""
+"""The origin of a corpus: datasets, users of papers, languages. Asking and searching need it, also where several runs
+search one corpus."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ class ReadRun(StoredRecords, Protocol):
 
 
 class Reading(Frozen):
-    """What was read.
+    """The records and papers that a corpus was made from.
 
     Attributes:
         content: digest of the records, papers and links.
