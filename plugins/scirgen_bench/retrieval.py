@@ -22,7 +22,7 @@ from scirgen.plugin import SPLITS, Registry
 from scirgen.release_files.release import CorpusDocument
 from scirgen_bench.metrics import RELEVANT, Clusters, Figures, PerQuery, holm, means, per_query, too_few
 from scirgen_bench.own_paper import OWN_PAPER, OwnPaper, own_paper
-from scirgen_bench.questions import ALL, questions_of_split
+from scirgen_bench.questions import ALL, is_answerable, questions_of_split
 from scirgen_bench.retriever import Identified, Ranking, Retriever, Tunable, complete_specs, make_retriever
 
 DEPTH = 100
@@ -277,7 +277,7 @@ def _load(
         return Questions(rows, qrels)
     splits = SPLITS if split == ALL else (split,)
     gold = {query: grades for name in splits for query, grades in release.qrels(name).items()}
-    return Questions(questions_of_split(release, split, limit), gold)
+    return Questions(questions_of_split(release, split, limit, lambda r: is_answerable(r) and bool(r.gold)), gold)
 
 
 _UNTUNED = "Give its parameters instead, e.g. bm25:k1=1.2,b=0.75."

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from scirgen.core import __version__
 from scirgen.core.config import Config, Section
+from scirgen.core.corpus import Reading
 from scirgen.core.errors import StoreError
 from scirgen.core.safety.files import mode_beside, write_new
 from scirgen.pipeline.intake import intake_fingerprint
@@ -52,6 +53,7 @@ def build_manifest(
             for name in ("collect", *stages)
             if isinstance(part := config.section_of(name), Section)
         },
+        "corpus": Reading.open(Path(config.search.corpus)).content if config.search.corpus else "",
         "filter": filter_in_force(ctx),
         "usage": dict(usage),
         "usage_last_invocation": dict(last or {}),

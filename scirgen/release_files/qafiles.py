@@ -151,7 +151,7 @@ def _release(release: Release, split: str | None) -> Iterator[QAGroup]:
             Span(document_id=e.document_id, start=e.start, end=e.end, text=e.text, page=e.page, role=e.role)
             for e in row.evidence
         )
-        gold = tuple(dict.fromkeys((row.dataset_id, *row.dataset_ids)))
+        gold = tuple(dict.fromkeys((row.dataset_id, *row.dataset_ids))) if row.gold else ()
         answer = None if row.added().get("answerable") is False else row.answer  # nothing answers it
         taken = QARow(
             row.id, row.question, answer, row.question_type, row.bloom, row.split, row.language, gold, spans,

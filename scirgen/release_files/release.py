@@ -93,14 +93,16 @@ class ReleaseRow(Record):
     """One question of a split with its answer."""
 
     id: Id
-    dataset_id: Id = Field(description="the gold dataset")
+    dataset_id: Id = Field(description="the gold dataset; the one it was made with, if no dataset uses its papers")
     dataset_ids: Ids = Field(default=(), description="all datasets that answer it, if there are several")
     split: Split
     question: str
     answer: str
     question_type: str = Field(description="id in taxonomies/graesser.yaml")
     about: Literal["dataset", "paper"] | None = Field(
-        default=None, description="source of the answer: the dataset's record, or a paper that uses it; None if unknown"
+        default=None,
+        description="source of the answer: the dataset's record, or a paper that uses it; None: a paper that no "
+        "dataset uses, or unknown",
     )
     bloom: str | None = Field(default=None, description="C1..C6")
     needs_documents: int = Field(
@@ -151,6 +153,12 @@ class ReleaseRow(Record):
         """Return the fields that plugins added, by name, as JSON values."""
         names = type(self).model_fields.keys() - ReleaseRow.model_fields.keys()
         return self.model_dump(mode="json", include=set(names)) if names else {}
+
+    @property
+    def gold(self) -> tuple[str, ...]:
+        """Ids of the datasets that answer it; none, if only papers that no dataset uses do."""
+        unused = self.about is None and self.asked != "known_item"
+        return () if unused else self.dataset_ids or (self.dataset_id,)
 
 
 class RowField(Record):

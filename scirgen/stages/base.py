@@ -195,7 +195,7 @@ class RunView(Protocol):
         ...
 
     def content(self, *stages: str) -> str:
-        """Return the digest of all current results of some stages."""
+        """Return the digest of all datasets' current results of some stages."""
         ...
 
     def funnel(self) -> dict[str, dict[str, int]]:

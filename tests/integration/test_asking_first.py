@@ -18,6 +18,7 @@ from scirgen.report.figures import gather
 from scirgen.report.page import write_report
 from scirgen.testing import serving
 from scirgen.testing.server import FakeServer
+from tests.support import seeking_people
 from tests.support.small_runs import answered, release_bytes, run_small, write_records
 
 MIX = {"generate__mix": {"seeking": 0.7, "known_item": 0.3}, "ask__questions_per_subject": 3}
@@ -199,3 +200,36 @@ async def test_rounds_ask_new_questions_until_the_target_is_met_or_the_subjects_
     assert len(rows) <= 24 and people <= 17
     said = " ".join(release.info.notes)
     assert people == 17 or f"{people} of 17 wanted rows" in said
+
+
+PAPER = """# Songs of finches in three cities
+
+## Abstract
+
+Songs of finches were recorded at dawn in three cities, and their pitch was compared with the noise of streets.
+
+## Results
+
+The pitch of songs rose by 300 Hz beside loud streets. Finches in parks sang 12 songs a minute, those beside streets 7.
+Songs were shorter in the noisy city than in the quiet one. Males sang earlier where lamps were lit all night.
+"""
+
+
+async def test_a_paper_that_no_dataset_uses_is_asked_about_once_and_is_no_datasets_gold(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    (folder / "papers").mkdir(parents=True)
+    write_records(folder / "records.jsonl", 6)
+    (folder / "papers" / "finches.md").write_text(PAPER, "utf-8")
+    settings = {**MIX, "match__strategy": "mention", "generate__mix": {"seeking": 1.0}}
+    async with FakeServer(reply=seeking_people.reply) as server:
+        await run_small(server, folder, tmp_path / "run", **settings)
+        await run_small(server, folder, tmp_path / "chosen", **settings, generate__about=["d00000"])
+    asked = [q for q in kept(tmp_path / "run", Question, "ask").values() if q.wants == "answer"]  # type: ignore[attr-defined]
+    assert asked and {(q.dataset_id, q.subject) for q in asked} == {("d00000", asked[0].document_id)}  # type: ignore[attr-defined]
+    assert {q.wants for q in kept(tmp_path / "chosen", Question, "ask").values()} == {"data"}  # type: ignore[attr-defined]
+    release = Release(tmp_path / "run" / "release")
+    rows = {r.id: r for r in release.rows() if r.about is None}
+    assert rows and all(not r.gold and r.passages for r in rows.values())
+    assert all({e.document_id for e in r.evidence} == {asked[0].document_id} for r in rows.values())  # type: ignore[attr-defined]
+    assert not any(rows.keys() & release.qrels(split) for split in ("train", "dev", "test"))
+    assert rows.keys() & release.passage_qrels(None).keys() == rows.keys()

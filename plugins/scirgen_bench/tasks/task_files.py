@@ -167,8 +167,9 @@ class Questions(Task):
     def queries(self, split: str | None = None) -> Iterator[TaskQuery]:
         """Yield the questions; a question's gold is the dataset, or the datasets, that it was asked about."""
         for row in filter(is_answerable, self.release.rows(split)):
-            gold = row.dataset_ids or (row.dataset_id,)
-            yield TaskQuery(id=row.id, recipe=QUESTIONS, form="sentence", text=row.question, gold=gold, split=row.split)
+            yield TaskQuery(
+                id=row.id, recipe=QUESTIONS, form="sentence", text=row.question, gold=row.gold, split=row.split
+            )
 
     def grades(self) -> Iterator[Grade]:
         """Empty: a release has no grades of its questions."""

@@ -176,7 +176,7 @@ def train_retriever(
 
 def _pairs(release: Release, task: TrainingTask, split: str, texts: Mapping[str, str]) -> Split:
     if task == "qa":
-        found = [(r.question, r.dataset_ids or (r.dataset_id,)) for r in filter(is_answerable, release.rows(split))]
+        found = [(r.question, r.gold) for r in filter(is_answerable, release.rows(split))]
     else:
         opened = Task(release, task)
         qrels = opened.qrels(split)

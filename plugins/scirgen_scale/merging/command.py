@@ -15,11 +15,18 @@ from scirgen.cli.options import counted
 from scirgen.cli.run.generate import echo_unwritten_formats, queries_made
 from scirgen.plugin import PATH, parse_settings
 from scirgen_scale.merging.merge import merge as merge_runs
+from scirgen_scale.merging.merge import write_corpus
 
 
 @click.command()
 @click.argument("runs", nargs=-1, required=True, type=PATH)
-@click.option("--out", type=PATH, required=True, help="The merged run's folder.")
+@click.option("--out", type=PATH, help="The merged run's folder.")
+@click.option(
+    "--corpus",
+    type=PATH,
+    help="Instead of a run, write one corpus of all that RUNS have read to this folder; each run can search it with "
+    "--set search.corpus=FOLDER.",
+)
 @click.option("--partial", is_flag=True, help="Accept runs that are unfinished or have failed items.")
 @click.option("--mixed", is_flag=True, help="Accept runs made with different models, prompts, settings or seeds.")
 @click.option(
@@ -35,7 +42,8 @@ from scirgen_scale.merging.merge import merge as merge_runs
 @click.option("--quiet", is_flag=True, help="Print only the final summary.")
 def merge(
     runs: tuple[Path, ...],
-    out: Path,
+    out: Path | None,
+    corpus: Path | None,
     partial: bool,
     mixed: bool,
     first_wins: bool,
@@ -50,10 +58,21 @@ def merge(
     reads the runs, and copies their results. It shows their own release settings but does not use them. OUT is an
     ordinary run, which `scirgen generate` resumes.
     """
+    if (out is None) == (corpus is None):
+        raise click.UsageError("give either --out or --corpus")
+    observer = Observer() if quiet else Lines()
+    if corpus is not None:
+        with _stopped_at_once():
+            read = write_corpus(corpus, runs, partial=partial, observer=observer)
+        of = f"{counted(len(read.datasets), 'dataset')} and {counted(len(read.users), 'paper')}"
+        click.echo(f"corpus   {corpus}  ({of} of {len(runs)} runs)")
+        click.echo(f"next     scirgen generate ... --set search.corpus={corpus}, for each of them; then merge them")
+        return
+    assert out is not None
     with _stopped_at_once():
         run = merge_runs(
             out, runs, mixed=mixed, partial=partial, first_wins=first_wins, config_file=config_file,
-            settings=parse_settings(settings), report=report, observer=Observer() if quiet else Lines(),
+            settings=parse_settings(settings), report=report, observer=observer,
         )  # fmt: skip
     sys.exit(summarise(run, len(runs)))
 

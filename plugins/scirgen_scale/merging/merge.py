@@ -8,9 +8,11 @@ import platform
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from scirgen import Config, ConfigError, Observer, Run, StageContext, __version__
 from scirgen.core.config import NOT_FINGERPRINTED, load_config, section_model
+from scirgen.core.corpus import Reading
 from scirgen.core.resources import find_domain
 from scirgen.core.safety.files import mode_beside, replacing
 from scirgen.pipeline.engine import Engine
@@ -45,8 +47,8 @@ _ANEW = ("counts", "judged_nothing", "usage", "usage_last_invocation", "merged")
 
 
 UNJUDGED = (
-    "What somebody asked was searched in its own part alone: passages and datasets of the other parts are unjudged "
-    "for it, not of grade 0. Running generate on the merged run searches all of them."
+    "What somebody asked was not searched in all parts: passages and datasets of the others are unjudged for it, not "
+    "of grade 0. Running generate on the merged run searches all of them."
 )
 """The note on the card about parts in which somebody asked."""
 
@@ -102,11 +104,46 @@ def merge(
         store = closing.enter_context(_fresh(folder, opened))
         observer.note(f"{len(opened)} part(s) with {sum(map(len, taken.values())):,} datasets: copying their results")
         copy_parts(store, opened, taken)
+        if searched_apart(store, opened):
+            notes.append(UNJUDGED)
         _mark(store, opened, notes)
         outcome = _release(store, config, registry, folder, observer, opened, taken, notes)
     if report:
         write_report(folder)
     return Run(folder, outcome)
+
+
+def write_corpus(
+    folder: str | Path, parts: Sequence[str | Path], *, partial: bool = False, observer: Observer | None = None
+) -> Reading:
+    """Write one corpus of what several runs have read, which each can search (``search.corpus``); return what it was
+    read from. It calls no model and only reads the parts, which need no questions yet (``generate.off``).
+
+    Args:
+        folder: the corpus's folder, which is replaced as a whole if it holds a corpus.
+        parts: folders of runs.
+        partial: allow parts that are unfinished or have failed items.
+        observer: receives notes.
+
+    Raises:
+        ScirgenError: the parts cannot become one release, or the folder holds something else; nothing is written.
+    """
+    place = Path(folder)
+    if place.exists() and any(place.iterdir()):
+        Reading.open(place)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as closing:
+        opened = open_parts([Path(part) for part in parts], closing)
+        for line in check_parts(opened, mixed=False, partial=partial):
+            (observer or Observer()).note(line)
+        taken = settle_overlap(opened, first_wins=False)
+        aside = closing.enter_context(TemporaryDirectory(prefix=".merge-", dir=place.parent))
+        store = closing.enter_context(Store(Path(aside) / "run.db"))
+        copy_parts(store, opened, taken)
+        view = StoreView(store)
+        reading = Reading.of(view)
+        reading.written(place, view)
+        return reading
 
 
 def _release(
@@ -175,7 +212,7 @@ def check_parts(parts: Sequence[Part], *, mixed: bool, partial: bool) -> list[st
         StoreError: a part is unfinished.
         ConfigError: parts of several domains or languages, or made differently.
     """
-    notes = []
+    notes: list[str] = []
     for part in parts:
         if not part.view.manifest():
             raise StoreError(
@@ -200,9 +237,13 @@ def check_parts(parts: Sequence[Part], *, mixed: bool, partial: bool) -> list[st
                 hint="Run them again with the same settings, or release them together anyway with --mixed.",
             )  # fmt: skip
         notes.append(f"The parts were made differently: {'; '.join(lines)}.")
-    if len(parts) > 1 and any(part.view.asked() for part in parts):
-        notes.append(UNJUDGED)
     return notes
+
+
+def searched_apart(store: Store, parts: Sequence[Part]) -> bool:
+    """Return whether somebody asked in a part that did not search what all parts have read."""
+    asked = [part.view.manifest().get("corpus") for part in parts if part.view.asked()]
+    return len(parts) > 1 and set(asked) - {StoreView(store).content("collect", "parse", "match")} != set()
 
 
 def merged_config(

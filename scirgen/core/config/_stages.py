@@ -195,7 +195,7 @@ class AskConfig(Section):
     questions_per_subject: int = Field(
         default=8,
         ge=1,
-        description="questions a call asks about each dataset and each paper that it uses, if generate.mix has them",
+        description="questions a call asks about each dataset and each paper, if generate.mix has them",
     )
 
 
@@ -204,6 +204,13 @@ class SearchConfig(Section):
 
     depth: int = Field(
         default=20, ge=1, description="passages taken from each search for a question; of records, two and a half times"
+    )
+    # Not fingerprinted: the digest of what is searched is.
+    corpus: str = Field(
+        default="",
+        description="folder of a corpus to search instead of what this run reads, for parts that are merged later "
+        "(scirgen merge --corpus)",
+        json_schema_extra=NOT_FINGERPRINTED,
     )
     # Not fingerprinted: the hash of the model's files is fingerprinted instead.
     encoder: str = Field(

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -30,8 +30,8 @@ _BATCH = 256
 _BLOCK = 65_536
 _FUSION = 60
 """The constant of reciprocal rank fusion (Cormack et al. 2009)."""
-FORMAT = 6
-"""Raised when the cut or the index changes."""
+FORMAT = 7
+"""Raised when the cut, the index or what is beside it changes."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,7 @@ class Corpus:
         passages: Iterable[Passage],
         records: Iterable[Passage],
         embed: Embed | None = None,
+        beside: Mapping[str, str] | None = None,
     ) -> Corpus:
         """Write the corpus unless the folder has it already. Terms are stemmed by each passage's language.
 
@@ -72,22 +73,31 @@ class Corpus:
             passages: the passages of papers and records.
             records: each record as one passage.
             embed: vectors of texts, for search by them as well; ``digest`` names its model too.
+            beside: further files of the folder, name -> text.
         """
-        about = {"digest": digest, "format": FORMAT}
-        if not _same(folder, about):
+        if not cls.holds(folder, digest):
             folder.parent.mkdir(parents=True, exist_ok=True)
             made = Path(tempfile.mkdtemp(prefix=".corpus-", dir=folder.parent))
             try:
                 units: tuple[tuple[Unit, Iterable[Passage]], ...] = (("passages", passages), ("datasets", records))
                 for unit, given in units:
                     _write(made / unit, given, embed)
-                (made / _ABOUT).write_text(json.dumps(about), encoding="utf-8")
+                for name, text in {**(beside or {}), _ABOUT: json.dumps(_about(digest))}.items():
+                    (made / name).write_text(text, encoding="utf-8")
                 shutil.rmtree(folder, ignore_errors=True)
                 made.replace(folder)
             except BaseException:
                 shutil.rmtree(made, ignore_errors=True)
                 raise
         return cls(folder, embed)
+
+    @staticmethod
+    def holds(folder: Path, digest: str) -> bool:
+        """Return whether the folder has the corpus that ``digest`` names, in the present format."""
+        try:
+            return bool(json.loads((folder / _ABOUT).read_text(encoding="utf-8")) == _about(digest))
+        except (OSError, ValueError):
+            return False
 
     def search(
         self, unit: Unit, queries: Sequence[tuple[str, str]], depth: int, own: str = "", own_depth: int = 0
@@ -176,11 +186,8 @@ class _Shelf:
         return [[int(row) for row in np.argsort(-line, kind="stable")[:depth]] for line in scores]
 
 
-def _same(folder: Path, about: dict[str, object]) -> bool:
-    try:
-        return bool(json.loads((folder / _ABOUT).read_text(encoding="utf-8")) == about)
-    except (OSError, ValueError):
-        return False
+def _about(digest: str) -> dict[str, object]:
+    return {"digest": digest, "format": FORMAT}
 
 
 def _write(folder: Path, passages: Iterable[Passage], embed: Embed | None) -> None:

@@ -226,7 +226,14 @@ class StoreView:
 
     def content(self, *stages: str) -> str:
         """See `scirgen.stages.base.RunView`."""
-        return digest_of(row[:4] for row in self.state() if row[0] in stages)
+        with self.store.guarded():
+            rows = self.store.db.execute(
+                "SELECT DISTINCT m.stage, m.key, r.fingerprint, r.status FROM members m JOIN results r "
+                f"ON r.id=m.result_id WHERE m.stage IN ({','.join('?' * len(stages))}) AND m.dataset_id IN {CURRENT} "
+                f"AND m.dataset_id<>'{RUN}' ORDER BY 1,2,3,4",
+                stages,
+            )
+            return digest_of(rows)
 
     def state_digest(self) -> str:
         """Hash of all current results before release; part of a release's fingerprint."""

@@ -33,6 +33,9 @@ _LEAST_SHOWN = 8
 _SHOWN_WORDS = {"answer": 3000, "data": 3600}
 """Words of passages, or of records, that one call shows, if the model's window holds them."""
 _RECORD_WORDS = 120
+_TITLE = 160
+_HEADING = 100
+"""Characters of a title and of a heading that a call shows."""
 _WORDS_PER_TOKEN = 0.6
 _WINDOW_SHARE = 0.6
 _DEFAULT_CONTEXT = 8192
@@ -104,7 +107,7 @@ class AnswerStage(Stage):
     """One item is up to four questions about one subject with their pools."""
 
     name: ClassVar[str] = "answer"
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
 
     def uses(self, config: Config) -> Uses:
         """Return the prompts, the model and the judge's; nothing if no questions are asked first."""
@@ -380,20 +383,22 @@ def _prompt(questions: Sequence[Question], shown: _Shown, ctx: StageContext) -> 
             for n, q in enumerate(questions, 1)
         ],
         narrow=questions[0].asked == "seeking",
-        **_printed(shown, ctx),
+        **_printed(shown, ctx, records=questions[0].wants == "data"),
     )
 
 
-def _printed(shown: _Shown, ctx: StageContext) -> dict[str, object]:
-    """Return the passages as a prompt's variables, and the language to write in."""
-    numbered: dict[str, list[str]] = {p.id: [] for p in shown.passages}
-    for n, line in enumerate(shown.lines, 1):
-        numbered[line.passage.id].append(f"[{n}] {' '.join(line.text.split())}")
-    passages = [
-        {"number": n, "title": p.title, "heading": p.heading, "lines": numbered[p.id]}
-        for n, p in enumerate(shown.passages, 1)
-    ]
-    return {"passages": passages, "language": language_name(ctx.config.language)}
+def _printed(shown: _Shown, ctx: StageContext, *, records: bool = False) -> dict[str, object]:
+    """Return the passages as a prompt's variables: below the number and heading of each, its numbered sentences. The
+    documents' titles come first, each once; a record begins with its own."""
+    titles = {p.document_id: p.title[:_TITLE] for p in shown.passages}
+    short = {id: f"D{n}" for n, id in enumerate(titles, 1)}
+    lines = [] if records else [f"{short[id]}: {title}" for id, title in titles.items()]
+    for n, passage in enumerate(shown.passages, 1):
+        told = f": {heading}" if (heading := " ".join(passage.heading.split())[:_HEADING]) else ""
+        lines.append(f"Record {n}" if records else f"Passage {n}, {short[passage.document_id]}{told}")
+        own = ((n, line) for n, line in enumerate(shown.lines, 1) if line.passage is passage)
+        lines += [f"[{n}] {' '.join(line.text.split())}" for n, line in own]
+    return {"passages": lines, "language": language_name(ctx.config.language)}
 
 
 def _reply(questions: int, passages: int) -> type[BaseModel]:

@@ -16,6 +16,7 @@ from pydantic import BaseModel, Field, create_model
 
 from scirgen.claims.borrowed import borrowed, coined
 from scirgen.core.config import Config
+from scirgen.core.corpus import Reading
 from scirgen.core.corpus.questions import Question, Wants
 from scirgen.core.errors import ConfigError, ReplyInvalidError, ReplyRefusedError, ReplyTruncatedError
 from scirgen.core.fingerprint import content_id, derived_seed, digest, file_sha256
@@ -26,7 +27,7 @@ from scirgen.core.text.analysis import terms
 from scirgen.core.text.language import language_name
 from scirgen.core.text.textmatch import jaccard
 from scirgen.stages.ask.given import hosted, read_questions
-from scirgen.stages.ask.subjects import Topic, material_of, other_languages, record_sheet, sheet, subjects_of
+from scirgen.stages.ask.subjects import Topic, material_of, other_languages, read_in, record_sheet, sheet, subjects_of
 from scirgen.stages.base import RunView, Scope, Stage, StageContext, StageResult, Uses, WorkItem
 
 AGAIN = "again"
@@ -68,10 +69,9 @@ class Seekers(Frozen):
 
 
 class OtherWords(BaseModel):
-    """A wish in other words, for the search."""
+    """A wish in other words, for the search; with ``translations`` if it is searched in other languages."""
 
     other_words: list[str] = Field(min_length=1, max_length=2)
-    translations: list[str] = []
 
 
 class Asked(OtherWords):
@@ -97,16 +97,18 @@ def seeking_share(config: Config, pack: str) -> float:
 
 
 class AskStage(Stage):
-    """One item is a dataset's record, or a paper that it uses or a part of a long one: a paper of several datasets is
-    asked about once, in the items of the first of them. The user's own questions are shared out among the datasets, one
-    item each."""
+    """One item is a dataset's record, or a paper or a part of a long one: a paper is asked about once, in the items of
+    the first dataset that uses it or, if none does, that it was read for. The user's own questions are shared out
+    among the datasets, one item each."""
 
     name: ClassVar[str] = "ask"
+    version: ClassVar[int] = 2
     refuse_empty: ClassVar[bool] = True
 
     def __init__(self) -> None:
         self._view: RunView | None = None
         self._given: dict[str, list[Question]] = {}
+        self._reading = Reading()
         self._like: tuple[str, ...] = ()
         self._languages: tuple[str, ...] = ()
 
@@ -140,8 +142,8 @@ class AskStage(Stage):
             )
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
-        """Yield the user's questions; the record; the papers whose first user the dataset is. In later rounds, those of
-        them that are asked about again."""
+        """Yield the user's questions; the record; the papers that are asked about here. In later rounds, those of them
+        that are asked about again."""
         self._read(scope, ctx)
         languages: dict[str, object] = {"languages": self._languages} if self._languages else {}
         if not scope.round:
@@ -152,7 +154,7 @@ class AskStage(Stage):
         again = {str(cell[AGAIN]): cell["count"] for cell in scope.wanted if AGAIN in cell}
         asked = [q for q in scope.outputs("ask", Question) if q.asked == "seeking"]
         shown: dict[str, object] = {**({"like": self._like} if self._like else {}), **languages}
-        for subject in subjects_of(scope):
+        for subject in subjects_of(scope, self._reading):
             wants = "data" if subject.id == scope.dataset.id else "answer"
             parameters: dict[str, object] = {"wants": wants, "subject": subject.id, "part": subject.part, **shown}
             if not scope.round:
@@ -208,10 +210,15 @@ class AskStage(Stage):
             return
         config, asks = ctx.config.generate, ctx.config.generate.asks
         self._view, self._given = ctx.run, {}
+        if asks:
+            shared = ctx.config.search.corpus
+            self._reading = Reading.searched(ctx.run, shared) if ctx.run else read_in(scope)
+        if config.about:  # then the user says what is asked about
+            self._reading = self._reading.model_copy(update={"hosts": {}})
         if config.questions and not config.off:
-            subjects = ctx.run.subjects() if ctx.run else (scope.dataset.id,)
-            self._given = hosted(list(read_questions(Path(config.questions))), subjects)
-        self._languages = other_languages(ctx.run, ctx.config.language) if ctx.run and asks else ()
+            subjects = ctx.run.subjects() if ctx.run and config.about else self._reading.datasets
+            self._given = hosted(list(read_questions(Path(config.questions))), subjects or (scope.dataset.id,))
+        self._languages = other_languages(self._reading.languages, ctx.config.language)
         self._like = tuple(g.question for g in read_questions(Path(config.like))) if config.like else ()
 
 
@@ -245,7 +252,7 @@ async def _reworded(item: WorkItem, ctx: StageContext) -> Question:
 
 def _other_words(said: OtherWords, languages: Sequence[str]) -> dict[str, Any]:
     """Return the fields of `Question` that only the search uses."""
-    translated = zip(languages, said.translations, strict=False)
+    translated = zip(languages, getattr(said, "translations", ()), strict=False)
     return {
         "rewordings": tuple(" ".join(w.split()) for w in said.other_words if w.strip()),
         "translations": tuple((code, words) for code, words in translated if words.strip()),

@@ -5,18 +5,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from pydantic import BaseModel, Field
 
 from scirgen.claims.borrowed import borrowed
-from scirgen.core.corpus.cut import PASSAGE_WORDS
+from scirgen.core.corpus import Reading
 from scirgen.core.records import OWN, BlockKind, Dataset, Document, Link, Record
 from scirgen.core.text.language import base_language
 from scirgen.core.text.passages import count_words
 from scirgen.core.text.sentences import PROSE
-from scirgen.stages.base import RunView, Scope
+from scirgen.stages.base import Scope
 
 SUBJECT_WORDS = 3_000
 """Words of a paper that are one subject; a longer paper has several."""
@@ -52,19 +52,25 @@ class Subject:
     part: int = 0
 
 
-def subjects_of(scope: Scope) -> Iterator[Subject]:
-    """Yield the dataset, unless its record was made from a paper, and the papers whose first user it is."""
+def read_in(scope: Scope) -> Reading:
+    """Return what a dataset alone shows of its papers, for a trial without a run."""
+    used = {link.paper_id for link in scope.outputs("match", Link) if link.used}
+    papers = (d for d in scope.outputs("parse", Document) if d.paper_id in used)
+    return Reading(users={d.id: tuple(u.id for u in scope.users(d.paper_id)) for d in papers})
+
+
+def subjects_of(scope: Scope, reading: Reading) -> Iterator[Subject]:
+    """Yield the dataset, unless its record was made from a paper, and the papers that are asked about with it."""
     dataset = scope.dataset
     if not any(OWN in link.found_by.split(", ") for link in scope.outputs("collect", Link)):
         yield Subject(dataset.id, dataset.id, (dataset,))
-    used = {link.paper_id for link in scope.outputs("match", Link) if link.used}
     for document in sorted(scope.outputs("parse", Document), key=lambda d: d.id):
-        paper = document.paper_id
-        if paper not in used or scope.users(paper)[0].id != dataset.id:
+        if reading.asked_with(document.id) != dataset.id:
             continue
         for part in range(len(parts(document))):
             name = f"/{part + 1}" if part else ""
-            yield Subject(document.id + name, f"{dataset.id}|{paper}{name}", (dataset, document), part)
+            key = f"{dataset.id}|{document.paper_id}{name}"
+            yield Subject(document.id + name, key, (dataset, document), part)
 
 
 def parts(document: Document) -> list[tuple[int, int]]:
@@ -133,10 +139,8 @@ def _cut(text: str) -> str:
     return text if len(words) <= _SHOWN_WORDS else " ".join(words[:_SHOWN_WORDS])
 
 
-def other_languages(run: RunView, language: str) -> tuple[str, ...]:
+def other_languages(passages: Mapping[str, int], language: str) -> tuple[str, ...]:
     """Return the languages, other than the questions', with enough passages, most first."""
-    counts = Counter(base_language(d.language) for d in run.datasets())
-    for document in run.records("parse", Document):
-        counts[base_language(document.language)] += max(1, count_words(document.text) // PASSAGE_WORDS)
+    counts = Counter(passages)
     least = _LANGUAGE_SHARE * counts.total()
     return tuple(code for code, n in counts.most_common() if n >= least and code != base_language(language))

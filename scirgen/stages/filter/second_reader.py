@@ -13,7 +13,7 @@ from scirgen.core.records import QAPair, Score
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Material
 from scirgen.stages.filter.deciding import Ruling
-from scirgen.stages.filter.faithfulness.batches import Batch, ask_each, evidence_batches, numbered, reply_to
+from scirgen.stages.filter.faithfulness.batches import Batch, Told, ask_each, evidence_batches, numbered, reply_to
 
 READER: Final = "second_reader"
 PROMPTS: Final = ("reader", "agree")
@@ -60,14 +60,14 @@ def _ruling(pair: QAPair, score: Score | Exception | None, decides: bool) -> Rul
     return Ruling(pair, "reject", READER, score.detail, score.value) if differs else Ruling(pair)
 
 
-async def _read(batch: Batch[str], ctx: StageContext) -> dict[str, Score | Exception]:
+async def _read(batch: Batch[Told], ctx: StageContext) -> dict[str, Score | Exception]:
     pairs = list(enumerate(batch.pairs, 1))
     numbers = [n for n, _ in pairs]
     asked = [
         {"number": n, "question": p.question, "passages": list(dict.fromkeys(cited))}
         for (n, p), cited in zip(pairs, batch.cited, strict=True)
     ]
-    prompt = ctx.prompt("reader").render(passages=numbered(batch.texts), questions=asked)
+    prompt = ctx.prompt("reader").render(passages=list(numbered(batch.texts)), questions=asked)
     seed = ctx.seed(READER, *(p.id for p in batch.pairs))
     answers = (await ctx.judge.ask(prompt, reply_to(Answers, numbers, a=(str, ...)), seed=seed)).value
     told = {n: " ".join(str(getattr(answers, f"a{n}")).split())[:1000] for n, _ in pairs}

@@ -82,7 +82,7 @@ def from_run(run: RunView, info: ReleaseInfo) -> ReleaseContent:
     datasets = {d.id: d for d in sorted(run.datasets(), key=lambda d: d.id)}
     uses = run.uses()
     documents = {label.document_id: label.paper_id for label in run.records("section", SectionLabel)}
-    found = _answering_papers(run, datasets)
+    found, elsewhere = _answering_papers(run, datasets)
     documents |= found
     wanted = {p for ids in uses.values() for p in ids} | {*found.values()}
     papers = {paper_id: Paper(id=paper_id) for paper_id in sorted(wanted)}
@@ -107,7 +107,7 @@ def from_run(run: RunView, info: ReleaseInfo) -> ReleaseContent:
             update={
                 "left_out": dict(sorted(left_out.items())),
                 "made": made,
-                "notes": (*info.notes, *_second_grades(run), *_guessed(run), *_own(run)),
+                "notes": (*info.notes, *_second_grades(run), *_guessed(run), *_own(run), *_left(run, elsewhere)),
                 "counts": count_links(run.records("match", Link)),
             }
         ),
@@ -115,7 +115,7 @@ def from_run(run: RunView, info: ReleaseInfo) -> ReleaseContent:
         papers={k: papers[k] for k in sorted(papers)},
         uses=uses,
         aspects=ordered,
-        pairs=lambda: (_with_gold(p, users, datasets) for p in run.pairs()),
+        pairs=lambda: (_with_gold(p, users, datasets) for p in run.pairs() if not _cites(p, elsewhere)),
         document_papers=documents,
         documents=lambda: _used(run, wanted),
         writers=writers,
@@ -123,10 +123,24 @@ def from_run(run: RunView, info: ReleaseInfo) -> ReleaseContent:
     )
 
 
-def _answering_papers(run: RunView, datasets: Mapping[str, Dataset]) -> dict[str, str]:
-    """Return a mapping: document id -> paper id of the papers that answer what somebody asked."""
+def _answering_papers(run: RunView, datasets: Mapping[str, Dataset]) -> tuple[dict[str, str], frozenset[str]]:
+    """Return a mapping: document id -> paper id of the papers that answer what somebody asked; and the documents that
+    answer it and that only other parts have read (``search.corpus``)."""
     cited = {s.document_id for p in run.pairs() if p.grades for s in p.evidence} - {*datasets}
-    return {d.id: d.paper_id for d in run.records("parse", Document) if d.id in cited} if cited else {}
+    found = {d.id: d.paper_id for d in run.records("parse", Document) if d.id in cited} if cited else {}
+    return found, frozenset(cited - found.keys())
+
+
+def _cites(pair: QAPair, documents: frozenset[str]) -> bool:
+    return bool(documents) and any(s.document_id in documents for s in pair.evidence)
+
+
+def _left(run: RunView, elsewhere: frozenset[str]) -> list[str]:
+    """Return a line for the card: how many rows wait for the merged release."""
+    count = sum(_cites(pair, elsewhere) for pair in run.pairs()) if elsewhere else 0
+    return [f"{count:,} rows cite documents that only other parts have read; the merged release has them."] * bool(
+        count
+    )
 
 
 def _second_grades(run: RunView) -> list[str]:
@@ -206,7 +220,7 @@ def _unfaithful(run: RunView) -> list[UnfaithfulRow]:
 
 def _with_gold(pair: QAPair, users: Mapping[str, set[str]], datasets: Container[str]) -> QAPair:
     """Give a pair about papers all datasets that use each of them as gold: in merged runs, those of the other parts
-    too. One that somebody asked has those of any document that answers it.
+    too. One that somebody asked has those of any document that answers it: none, if no dataset uses these papers.
 
     Args:
         pair: the pair of the run.
@@ -217,7 +231,9 @@ def _with_gold(pair: QAPair, users: Mapping[str, set[str]], datasets: Container[
         return pair
     if pair.grades:
         carrying = {g.document_id for g in pair.grades if g.grade == 2}
-        able = sorted({d for c in carrying for d in users.get(c, {c} if c in datasets else ())} or {*pair.gold})
+        able = sorted({d for c in carrying for d in users.get(c, {c} if c in datasets else ())})
+        if not able:
+            return pair.model_copy(update={"about": None, "dataset_ids": ()})
         first = pair.dataset_id if pair.dataset_id in able else able[0]
         return pair.model_copy(update={"dataset_id": first, "dataset_ids": tuple(able)})
     found = [users[s.document_id] for s in pair.answer_evidence if s.document_id in users]

@@ -292,7 +292,7 @@ def _write_rows(
             if content.info.row_fields:
                 row = kind.model_validate({**dict(row), **content.added.get(pair.id, {})})
             write_rows(files[split], [row])
-            for dataset_id in (gold or (row.dataset_id,)) if row.answer or not row.passages else ():
+            for dataset_id in row.gold if row.answer or not row.passages else ():
                 qrels[split].write(f"{row.id}\t{dataset_id}\t1\n")
                 counts[f"qrels/{split}.tsv"] += 1
             for passage_id, grade in to_rows.passage_grades(pair, row, index).items():

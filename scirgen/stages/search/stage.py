@@ -6,15 +6,15 @@ It runs where the run's store is. The corpus lies in the run's folder (``corpus/
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from pathlib import Path
 from typing import ClassVar
 
 from scirgen.core.config import Config
-from scirgen.core.corpus import Corpus, Passage, passages_of, record_passage
+from scirgen.core.corpus import Corpus, Reading
 from scirgen.core.corpus.questions import Pool, Pooled, Question
-from scirgen.core.corpus.stored import FORMAT, Unit
+from scirgen.core.corpus.stored import Unit
 from scirgen.core.errors import ConfigError
-from scirgen.core.records import OWN, Dataset, Document, Link
 from scirgen.core.registry import Registry, load_registry
 from scirgen.llm.encoders.embedder import embedder_of
 from scirgen.stages.base import RunView, Scope, Stage, StageContext, StageResult, Uses, WorkItem
@@ -36,9 +36,8 @@ class SearchStage(Stage):
     def __init__(self) -> None:
         self._lock = asyncio.Lock()
         self._view: RunView | None = None
-        self._digest = ""
+        self._reading: Reading | None = None
         self._corpus: Corpus | None = None
-        self._users: dict[str, tuple[str, ...]] = {}
 
     def uses(self, config: Config) -> Uses:
         """Return the depth, the language and the encoder; the corpus is a parameter of each item."""
@@ -46,23 +45,29 @@ class SearchStage(Stage):
             return Uses()
         return Uses(config=("search", "language"), extra=(_encoder(config, load_registry()),))
 
+    def definitions(self, ctx: StageContext) -> str:
+        """Return the digest of a corpus that several runs share."""
+        shared = ctx.config.search.corpus
+        return Reading.open(Path(shared)).content if shared and ctx.config.generate.asks else ""
+
     def check(self, ctx: StageContext) -> None:
-        """Refuse an encoder that is not there."""
+        """Refuse an encoder or a corpus that is not there."""
         _encoder(ctx.config, ctx.registry)
+        self.definitions(ctx)
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
         """Yield the questions of this round: those that were asked, and those that an answerer narrowed."""
         asked = (*scope.outputs("ask", Question), *scope.outputs("answer", Question))
         questions = sorted((q for q in asked if q.round == scope.round), key=lambda q: q.id)
         for question in questions:
-            yield WorkItem(question.key, (question,), {"corpus": self._read(ctx)})
+            yield WorkItem(question.key, (question,), {"corpus": self._read(ctx).content})
 
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
         question = item.one(Question)
         async with self._lock:
             if self._corpus is None:
-                self._corpus = await asyncio.to_thread(self._build, ctx)
-        corpus = self._corpus
+                self._corpus = await asyncio.to_thread(self._opened, ctx)
+        corpus, users = self._corpus, self._read(ctx).users
         depth = ctx.config.search.depth
         language = ctx.config.language
         queries = [*((text, language) for text in (question.text, *question.rewordings))]
@@ -78,31 +83,29 @@ class SearchStage(Stage):
             Pooled(
                 passage=hit.passage,
                 found_by=tuple(name for name, rank in zip(names, hit.ranks, strict=True) if rank),
-                dataset_ids=self._users.get(hit.passage.document_id, (hit.passage.document_id,)),
+                dataset_ids=users.get(hit.passage.document_id, (hit.passage.document_id,)),
             )
             for hit in hits
         ]
         return StageResult((Pool(id=question.id, dataset_id=question.dataset_id, entries=tuple(entries)),))
 
-    def _read(self, ctx: StageContext) -> str:
-        """Digest of what the run has read, and of the papers' users."""
+    def _read(self, ctx: StageContext) -> Reading:
+        """Return what is searched: all that the run has read, or a corpus that several runs share."""
         if ctx.run is None:
             raise ConfigError("step search needs a run", hint="Run: scirgen generate.")
-        if self._view is not ctx.run:
+        if self._reading is None or self._view is not ctx.run:
             self._view, self._corpus = ctx.run, None
-            self._digest = ctx.run.content("collect", "parse", "match")
-        return self._digest
+            self._reading = Reading.searched(ctx.run, ctx.config.search.corpus)
+        return self._reading
 
-    def _build(self, ctx: StageContext) -> Corpus:
+    def _opened(self, ctx: StageContext) -> Corpus:
+        reading, uri = self._read(ctx), ctx.config.search.encoder
         assert self._view is not None
-        digest = f"{FORMAT}-{self._read(ctx)}"
-        self._users = _users(self._view)
-        records = (record_passage(d) for d in _records(self._view))
-        embed = None
-        if uri := ctx.config.search.encoder:
-            kind, name = embedder_of(uri, ctx.registry)
-            digest, embed = f"{digest}-{kind.identify(name, _ENCODER)}", kind.open(name).embed
-        return Corpus.build(ctx.folder / "corpus", digest, _passages(self._view), records, embed)
+        kind, name = embedder_of(uri, ctx.registry) if uri else (None, "")
+        encoder, embed = (kind.identify(name, _ENCODER), kind.open(name).embed) if kind else ("", None)
+        if shared := ctx.config.search.corpus:
+            return reading.opened(Path(shared), encoder, embed)
+        return reading.written(ctx.folder / "corpus", self._view, encoder, embed)
 
 
 def _encoder(config: Config, registry: Registry) -> str:
@@ -111,25 +114,3 @@ def _encoder(config: Config, registry: Registry) -> str:
         return ""
     kind, name = embedder_of(config.search.encoder, registry)
     return kind.identify(name, _ENCODER)
-
-
-def _records(run: RunView) -> Iterator[Dataset]:
-    """Yield the records of datasets; not those that were made from papers."""
-    made = {link.dataset_id for link in run.records("collect", Link) if OWN in link.found_by.split(", ")}
-    return (d for d in run.datasets() if d.id not in made)
-
-
-def _passages(run: RunView) -> Iterator[Passage]:
-    """Yield the passages of all papers that were read, and the records."""
-    for document in run.records("parse", Document):
-        yield from passages_of(document)
-    yield from (record_passage(d) for d in _records(run))
-
-
-def _users(run: RunView) -> dict[str, tuple[str, ...]]:
-    """Id of a paper's document -> ids of the datasets that use it, which may be none."""
-    users: dict[str, list[str]] = {}
-    for dataset_id, papers in run.uses().items():
-        for paper_id in papers:
-            users.setdefault(paper_id, []).append(dataset_id)
-    return {d.id: tuple(users.get(d.paper_id, ())) for d in run.records("parse", Document)}

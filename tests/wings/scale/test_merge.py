@@ -29,7 +29,8 @@ from scirgen.testing.faults import Faults
 from scirgen.testing.server import FakeServer
 from scirgen_scale.merging.merge import UNJUDGED
 from scirgen_scale.merging.parts import open_parts
-from tests.support.small_runs import KNOWN_ITEMS, answered, release_bytes, run_small, write_records
+from tests.support import seeking_people
+from tests.support.small_runs import KNOWN_ITEMS, SETTINGS, answered, release_bytes, run_small, write_records
 
 SAMPLE = Path(__file__).parents[2] / "material" / "invented"
 
@@ -287,6 +288,76 @@ def test_what_somebody_asked_in_parts_is_unjudged_elsewhere_until_the_merged_run
     small(records, tmp_path / "m", **mix)
     assert UNJUDGED not in Release(tmp_path / "m").info.notes
     assert release_bytes(tmp_path / "m") == release_bytes(tmp_path / "whole")
+
+
+ANIMALS = ("finches", "tits", "frogs", "crickets")
+USES = {"finches": "10.5072/s0 and 10.5072/s2", "tits": "10.5072/s1", "frogs": "10.5072/s2", "crickets": "of our own"}
+
+
+@pytest.fixture
+def noisy(tmp_path: Path) -> Path:
+    """Three datasets with a paper each, of which the first is of two datasets; and a paper that no dataset uses."""
+    folder = tmp_path / "in"
+    (folder / "papers").mkdir(parents=True)
+    rows = []
+    for n, animal in enumerate(ANIMALS):
+        text = (
+            f"# Songs of {animal} in three cities\n\n## Methods\n\nWe used the data {USES[animal]}.\n\n## Results\n\n"
+            f"The songs of {animal} rose by {n + 2}00 Hz beside loud streets. In winter the songs of {animal} lasted "
+            "longest where lamps were lit all night.\n"
+        )
+        (folder / "papers" / f"{animal}.md").write_text(text, "utf-8")
+        papers = [f"{animal}.md", "finches.md"][: 1 + (n == 2)]
+        rows.append({"id": f"s{n}", "title": f"Recordings of {animal}", "doi": f"10.5072/s{n}", "papers": papers})
+    (folder / "records.jsonl").write_text("\n".join(map(json.dumps, rows[:3])), "utf-8")
+    (tmp_path / "own.txt").write_text("How loud are streets at night?\n", "utf-8")
+    return folder
+
+
+def test_parts_that_share_a_corpus_give_the_release_of_one_run(noisy: Path, tmp_path: Path) -> None:
+    parts = {"p0": ["s0", "s1"], "p1": ["s2"]}
+    settings = {"generate.mix": {"seeking": 1.0}, "generate.questions": str(tmp_path / "own.txt")}
+
+    async def go() -> None:
+        async with FakeServer(reply=seeking_people.reply) as server:
+
+            async def run(name: str, ids: list[str] | None, **more: object) -> None:
+                given = {key.replace("__", "."): value for key, value in more.items()}
+                flags = {
+                    **SETTINGS, **settings, "input": str(noisy), "collect.ids": ids, "match.strategy": "mention",
+                    "models.generator": f"openai:fake@{server.url}", **given,
+                }  # fmt: skip
+                loaded, domain = resolve_config(domain="geo", flags={k: v for k, v in flags.items() if v is not None})
+                await run_pipeline(tmp_path / name, loaded.config, domain, observer=Observer())
+
+            await run("whole", None)
+            for name, ids in parts.items():
+                await run(name, ids, generate__off=True)
+            told = command("merge", *(tmp_path / name for name in parts), "--corpus", tmp_path / "corpus")
+            assert "3 datasets and 4 papers of 2 runs" in told.output, told.output
+            for name, ids in parts.items():
+                await run(name, ids, search__corpus=str(tmp_path / "corpus"))
+            calls = answered(server)
+            scirgen_scale.merge(tmp_path / "m", [tmp_path / "p1", tmp_path / "p0"])
+            assert release_bytes(tmp_path / "m") == release_bytes(tmp_path / "whole")
+            assert UNJUDGED not in Release(tmp_path / "m").info.notes
+            await run("m", None)
+            assert answered(server) == calls
+
+    asyncio.run(go())
+    rows = list(Release(tmp_path / "m" / "release").rows())
+    assert {r.about for r in rows} >= {"paper", None} and any(r.asked == "user" for r in rows)
+    # A part's own release has no row that cites what only another part has read.
+    for name in parts:
+        part = Release(tmp_path / name / "release")
+        assert {e.document_id for r in part.rows() for e in r.evidence} <= {p.document_id for p in part.passages()}
+    assert any("only other parts have read" in note for note in part.info.notes)
+    assert next(r.dataset_ids for r in rows if "finches" in r.question) == ("s0", "s2")
+    states = []
+    for name in ("m", "whole"):
+        with open_view(tmp_path / name) as view:
+            states.append(view.state_digest())
+    assert states[0] == states[1]
 
 
 # -- datasets in two parts ---------------------------------------------------------------------------------------------

@@ -18,6 +18,8 @@ _CHARACTERS: Final = 24_000
 """Largest number of characters of text in a call."""
 T = TypeVar("T")
 R = TypeVar("R")
+Told = tuple[str, str]
+"""A text after the title of its source, which is empty where the text names what it is about."""
 
 
 @dataclass(frozen=True)
@@ -61,28 +63,34 @@ def batches(
         yield Batch(tuple(chosen), tuple(numbers), tuple(cited))
 
 
-def evidence_batches(pairs: Iterable[QAPair], material: Material, size: int) -> Iterator[Batch[str]]:
+def evidence_batches(pairs: Iterable[QAPair], material: Material, size: int) -> Iterator[Batch[Told]]:
     """Give batches with the pairs' evidence, one text per span; without spans, the texts found for a pair.
 
     A statement of a paper comes after its context, as the writer read it, and a sentence that answers what somebody
-    asked after the title of its source.
+    asked with the title of its source.
     """
     abouts = {" ".join(a.span.text.split()): a.context for a in material.aspects if a.context}
 
-    def texts(pair: QAPair) -> list[str]:
+    def texts(pair: QAPair) -> list[Told]:
         read = span_texts(pair, material) or chosen_window("evidence", pair, material).split("\n")
         said = [" ".join(t.split()) for t in read if t.strip() or pair.evidence]
         said = [f"{abouts[t]}: {t}" if t in abouts else t for t in said]
-        if pair.grades:  # it may cite several records, whose sentences do not name them
-            said = [f"{material.title(s.document_id)}: {t}" for s, t in zip(pair.evidence, said, strict=True)]
-        return said
+        if not pair.grades:
+            return [("", t) for t in said]
+        # It may cite several records, whose sentences do not name them.
+        return [(material.title(s.document_id), t) for s, t in zip(pair.evidence, said, strict=True)]
 
-    return batches(pairs, texts, size, len)
+    return batches(pairs, texts, size, lambda told: len(told[1]))
 
 
-def numbered(texts: Iterable[str]) -> list[str]:
-    """Return the texts, numbered from 1, each on one line."""
-    return [f"[{n}] {' '.join(text.split())}" for n, text in enumerate(texts, 1)]
+def numbered(texts: Iterable[Told]) -> Iterator[str]:
+    """Yield the texts, numbered from 1, each on one line; before the first of several from one source, its title."""
+    last = ""
+    for n, (title, text) in enumerate(texts, 1):
+        if title != last:
+            yield f"From: {' '.join(title.split()) or '-'}"
+            last = title
+        yield f"[{n}] {' '.join(text.split())}"
 
 
 class Fault(BaseModel):

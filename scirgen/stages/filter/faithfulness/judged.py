@@ -14,6 +14,7 @@ from scirgen.stages.filter.base import Faithfulness, Material, Need
 from scirgen.stages.filter.faithfulness.batches import (
     Batch,
     Reply,
+    Told,
     ask_each,
     evidence_batches,
     no_verdict,
@@ -100,13 +101,13 @@ class JudgeScorer(Faithfulness):
     needs: ClassVar[tuple[Need, ...]] = ("judge",)
     default_threshold: ClassVar[float] = 0.5
     prompts: ClassVar[tuple[str, ...]] = ("judge",)
-    version: ClassVar[int] = 11
+    version: ClassVar[int] = 12
 
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
         found = await ask_each(evidence_batches(pairs, material, PAIRS), lambda batch: self._judge(batch, ctx))
         return [found[pair.id] for pair in pairs]
 
-    async def _judge(self, batch: Batch[str], ctx: StageContext) -> dict[str, Score | Exception]:
+    async def _judge(self, batch: Batch[Told], ctx: StageContext) -> dict[str, Score | Exception]:
         every = list(enumerate(zip(batch.pairs, batch.cited, strict=True), 1))
         listed = [
             {"number": n, "question": pair.question, "answer": pair.answer, "evidence": list(dict.fromkeys(cited)),
@@ -116,7 +117,7 @@ class JudgeScorer(Faithfulness):
         remembered = [n for n, (pair, _) in every if pair.from_memory]
         bloom = ctx.taxonomies.bloom
         prompt = ctx.prompt("judge").render(
-            evidence=numbered(batch.texts), pairs=listed, remembered=remembered, levels=bloom.levels,
+            evidence=list(numbered(batch.texts)), pairs=listed, remembered=remembered, levels=bloom.levels,
             tie_breaking=bloom.tie_breaking,
         )  # fmt: skip
         levels: Any = Literal[tuple(level.id for level in bloom.levels)]

@@ -49,7 +49,7 @@ async def run(reply: Mapping[str, object], grades: Mapping[str, int], **more: ob
             return {"b1": " What  snow? ", "a1": " Snow does. "}
         shown = prompt.messages[-1][1]
         lines = {text: int(number) for number, text in re.findall(r"^\[(\d+)\] (.*)$", shown, re.M)}
-        order = [next(p.id for p in PASSAGES if p.text.split(".")[0] in part) for part in shown.split("Passage ")[1:]]
+        order = [next(p.id for p in PASSAGES if p.text.split(".")[0] in part) for part in shown.split("\nPassage ")[1:]]
         given = [{"passage": n, "grade": grades[id]} for n, id in enumerate(order, 1) if grades[id]]
         base = {"verdict": "answered", "answer": "Snow insulates it.", "lacking": "", "narrower": "", "about": []}
         cited = {k: [lines[t] for t in v] for k, v in reply.items() if k in ("lines", "about")}
@@ -206,7 +206,7 @@ async def test_a_share_of_calls_is_graded_again_in_another_order(share: float, s
     def rule(prompt, n):
         seen.append(prompt.messages[-1][1])
         order = [
-            next(p.id for p in PASSAGES if p.text.split(".")[0] in part) for part in seen[-1].split("Passage ")[1:]
+            next(p.id for p in PASSAGES if p.text.split(".")[0] in part) for part in seen[-1].split("\nPassage ")[1:]
         ]
         grades = {"psg-1": 2} if len(seen) == 1 else {"psg-1": 2, "psg-2": 1}
         given = [{"passage": n, "grade": grades[id]} for n, id in enumerate(order, 1) if id in grades]
@@ -264,7 +264,7 @@ async def test_passages_of_two_documents_give_questions_that_both_answer(cited, 
         if prompt.id == "answer/linked":
             assert "Rain fell." not in shown and "Why does thick snow" in shown
             return {"pairs": [{**LINK, "lines": [lines[text] for text in cited]}]}
-        order = [next(p.id for p in PASSAGES if p.text.split(".")[0] in part) for part in shown.split("Passage ")[1:]]
+        order = [next(p.id for p in PASSAGES if p.text.split(".")[0] in part) for part in shown.split("\nPassage ")[1:]]
         given = [{"passage": n, "grade": grades[id]} for n, id in enumerate(order, 1) if grades[id]]
         empty = {"verdict": "not_here", "answer": "", "lines": [], "about": [], "lacking": "", "narrower": ""}
         return {"q1": {**empty, "grades": given}}

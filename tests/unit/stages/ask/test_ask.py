@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from scirgen.core.config import GenerateConfig
+from scirgen.core.corpus import Reading
 from scirgen.core.corpus.questions import Question
-from scirgen.core.records import Block, Dataset, Document, Link
+from scirgen.core.records import Block, Document, Link
 from scirgen.stages.ask.stage import AskStage
 from scirgen.stages.ask.subjects import Subject, material_of, other_languages, subjects_of
 from scirgen.stages.base import WorkItem
-from tests.support.content_factory import FakeRun
 from tests.support.questioning import ASPECTS, DATASET, FakeScope, make_context
 
 MIX = {"generate.mix": {"seeking": 0.7, "known_item": 0.3}}
@@ -24,6 +24,7 @@ PAPER = Document(
 DATA = {"wants": "data", "subject": "ds-1", "part": 0}
 ANSWER = {"wants": "answer", "subject": "doc-1", "part": 0}
 USED = Link(dataset_id="ds-1", paper_id="10.1/p", found_by="doi", used=True)
+READ = Reading(users={"doc-1": ("ds-1",)})
 
 
 def asked(question: str, form: str = "keywords", type: str = "", need: str = "find_data") -> dict[str, object]:
@@ -161,7 +162,7 @@ def long_paper(words: int) -> Document:
 
 def test_a_long_paper_has_several_subjects_with_headings_of_their_own() -> None:
     def found(document: Document) -> list[Subject]:
-        return list(subjects_of(FakeScope({"parse": (document,), "match": (USED,)})))
+        return list(subjects_of(FakeScope({"parse": (document,), "match": (USED,)}), READ))
 
     assert [s.id for s in found(long_paper(3000))] == ["ds-1", "doc-1"]
     several = found(long_paper(9000))
@@ -174,14 +175,29 @@ def test_a_long_paper_has_several_subjects_with_headings_of_their_own() -> None:
 def test_a_record_made_from_a_paper_is_no_subject_beside_the_paper() -> None:
     own = USED.model_copy(update={"found_by": "own"})
     scope = FakeScope({"collect": (own,), "match": (own,), "parse": (PAPER,)})
-    assert [s.id for s in subjects_of(scope)] == ["doc-1"]
+    assert [s.id for s in subjects_of(scope, READ)] == ["doc-1"]
+
+
+@pytest.mark.parametrize(
+    ("reading", "with_paper"),
+    [
+        (Reading(users={"doc-1": ("ds-1", "ds-2")}), True),
+        (Reading(users={"doc-1": ("ds-0", "ds-1")}), False),
+        (Reading(users={"doc-1": ()}, hosts={"doc-1": "ds-1"}), True),
+        (Reading(users={"doc-1": ()}, hosts={"doc-1": "ds-0"}), False),
+        (Reading(), False),
+    ],
+)
+def test_a_paper_is_asked_about_with_its_first_user_or_the_first_it_was_read_for(
+    reading: Reading, with_paper: bool
+) -> None:
+    found = [s.id for s in subjects_of(FakeScope({"parse": (PAPER,)}), reading)]
+    assert found == ["ds-1", "doc-1"][: 1 + with_paper]
 
 
 async def test_questions_are_searched_in_each_language_with_enough_passages() -> None:
-    run = FakeRun(
-        [Dataset(id=f"d{n}", title="x", language="pt-BR" if n < 2 else "fr" if n == 2 else "en") for n in range(30)]
-    )
-    assert other_languages(run, "en") == ("pt",) and other_languages(run, "pt") == ("en",)
+    passages = {"en": 27, "pt": 2, "fr": 1}
+    assert other_languages(passages, "en") == ("pt",) and other_languages(passages, "pt") == ("en",)
     one = {**asked("rain maps mountains"), "translations": ["mapas de chuva"]}
     ctx, chat = context(one)
     task = WorkItem("ds-1", (DATASET,), {**DATA, "languages": ("pt",)})
