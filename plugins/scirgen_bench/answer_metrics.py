@@ -67,7 +67,7 @@ def open_judge(uri: str, registry: Registry | None = None, options: Mapping[str,
 
 
 def with_entailment(found: Sequence[Entailment | ModelError], model: Judge) -> list[Entailment | ModelError]:
-    """Return the results, for callers that need entailment.
+    """Return the entailment results, for callers that need them.
 
     Raises:
         ModelAccessError: the model detects contradiction only.

@@ -135,7 +135,7 @@ FEW = 10
 
 
 def too_few(queries: int, clusters: int, of: str = "dataset(s)") -> list[str]:
-    """Warn where a table's intervals rest on few clusters; at most one sentence."""
+    """Return a warning if a table's intervals rest on few clusters; at most one sentence."""
     if clusters >= FEW:
         return []
     return [f"The {queries} question(s) are about {clusters} {of}: too few for intervals and tests to mean anything."]

@@ -24,7 +24,7 @@ TESTED = ("R@20", "NDCG@10")
 def passages_of(release: Release, distractors: Sequence[Release] = ()) -> tuple[list[Passage], int]:
     """Return the passages of a release and of others that it lacks, by id, and the number of the others'.
 
-    A passage of another release with a text of this one is left out: it would answer the same questions.
+    A passage of another release that repeats a text of this one is left out: it would answer the same questions.
     """
     own = sorted(release.passages(), key=lambda p: p.id)
     seen = {" ".join(p.text.split()) for p in own}

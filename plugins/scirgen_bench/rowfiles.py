@@ -1,5 +1,5 @@
-"""Rows of JSON Lines and files of text, as all modules of this wing read and write them, and ids as files of others
-write them."""
+"""Rows of JSON Lines and files of text, as all modules of this wing read and write them, and ids as other tools write
+them."""
 
 from __future__ import annotations
 

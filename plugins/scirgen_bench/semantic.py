@@ -104,7 +104,7 @@ class SemanticScorer(Faithfulness):
         writer, scorer = ctx.chat.identity, ctx.scorer.identity
         if (writer.backend, writer.name) != (scorer.backend, scorer.name):
             raise ConfigError(
-                f"{self.name} samples responses and weighs them by one model; "
+                f"{self.name} needs one model to sample responses and to weigh them; "
                 f"the generator is {writer}, the scorer {scorer}",
                 hint="Leave out --scorer if the generator gives log-probabilities, or use another score: shift, nli.",
             )

@@ -63,7 +63,7 @@ def breakdown_table(rows: Sequence[BreakdownRow], by: str) -> str:
 
 def task_table(rows: Sequence[TaskRow]) -> str:
     """Print one line for each retriever and group of queries; percent with four decimals, as in published tables. A
-    dash stands where a metric applies to no query."""
+    dash means that a metric applies to no query."""
     if not rows:
         return ""
     names = list(dict.fromkeys(name for r in rows for name in r.metrics))
@@ -84,5 +84,5 @@ def _cell(value: object) -> str:
 
 
 def told_apart(paths: Sequence[Path], names: Sequence[str]) -> list[str]:
-    """Return the names of what was read from paths; the path itself where another has the same name."""
+    """Return a name for each path; the path itself if another has the same name."""
     return [n if names.count(n) == 1 else str(p) for p, n in zip(paths, names, strict=True)]

@@ -46,7 +46,7 @@ KNOWN: Final = (0.7, 1.4)
 docs/estimate.md lie within them."""
 
 SEARCHED: Final = 200
-"""Records beside those that are tried in which a trial searches, so that its calls show as many passages as a run's."""
+"""The number of further records that a trial searches, so that its calls show as many passages as a run's."""
 
 _PAUSE_S: Final = 120.0
 """A longer time without a finished item counts as a pause (killed, resumed later)."""
@@ -94,8 +94,8 @@ class Estimate:
         shares: the parts that the sums are made of.
         cost: by the user's prices or the list's; None if one is missing.
         hours: time of the models; None if their speed is unknown.
-        own_minutes: time that scirgen itself needs (fetching, parsing, gates) on this machine, beside the models;
-            None with an earlier run's figures.
+        own_minutes: time that scirgen itself needs (fetching, parsing, gates) on this machine, in addition to the
+            models' time; None with an earlier run's figures.
         rows: what the run would give: as many a dataset as the earlier run released; with a trial, all its candidates,
             since nothing is known of what will be rejected; at most the target.
         cost_per_row: the typical cost of one of them; with a trial, a lower bound.

@@ -2,7 +2,7 @@
 test, sample sizes.
 
 The statistics themselves come from scikit-learn, krippendorff and scipy (extra ``labels``); this module handles missing
-labels, clusters and strata. Who labelled what is `scirgen_bench.labels.labelset`.
+labels, clusters and strata. `scirgen_bench.labels.labelset` records who labelled what.
 """
 
 from __future__ import annotations

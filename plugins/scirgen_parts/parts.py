@@ -114,7 +114,7 @@ async def _parsed(files: Iterable[Path], config: Config) -> list[Row]:
 
 
 def _cells(document: Document, table: DocumentTable) -> Row:
-    """Return a table for JSON: the place, text, page and box of each cell beside its row and column."""
+    """Return a table for JSON: the place, text, page and box of each cell with its row and column."""
     cells = []
     for cell in table.cells:
         span = document.span(cell.start, cell.end)

@@ -61,7 +61,7 @@ _LEAST_HALF, _OFTEN, _AGAIN = 4, 3, 2
 
 
 class Vocabulary:
-    """The document's words, which distinguish a word that is broken at a line's end from a compound."""
+    """The document's words, which distinguish a word hyphenated at a line's end from a compound."""
 
     def __init__(self, lines: Sequence[Line]) -> None:
         self._words: Counter[str] = Counter()

@@ -58,7 +58,7 @@ class ProbeRequest(FurtherRequest):
     reply: ClassVar[type[BaseModel]] = ProbeReply
 
     def variables(self, most: int, turn: int, ctx: StageContext) -> Mapping[str, object] | None:
-        """Ask for the share of questions in the first round alone; a fraction of a question is asked that often."""
+        """Ask for the share of questions in the first round alone; a fraction is rounded at random."""
         chosen = settings(ctx.config)
         exact = 0.0 if turn else most * chosen.unanswerable
         wanted = int(exact) + (ctx.seed("probe", most) % 1000 < exact % 1 * 1000)

@@ -42,7 +42,7 @@ def _columns(row: Span) -> list[str]:
 
 
 def computed(claimed: Quantity, cells: Sequence[Quantity]) -> str:
-    """Name how a number follows from cells, within its rounding; "" if it does not.
+    """Describe how a number follows from cells, within its rounding; "" if it does not.
 
     Returns:
         found, count, sum, mean, difference, per cent, share or ratio.
@@ -57,7 +57,7 @@ def computed(claimed: Quantity, cells: Sequence[Quantity]) -> str:
 
 
 def alike(claimed: Quantity, cell: Quantity) -> bool:
-    """Check whether a number may be in the unit of a cell: "g" of "g m−2", and either may state none."""
+    """Check whether the units of a number and a cell agree: "g" agrees with "g m−2", and a missing unit with any."""
     return not (claimed.unit and cell.unit) or cell.unit.startswith(claimed.unit) or _same_measure(claimed, cell)
 
 

@@ -96,7 +96,7 @@ class Quantity:
 
     @property
     def year(self) -> bool:
-        """Tells whether it looks like a year."""
+        """True if it looks like a year."""
         return (
             not self.unit
             and not self.decimals

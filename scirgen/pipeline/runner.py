@@ -1,6 +1,6 @@
 """Runs the plan: each dataset goes through its steps, datasets overlap, and finished work is not repeated.
 
-`Runner._run` is the loop. From it to a stage's ``process`` the way is `_each`, `_dataset`, `_item`, `_make` and the
+`Runner._run` is the loop. It reaches a stage's ``process`` through `_each`, `_dataset`, `_item`, `_make` and the
 engine's ``execute``.
 """
 

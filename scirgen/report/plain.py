@@ -1,4 +1,4 @@
-"""Says in plain sentences what was read and what was lost and why, for readers who decide and do not program."""
+"""Describes in plain sentences what was read, what was lost and why, for readers who do not program."""
 
 from __future__ import annotations
 

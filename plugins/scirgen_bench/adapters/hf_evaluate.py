@@ -57,7 +57,7 @@ class PairMetric(evaluate.Metric):  # type: ignore[misc]  # evaluate ships no ty
         return [type(self).of_pair(*pair) for pair in zip(*texts, strict=True)]
 
     def counts(self, value: float) -> float:
-        """Give a value its weight in the mean."""
+        """Return the weight of a value in the mean."""
         return value
 
 

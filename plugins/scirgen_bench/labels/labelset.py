@@ -169,7 +169,7 @@ class Label(Record):
     guideline: str
 
     def unfinished(self) -> str:
-        """Name what the label still needs to be complete; "" if nothing."""
+        """Return what the label lacks to be complete; "" if nothing."""
         task = TASKS[self.task]
         if not self.label:
             return "label"
@@ -210,7 +210,7 @@ class LabelSet:
         self.folder = folder
         _refuse_links(folder)
         if not (folder / "sample.json").is_file():
-            raise InputError(f"{folder} holds no sample.json", hint="Make one with: scirgen label draw RUN --out L/")
+            raise InputError(f"{folder} has no sample.json", hint="Make one with: scirgen label draw RUN --out L/")
         self.sample = read_record(folder / "sample.json", Sample)
         self.items = tuple(read_lines(folder / "items.jsonl", Item))
         if sample_id(self.sample.task, self.items) != self.sample.id:

@@ -251,7 +251,7 @@ def _rows(
 
 
 def _array(rows: Sequence[Values], metric: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """One value a query; nan where the query does not count."""
+    """One value per query; nan if the query does not count."""
     return np.asarray([np.nan if (v := row[metric]) is None else v for row in rows], dtype=np.float64)
 
 

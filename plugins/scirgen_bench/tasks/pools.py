@@ -1,5 +1,5 @@
-"""Selects the documents to grade for a task's queries: those that several retrievers find in turn, gold documents, and
-cited papers.
+"""Selects the documents to grade for a task's queries: those that several retrievers contribute in turn, gold
+documents, and cited papers.
 
 CSFCube (section 3.2) draws from its methods in turn and takes the next candidate of a list if one is in the pool
 already; DORIS-MAE (section 3.3) searches by sentence and by paragraph, then with embeddings (a second pool), and adds

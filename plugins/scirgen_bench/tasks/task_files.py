@@ -189,7 +189,7 @@ def open_task(release: Release, name: str | None) -> Task:
 
 
 class PoolInfo(Record):
-    """``pool.json`` in a folder of grades: what was graded, and by whom."""
+    """``pool.json`` in a folder of grades: the graded task and the judges."""
 
     release: str
     task: str
@@ -203,7 +203,7 @@ class PoolInfo(Record):
     failed: int = 0
 
     def identity(self, judge: str) -> str:
-        """Name all that a judge's grades depend on: the model with its revision, and the prompts."""
+        """Identify everything that a judge's grades depend on: the model with its revision, and the prompts."""
         return f"{judge}, prompt {', '.join(self.prompts.get(judge, ()))}"
 
 
@@ -260,8 +260,8 @@ def settled(grades: Iterable[Grade]) -> dict[str, dict[str, int]]:
 
 
 def requirements(queries: Iterable[Query]) -> dict[str, tuple[str, ...]]:
-    """Complex query or sub-query id -> ids of its different aspects and sub-aspects, each text once (the first one's
-    id).
+    """Complex query or sub-query id -> ids of its different aspects and sub-aspects; a repeated text has the id of its
+    first occurrence.
 
     DORIS-MAE divides by the number of different texts, since sub-aspects repeat under several aspects.
     """

@@ -1,4 +1,4 @@
-"""The parts of ScIRGen's published procedure (KDD 2025) that scirgen does otherwise: two strategies of the pack
+"""The parts of ScIRGen's published procedure (KDD 2025) that scirgen does differently: two strategies of the pack
 ``examples/scirgen-paper``. `docs/method.md` compares the two."""
 
 from __future__ import annotations

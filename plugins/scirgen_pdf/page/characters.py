@@ -1,4 +1,4 @@
-"""Repairs characters of a page: accents drawn beside their letters, ligatures without names, blanks that readers leave
+"""Repairs characters of a page: accents drawn beside their letters, ligatures without names, spaces that readers leave
 out."""
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ _SHORT_WORD: Final = re.compile(
 
 
 def composed(text: str) -> str:
-    """Return the text in Unicode normal form C, with accents that are before or after their letters put on them."""
+    """Return the text in Unicode normal form C, with accents that stand before or after their letters combined with
+    them."""
     if _HAS.search(text):
         text = _ACCENT.sub(_compose, text)
     return text if unicodedata.is_normalized("NFC", text) else unicodedata.normalize("NFC", text)
@@ -62,7 +63,7 @@ def _compose(match: re.Match[str]) -> str:
 
 
 def _kept(match: re.Match[str], before: str, gap: str, after: str) -> str:
-    """Return a blank before an accent: many fonts have one before a raised accent inside a word in capitals."""
+    """Return the space before an accent: many fonts have one before a raised accent inside a word in capitals."""
     inside = gap and before.isupper() and after in _VOWELS
     return "" if inside and not _SHORT_WORD.search(match.string[: match.start("gap")]) else gap
 
@@ -86,7 +87,7 @@ _BESIDE_LETTERS: Final = {
 
 
 def name_ligatures(spans: Iterable[Span]) -> None:
-    """Replace the codes of ligatures in the text of spans whose fonts are ones of words and have them beside letters.
+    """Replace the codes of ligatures by their letters, in fonts of words that have these codes next to letters.
 
     TeX's old encoding has them at 11 to 15, the Cork encoding at 27 to 31; a document's fonts mostly share one
     encoding.
@@ -118,7 +119,8 @@ _LEAST_DINGBATS: Final = 0.2  # of the characters; a paper about ornaments has f
 
 
 def name_letters(spans: Iterable[Span]) -> None:
-    """Replace the ornaments that readers give for letters in fonts of dvips, which calls a letter "a" and its code."""
+    """Replace ornaments by letters: readers give ornaments for fonts of dvips, which names a letter "a" and its
+    code."""
     known = list(spans)
     signs = sum(ord(c) in _DINGBATS for span in known for c in span.text if not c.isascii())
     if signs and signs > _LEAST_DINGBATS * sum(len(span.text) for span in known):
@@ -139,7 +141,7 @@ def has_glued_words(text: str) -> bool:
 
 
 def with_blanks(lines: Iterable[TextLine]) -> None:
-    """Put a blank into each span's text at each gap of its glyphs that is as wide as one."""
+    """Put a space into each span's text at each gap between its glyphs that is as wide as one."""
     for line in lines:
         level = abs(line.direction[1]) < _SIDEWAYS
         last: Glyph | None = None

@@ -1,4 +1,4 @@
-"""Turns pages whose text stands sideways or upside down."""
+"""Turns pages whose text is sideways or upside down."""
 
 from __future__ import annotations
 

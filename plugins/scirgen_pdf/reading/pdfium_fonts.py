@@ -53,7 +53,7 @@ class Fonts:
     """A file's fonts, each read once."""
 
     def __init__(self, texts: Callable[[str], Mapping[int, str]]) -> None:
-        """Take the texts of a font's codes, by its name, from ``texts``."""
+        """Look up the texts of a font's codes, by its name, with ``texts``."""
         self._known: dict[int, Font] = {}
         self._texts = texts
 

@@ -1,7 +1,6 @@
 """Reads mathematical signs by the shape of their glyphs where a font gives them other characters.
 
-Some publishers' fonts hold a minus under the code of "2", of "{" or of a control character, and say nothing of what it
-is.
+Some publishers' fonts hold a minus under the code of "2", of "{" or of a control character, and do not name it.
 """
 
 from __future__ import annotations

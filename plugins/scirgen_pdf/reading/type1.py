@@ -1,7 +1,7 @@
-"""Reads what a file's Type 1 fonts say of their glyphs: names, codes, outlines. Both readers lack a part of it.
+"""Reads the names, codes and outlines of glyphs in a file's Type 1 fonts. Each reader lacks a part of them.
 
-pypdf finds the fonts, fontTools reads them. A file or font that either cannot read gives nothing; its text stays as the
-reader gives it.
+pypdf finds the fonts, fontTools reads them. The text of a file or font that either cannot read stays as the reader
+returns it.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Type1Font:
 
 
 class Objects:
-    """The objects of a file as pypdf reads them; one that pypdf cannot read has none."""
+    """The objects of a file as pypdf reads them; none if pypdf cannot read it."""
 
     def __init__(self, path: Path, password: str | None) -> None:
         """Read the table of a file's objects."""

@@ -1,7 +1,7 @@
 """``recommend``: the need for data behind a paper, as a sentence and as keyphrases (DataFinder, ACL 2023).
 
-The paper's used links say which datasets answer it. They are known only at the release, which then also refuses texts
-that name one.
+The datasets that the paper uses answer it. They are known only at the release, which then also refuses texts that name
+one.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class TemplateSource:
         return hashlib.sha256(self._file.read_bytes()).hexdigest()
 
     def datasets(self, cursor: str | None = None) -> Iterator[Dataset | Cursor | Rejection]:
-        """All records from the cursor on; a cursor every hundred. A broken record is set aside, the others go on."""
+        """All records from the cursor on; a cursor every hundred. A broken record is set aside; the others continue."""
         start = int(cursor or 0)
         for number, record in enumerate(self._records()):
             if number < start:

@@ -1,5 +1,5 @@
-"""Identifies what makes a result: scirgen's own classes by versions, which are raised by hand, all others by a hash of
-their code, so that the results of an edited plugin are made again."""
+"""Identifies the code behind a result: scirgen's own classes by hand-raised versions, all others by a hash of their
+code, so that the results of an edited plugin are made again."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _MOST_FILES = 500
 
 
 def made_of(plugin: object) -> str:
-    """Return a hash of what decides an object's results: its ``version``, if any, and its class's code, unless that is
-    scirgen's own."""
+    """Return a hash that changes when an object's results may change: its ``version``, if any, and its class's code,
+    unless that is scirgen's own."""
     return digest(getattr(plugin, "version", 1), plugin_code(type(plugin)))
 
 

@@ -88,8 +88,8 @@ def private_file(path: Path) -> None:
 
 
 def mode_beside(path: Path) -> int:
-    """Return the mode for a file that shows what another one holds, such as the report on a run: private if the other
-    one is private."""
+    """Return the mode for a file that shows another file's content, such as the report on a run: private if the other
+    file is private."""
     return path.stat().st_mode & 0o644 if path.is_file() else 0o644
 
 

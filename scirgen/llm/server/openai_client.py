@@ -225,7 +225,7 @@ class OpenAIServer:
         }
 
     async def windows(self) -> dict[str, int | None]:
-        """Like `list_models`, but a server that is too slow to answer has no such list."""
+        """Like `list_models`, but return {} if the server is too slow to answer."""
         try:
             return await self.list_models()
         except SlowServerError:

@@ -180,7 +180,7 @@ class OpenAIScoring(ScoringModel):
         first = first_of_answer([piece for piece, _ in rows], text, len(request.prompt))
         if first is None:
             raise ModelError(
-                f"{self.uri}: the server's tokens do not spell the text, so where the answer begins is unknown",
+                f"{self.uri}: the server's tokens do not match the text, so the start of the answer cannot be found",
                 hint="Score with vllm:..., hf:... or bundled:..., or start vLLM with --enable-scale-out.",
                 code="no_alignment",
             )

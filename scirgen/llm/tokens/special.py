@@ -20,7 +20,7 @@ def special_tokens(folder: Path) -> tuple[str, ...]:
     """
     files = [folder / name for name in _FILES if (folder / name).is_file()]
     if not files:
-        raise ConfigError(f"models.tokenizer: {folder} holds no tokenizer", hint=f"It has none of {', '.join(_FILES)}.")
+        raise ConfigError(f"models.tokenizer: {folder} has no tokenizer", hint=f"It has none of {', '.join(_FILES)}.")
     found: set[str] = set()
     for file in files:
         try:

@@ -98,7 +98,7 @@ class CheckedSource:
             return digest(found, code) if code else found
         if inspect.iscoroutine(found):
             found.close()
-        raise _wrong(self._source, f"revision() returned a {type(found).__name__}, not a text or None")
+        raise _wrong(self._source, f"revision() returned a {type(found).__name__}, expected a str or None")
 
     def count(self) -> int | None:
         """Return the number of records in the catalogue; None if the source does not know."""

@@ -1,7 +1,8 @@
 """Reads a section with a model that follows instructions.
 
 The prompt shows numbered sentences, and the reply holds their numbers by aspect. An aspect is always a sentence of the
-document. Of the model's words only a short context is kept: what a sentence is about that does not say so itself.
+document. The only words of the model that are kept are short contexts, which name the subject of a sentence that does
+not name it itself.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ class TableReply(AspectsReply):
 
 @dataclass(frozen=True)
 class Context:
-    """The subject of a sentence, in the model's words, and the place of the paper that says so."""
+    """The subject of a sentence, in the model's words, and the place of the paper that states it."""
 
     about: str
     span: Span | None = None
@@ -93,7 +94,7 @@ class Picked:
 async def read_section(
     document: Document, sentences: Sequence[Sentence], datasets: Sequence[Dataset], ctx: StageContext
 ) -> list[Picked]:
-    """Return what is picked, with a call per passage; a section within ``max_tokens_per_call`` is one passage.
+    """Return the picks, with one call per passage; a section within ``max_tokens_per_call`` is one passage.
 
     Args:
         document: the paper.
@@ -137,7 +138,7 @@ async def read_section(
 
 
 def chosen_cells(given: CellsReply, passage: Mapping[int, Sentence]) -> Picked:
-    """Return the cells of one table that a reply names together, or the code of why they cannot be kept."""
+    """Return the cells of one table that a reply names together, or the code for why they cannot be kept."""
     said = ", ".join(given.cells)
     places = [_CELL.fullmatch(one.strip()) for one in given.cells]
     lines = [passage.get(int(p[1])) if p else None for p in places]
@@ -278,7 +279,7 @@ def _rows(document: Document, label: SectionLabel) -> Iterator[Sentence]:
 
 
 def cell_spans(document: Document, row: Sentence, cells: Sequence[Cell]) -> tuple[Span, ...]:
-    """Return the places of chosen cells, then those of their headers, which only say what the cells are."""
+    """Return the places of chosen cells, then those of their headers, which only label them."""
     block = document.block_at(row.start)
     if not cells or block is None or block.table is None:
         return ()

@@ -41,8 +41,8 @@ class ExtractStage(Stage):
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
         """Yield each labelled section of each paper that the dataset is linked to.
 
-        Nothing where all questions are asked first, as their answers come from the whole text, and no step of a plugin
-        is chosen, which may read statements.
+        Yield nothing if all questions are asked first, since their answers come from the whole text, unless the
+        settings name a plugin's step, which may read statements.
         """
         config = ctx.config
         if not (config.generate.off or config.generate.mix.get("known_item") or config.steps or config.sections):

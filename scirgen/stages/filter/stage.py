@@ -44,7 +44,7 @@ class FilterStage(Stage):
     version: ClassVar[int] = 9
     refuse_empty: ClassVar[bool] = True
     more_gates: ClassVar[tuple[str, ...]] = ()
-    """Gates beside those that are on by default; a variant for a prompt pack names them."""
+    """Extra gates that a prompt pack's variant of the stage turns on."""
 
     def uses(self, config: Config) -> Uses:
         """Return what results depend on; each item's salt accounts for gates, scorers and their prompts."""
@@ -67,8 +67,8 @@ class FilterStage(Stage):
             registry.get("faithfulness", scorer)
 
     def notes(self, ctx: StageContext) -> Iterable[str]:
-        """Yield the gates that cannot reject by wording, since the language has no patterns; the types that the shift
-        cannot tell."""
+        """Yield the gates that cannot reject by wording, since the language has no patterns, and the types for which
+        the shift is unreliable."""
         if silent := silent_gates(ctx.config, ctx.registry, ctx.taxonomies, ctx.pack):
             yield (
                 f"no patterns for language {ctx.config.language!r}: {', '.join(silent)} cannot reject by wording "
@@ -157,7 +157,8 @@ def _needed(config: Config, registry: Registry) -> set[Need]:
 
 
 def gates_of(ctx: StageContext) -> list[Gate]:
-    """Return a run's gates (`select_gates`); if a judge reads every pair, only those that find more than it does."""
+    """Return a run's gates (`select_gates`); if a judge reads every pair, only those that find faults which it
+    misses."""
     return select_gates(ctx.config, ctx.registry, ctx.pack, judged=reads_all(ctx))
 
 
@@ -167,7 +168,7 @@ def select_gates(config: Config, registry: Registry, pack: str = "standard", *, 
     Args:
         config, registry: settings and gates.
         pack: prompts of the model that writes; the stage's variant for it may add gates.
-        judged: leave out the gates that find nothing beside a judge, unless the settings name them.
+        judged: leave out the gates that find nothing that a judge misses, unless the settings name them.
 
     Raises:
         PluginError: a configured gate does not exist ("did you mean").

@@ -1,4 +1,5 @@
-"""The door ``further_request``: what a plugin asks in the calls that write pairs, and what it makes of the reply."""
+"""Plugins of kind ``further_request``: they add a request to the calls that write pairs, and make records of its
+reply."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ class FurtherRequest(ABC):
 
     @abstractmethod
     def variables(self, most: int, turn: int, ctx: StageContext) -> Mapping[str, object] | None:
-        """Give the variables of the prompt for a call; None: this call gets no further request.
+        """Return the prompt's variables for a call; None if the call gets no further request.
 
         Args:
             most: number of pairs that the call may write.

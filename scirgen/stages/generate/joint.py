@@ -1,6 +1,6 @@
 """The strategy ``joint``: one call writes the pairs of several types from the whole material.
 
-ScIRGen (section 2.2) asks for one type a call, without evidence; `docs/method.md` compares the two.
+ScIRGen (section 2.2) asks for one type per call, without evidence; `docs/method.md` compares the two.
 
 The writer reads record and papers together, chooses what is worth asking, and cites the lines of each pair. So it plans
 in the same call, and asks for no fact twice. The material comes first, so that a server's prefix cache can serve it.
@@ -241,7 +241,7 @@ def _fits(call: _Call, window: int, ctx: StageContext) -> bool:
 
 
 def _room(call: _Call, ctx: StageContext) -> int:
-    """Return the most tokens of a reply: enough for its pairs, and more where the window has room beside the prompt."""
+    """Return the most tokens of a reply: enough for its pairs, and more if the window has room after the prompt."""
     window = ctx.chat.capabilities.context_tokens
     free = window - _tokens(call.prompt) if window else _LARGEST_REPLY
     return min(_LARGEST_REPLY, max(_least(call, ctx), min(call.prompt.sampling.max_tokens, free)))

@@ -50,7 +50,7 @@ def makers(authors: Sequence[str], year: int | None) -> str:
 
 
 def whole_title(title: str) -> str:
-    """Return the title, if people would say it as a name: at most five words, not in parts, no heading's name."""
+    """Return the title if it can serve as a name: at most five words, one part, not the name of a heading."""
     short = len(title.split()) <= _WHOLE_TITLE_WORDS and not any(sign in title for sign in ",;:，；：")
     return title if short and title.casefold().strip(" .") not in _NO_NAMES else ""
 

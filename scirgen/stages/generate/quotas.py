@@ -103,8 +103,8 @@ def budget(config: QuotaConfig) -> int:
 def rest_of(config: GenerateConfig, reached: Progress, *, hoped: bool = False) -> QuotaConfig:
     """Return the target of the known items: the total less the rows asked first, up to their share.
 
-    With ``hoped``, these still come, and leave what their whole share leaves. If the mix has both, the known items have
-    rounds of their own after those of people's questions.
+    With ``hoped``, rows asked first are counted as their whole share. If the mix has both, the known items have rounds
+    of their own after those of people's questions.
     """
     quota, mix = config.quota, config.mix
     taken = wanted_of_people(config, reached.accepted) if hoped else len(sought(config, reached.accepted))

@@ -192,7 +192,7 @@ def _chosen(kinds: Sequence[QuestionType], count: int, more: Mapping[str, object
 
 
 def known_items(ctx: StageContext, papers: int) -> int:
-    """Return the pairs about a dataset and its papers that match their share beside the questions asked first; 0 if no
+    """Return the pairs about a dataset and its papers that complete the mix with the questions asked first; 0 if no
     questions are asked first."""
     mix = ctx.config.generate.mix
     if not mix.get("seeking") or ctx.pack != "standard":

@@ -158,8 +158,8 @@ async def ask_model(pair: Pair, named: Sequence[Place], nearest: Sequence[Senten
 def guarded(
     pair: Pair, reply: JudgeReply, shown: Sequence[Place], when_unsure: Literal["keep", "drop"] = "drop"
 ) -> Judgement:
-    """Judge as a reply says, with the sentences it cites; to count as use, one must be about the dataset, or there is a
-    stated relation.
+    """Return a reply's judgement with the sentences it cites; to count as use, one must be about the dataset, or there
+    is a stated relation.
 
     Args:
         pair: the dataset and the paper.

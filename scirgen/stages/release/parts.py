@@ -1,4 +1,4 @@
-"""The doors ``release_part``, for what a plugin adds beside a release's rows, and ``row_fields``, for their fields."""
+"""Plugins of kinds ``release_part``, which add data to a release, and ``row_fields``, which add fields to its rows."""
 
 from __future__ import annotations
 

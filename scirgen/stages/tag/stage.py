@@ -61,7 +61,7 @@ class TagStage(Stage):
 
 
 def render(pairs: Sequence[QAPair], ctx: StageContext, only: Sequence[str] = ()) -> RenderedPrompt:
-    """Return the prompt about some pairs, with the levels to choose from; all if ``only`` is empty."""
+    """Return the prompt about some pairs, with the levels to choose from: ``only``, or all if it is empty."""
     bloom = ctx.taxonomies.bloom
     levels = [level for level in bloom.levels if level.id in only or not only]
     questions = [{"question": p.question, "shown": _shown(n, p, ctx)} for n, p in enumerate(pairs, 1)]
@@ -77,5 +77,5 @@ def _shown(number: int, pair: QAPair, ctx: StageContext) -> str:
 
 
 def tagged(pair: QAPair, level: str, prompt: RenderedPrompt, reply: str, ctx: StageContext) -> QAPair:
-    """Return a pair with its level and where that comes from."""
+    """Return a pair with its level and the level's origin."""
     return pair.model_copy(update={"bloom": level, "provenance": ctx.provenance(prompt, (reply,))})

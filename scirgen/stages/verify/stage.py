@@ -58,7 +58,7 @@ class Verdict:
 
 
 def incomplete(text: str, *, alone: bool = True) -> str:
-    """Say why a text is a piece or cannot be understood; "" if it can. ``alone``: nothing says what it is about."""
+    """Return why a text is a fragment or cannot be understood; "" if it can. ``alone``: nothing states its subject."""
     line = " ".join(text.split())
     item = _ITEM.match(line)
     words = line[item.end() :] if item else line

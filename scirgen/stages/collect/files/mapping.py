@@ -219,7 +219,8 @@ class RecordMapping:
 
 
 def unread(record: Mapping[str, object], dataset: Dataset, papers: Sequence[str]) -> list[str]:
-    """Return the dotted keys of a record whose values are nowhere in the dataset and the names of papers made from it.
+    """Return the dotted keys of a record whose values appear neither in the dataset made from it nor in its names of
+    papers.
 
     Values are compared by their letters and digits. Flags and values of one or two signs do not count.
     """

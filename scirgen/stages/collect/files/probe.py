@@ -1,4 +1,5 @@
-"""The process in which files of others are opened: ``python probe.py text|parquet FILE...``, one JSON value per line.
+"""The process in which files from outside are opened: ``python probe.py text|parquet FILE...``, one JSON value per
+line.
 
 ``text`` prints the text of each paper, to look for DOIs and titles; ``parquet`` prints the rows of a table. `child`
 runs it as a file, without the package, since it then starts in a tenth of the time. It may be killed at any moment.

@@ -38,7 +38,7 @@ class Batch(Generic[T]):
 def batches(
     pairs: Iterable[QAPair], texts: Callable[[QAPair], Sequence[T]], size: int, length: Callable[[T], int]
 ) -> Iterator[Batch[T]]:
-    """Give batches of up to ``size`` pairs whose texts have up to `_CHARACTERS` characters, in order.
+    """Yield batches of up to ``size`` pairs whose texts have up to `_CHARACTERS` characters, in order.
 
     Args:
         pairs: the pairs.
@@ -62,7 +62,7 @@ def batches(
 
 
 def evidence_batches(pairs: Iterable[QAPair], material: Material, size: int) -> Iterator[Batch[str]]:
-    """Give batches with the pairs' evidence, one text per span; without spans, the texts found for a pair.
+    """Yield batches with the pairs' evidence, one text per span; without spans, the texts found for a pair.
 
     A statement of a paper comes after its context, as the writer read it, and a sentence that answers what somebody
     asked after the title of its source.
@@ -110,7 +110,8 @@ def no_verdict(number: int) -> ModelError:
 
 
 def reply_to(base: type[BaseModel], numbers: Sequence[int], **fields: tuple[object, object]) -> type[Any]:
-    """Return a reply with each field once for each number ("p1", "p2"): a third of the tokens that objects take."""
+    """Return the class of a reply with one field per number ("p1", "p2"), which takes a third of the tokens of
+    objects."""
     wanted: dict[str, Any] = {f"{name}{n}": field for name, field in fields.items() for n in numbers}
     return create_model(base.__name__, __base__=base, **wanted)
 
@@ -118,7 +119,7 @@ def reply_to(base: type[BaseModel], numbers: Sequence[int], **fields: tuple[obje
 async def ask_each(
     groups: Iterable[Batch[T]], ask: Callable[[Batch[T]], Awaitable[dict[str, R | Exception]]]
 ) -> dict[str, R | Exception]:
-    """Ask about all batches; return by pair id what ``ask`` gives, or the error that left the pair without it."""
+    """Ask about all batches; return ``ask``'s result for each pair id, or the error in its place."""
 
     async def one(batch: Batch[T]) -> dict[str, R | Exception]:
         try:

@@ -221,7 +221,7 @@ class CalibratedScorer(Faithfulness):
 
 
 def explain(weights: Mapping[str, float], said: Support) -> str:
-    """Say in one sentence what speaks most against the answer."""
+    """Describe in one sentence the strongest reason against the answer."""
     worst = min(weights, key=lambda name: weights[name])
     if worst == "missing_numbers" and said.numbers:
         return f"{said.numbers[0].text.strip()} is not in the evidence"

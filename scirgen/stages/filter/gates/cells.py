@@ -1,4 +1,4 @@
-"""The gate for answers that rest on cells of a table: code recomputes what they say of them."""
+"""The gate for answers that rest on cells of a table: code recomputes their numbers."""
 
 from __future__ import annotations
 
