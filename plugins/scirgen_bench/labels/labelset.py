@@ -215,7 +215,7 @@ class LabelSet:
         self.items = tuple(read_lines(folder / "items.jsonl", Item))
         if sample_id(self.sample.task, self.items) != self.sample.id:
             raise InputError(
-                f"{folder / 'items.jsonl'} is not what was drawn: its hash differs from the one in sample.json",
+                f"{folder / 'items.jsonl'} was changed after the draw: its hash differs from the one in sample.json",
                 hint="Restore the file, or draw again into a new folder.",
             )
         self.by_id = {i.id: i for i in self.items}

@@ -228,10 +228,10 @@ def read_pools(folders: Sequence[Path], known: Collection[str]) -> tuple[list[Gr
 
     Args:
         folders: each with ``pool.json`` and ``grades.jsonl``.
-        known: ids of the queries there are; grades of other queries are ignored.
+        known: ids of the existing queries; grades of other queries are ignored.
 
     Raises:
-        ConfigError: a folder is not one, or none of its queries is known: it belongs to another release.
+        ConfigError: a folder has no grades, or only grades of another release's queries.
     """
     grades: list[Grade] = []
     unvalidated: set[str] = set()

@@ -226,7 +226,7 @@ _LOST_RUN: Final = re.compile(f"{LOST}+")
 
 
 def first_of_answer(pieces: Sequence[str], text: str, boundary: int) -> int | None:
-    """Index of the first piece that reaches past ``boundary``; such a piece may begin before it.
+    """Find the first piece that reaches past ``boundary``; such a piece may begin before it.
 
     Args:
         pieces: the text of each token, to the text's end.
@@ -234,7 +234,7 @@ def first_of_answer(pieces: Sequence[str], text: str, boundary: int) -> int | No
         boundary: number of characters before the answer.
 
     Returns:
-        The index, or None if the pieces do not spell the text.
+        Its index, or None if the pieces do not make up the text.
     """
     at, end = len(pieces), len(text)
     while end > boundary:

@@ -35,7 +35,7 @@ class ExtractStage(Stage):
     version = 9
 
     def uses(self, config: Config) -> Uses:
-        """Its prompt, the definitions of the aspects, and the model."""
+        """Return its prompt, the definitions of the aspects, and the model."""
         return Uses(config=("extract",), prompts=("extract/aspects",), taxonomies=("aspects",), roles=("generator",))
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:

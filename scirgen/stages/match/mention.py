@@ -206,7 +206,7 @@ def _place(pair: Pair, offset: int, end: int, what: str) -> Place:
 
 
 def says_use(pair: Pair, place: Place) -> bool:
-    """Return whether a place shows use: in the introduction, only a sentence that says so."""
+    """Return whether a place shows use; in the introduction, the sentence itself must state it."""
     if place.section is not SectionClass.INTRODUCTION:
         return True
     return USE_CUES.search(pair.document.text[place.start : place.end]) is not None
