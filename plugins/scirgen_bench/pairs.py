@@ -23,7 +23,7 @@ from scirgen_bench.rowfiles import write_rows
 _FIRST, _LAST = 10, 50
 _DEPTH = 1000
 """The depth to which the positive's own score is looked for; below it, no negative can be told from a better answer."""
-_MOST_OF_POSITIVE = 0.95
+_MAX_OF_POSITIVE = 0.95
 _EACH = 4
 """Negatives of each retriever."""
 
@@ -94,7 +94,7 @@ def _negatives(
     usable = [
         _Found(d, spec, s / positive)
         for d, s in list(zip(found, scores, strict=True))[_FIRST - 1 : _LAST]
-        if d >= 0 and d not in graded and s <= _MOST_OF_POSITIVE * positive
+        if d >= 0 and d not in graded and s <= _MAX_OF_POSITIVE * positive
     ]
     draw = random.Random(derived_seed(seed, "pairs", row.id, spec))
     return sorted(draw.sample(usable, min(_EACH, len(usable))), key=lambda one: -one.share)

@@ -189,7 +189,7 @@ class RunView(Protocol):
         """Yield the accepted and tagged pairs, by id."""
         ...
 
-    def within_target(self, ctx: StageContext, left: frozenset[str]) -> tuple[frozenset[str], tuple[str, ...]]:
+    def within_target(self, ctx: StageContext, releasable: frozenset[str]) -> tuple[frozenset[str], tuple[str, ...]]:
         """Return the ids of the rows (of those that can be released) that the target keeps, and a line for the card on
         each cell with too few rows."""
         ...

@@ -243,7 +243,7 @@ class LabelSet:
             InputError: it cannot be read, or is not such a file.
         """
         path = self.folder / name
-        found = read_json(path, hint="Restore the file, or draw again.", most=_MOST_CONTEXTS)
+        found = read_json(path, hint="Restore the file, or draw again.", most=_MAX_CONTEXTS)
         if not isinstance(found, dict) or not all(isinstance(text, str) for text in found.values()):
             raise InputError(f"{path} does not map keys to texts", hint="Restore the file, or draw again.")
         return found
@@ -286,7 +286,7 @@ class LabelSet:
         return digest(self.sample.model_dump(mode="json"), labels)
 
 
-_MOST_CONTEXTS = 2**30
+_MAX_CONTEXTS = 2**30
 
 
 def _refuse_links(folder: Path) -> None:

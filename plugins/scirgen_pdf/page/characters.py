@@ -130,7 +130,7 @@ def name_letters(spans: Iterable[Span]) -> None:
 
 _GLUED: Final = re.compile(r"(?<![\w/.@:-])[A-Za-zÀ-ÿ]{25,}(?![\w/@:]|\.\w)")
 _SIDEWAYS: Final = 0.1  # the rise of a base line that is not level
-_LEAST_BLANK, _MOST_WITHIN, _LEAST_GAPS = 0.1, 0.03, 3
+_LEAST_BLANK, _MAX_WITHIN, _LEAST_GAPS = 0.1, 0.03, 3
 """Parts of the type's size: the least gap between words, and the most usual one within words; and the least number of
 gaps."""
 
@@ -156,7 +156,7 @@ def with_blanks(lines: Iterable[TextLine]) -> None:
 
 def _text(characters: Sequence[Glyph], size: float) -> str:
     pairs = list(pairwise(characters))
-    if size <= 0 or len(pairs) < _LEAST_GAPS or median(_gap(a, b) for a, b in pairs) > _MOST_WITHIN * size:
+    if size <= 0 or len(pairs) < _LEAST_GAPS or median(_gap(a, b) for a, b in pairs) > _MAX_WITHIN * size:
         return "".join(c.text for c in characters)
     return "".join([characters[0].text, *(f" {b.text}" if _apart(a, b, size) else b.text for a, b in pairs)])
 

@@ -10,7 +10,7 @@ from scirgen.plugin import Box
 from scirgen_pdf.reading.page import Glyph, Page, Point
 
 _LEAST_SIDEWAYS: Final = 100  # characters
-_MOST_TEXT: Final = 0.7  # of the page that stands in one direction
+_MAX_TEXT: Final = 0.7  # of the page that stands in one direction
 
 
 def upright(page: Page) -> Page:
@@ -29,7 +29,7 @@ def upright(page: Page) -> Page:
         (0, 1): lambda x, y: (y, width - x),
         (-1, 0): lambda x, y: (width - x, height - y),
     }
-    if most not in turns or weights[most] < max(_LEAST_SIDEWAYS, _MOST_TEXT * weights.total()):
+    if most not in turns or weights[most] < max(_LEAST_SIDEWAYS, _MAX_TEXT * weights.total()):
         return page
     turn = turns[most]
     for line in page.lines:

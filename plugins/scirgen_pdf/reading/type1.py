@@ -25,7 +25,7 @@ from pypdf import PdfReader
 from scirgen_pdf.reading.page import Signs
 from scirgen_pdf.reading.signs import RIGHT, Outline, Point, distinct, extent, sign_of
 
-_MOST_GLYPHS: Final = 400
+_MAX_GLYPHS: Final = 400
 _LARGEST_FONT: Final = 200_000  # bytes; the fonts in question hold a few glyphs
 _LEAST_SHARE: Final = 0.2
 _LETTERS: Final = 8
@@ -147,7 +147,7 @@ def _of_font(font: Type1Font) -> dict[int, str]:
     try:
         glyphs, scale = _glyphs(font.program)
         every = glyphs.keys()  # CharStrings of fontTools cannot be iterated
-        names = list(islice((name for name in every if name != ".notdef"), _MOST_GLYPHS))
+        names = list(islice((name for name in every if name != ".notdef"), _MAX_GLYPHS))
         known = {name: agl.toUnicode(name) or "\0" for name in names}
         codes = {n: font.unicode.get(c) or (known.get(n) or "\0").replace("\0", chr(c)) for c, n in font.names.items()}
         # A font of letters may have an H like a plus: only what it does not name, and its m, may be something else.

@@ -28,7 +28,7 @@ from scirgen.stages.collect.files.recordfiles import unopened
 from scirgen.stages.collect.source import NO_INPUT, Candidate, Cursor, Fetched, SourceSetup
 
 _PAGE = 25
-_MOST_NAMES = 10
+_MAX_NAMES = 10
 """Largest number of titles that are looked up for one paper."""
 _NAMES_DATA = re.compile(r"(?i)\b(?:data|datasets?|database|archived?|repositor(?:y|ies)|deposited|available)\b")
 
@@ -195,7 +195,7 @@ class PapersSource:
                         continue
                     names += how == "title_in_text"
                     known = cited.get(name)
-                    if known is None and (how == "doi_in_text" or names <= _MOST_NAMES):
+                    if known is None and (how == "doi_in_text" or names <= _MAX_NAMES):
                         record = self._looked_up(name, how)
                         known = cited[name] = record.id if isinstance(record, Dataset) else ""
                         if isinstance(record, Dataset) and known not in self._of:

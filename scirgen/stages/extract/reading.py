@@ -82,7 +82,7 @@ class Picked:
 
     category: AspectCategory
     sentence: Sentence | None
-    said: str
+    reference: str
     code: str = ""
     reason: str = ""
     prompt: str = ""
@@ -139,20 +139,20 @@ async def read_section(
 
 def chosen_cells(given: CellsReply, passage: Mapping[int, Sentence]) -> Picked:
     """Return the cells of one table that a reply names together, or the code for why they cannot be kept."""
-    said = ", ".join(given.cells)
+    reference = ", ".join(given.cells)
     places = [_CELL.fullmatch(one.strip()) for one in given.cells]
     lines = [passage.get(int(p[1])) if p else None for p in places]
     cells: list[Cell] = []
     for place, line in zip(places, lines, strict=True):
         if place is None or line is None or not 0 < int(place[2]) <= len(line.cells):
-            return Picked(given.aspect, None, said, "no_such_cell", "a cell that it names is not in the passage")
+            return Picked(given.aspect, None, reference, "no_such_cell", "a cell that it names is not in the passage")
         cells.append(line.cells[int(place[2]) - 1])
     first = next(iter(lines), None)
     if first is None or len({line.table for line in lines if line}) > 1:
-        return Picked(given.aspect, None, said, "no_such_cell", "it names no cells, or cells of several tables")
-    if len(cells) > _MOST_CELLS:
-        return Picked(given.aspect, None, said, "many_cells", f"{len(cells)} cells are more than a statement")
-    return Picked(given.aspect, first, said, cells=tuple(sorted(set(cells), key=lambda c: c.start)))
+        return Picked(given.aspect, None, reference, "no_such_cell", "it names no cells, or cells of several tables")
+    if len(cells) > _MAX_CELLS:
+        return Picked(given.aspect, None, reference, "many_cells", f"{len(cells)} cells are more than a statement")
+    return Picked(given.aspect, first, reference, cells=tuple(sorted(set(cells), key=lambda c: c.start)))
 
 
 def _contexts(
@@ -212,7 +212,7 @@ def _heading(sentence: Sentence) -> str:
 
 _CITED = PROSE | {BlockKind.CAPTION}
 _CELL = re.compile(r"\[?(\d{1,6})\.(\d{1,3})\]?")
-_MOST_CELLS = 24
+_MAX_CELLS = 24
 """Cells of one statement; more are the table again."""
 _LABEL = re.compile(r"\S+\s+\S*?\d[\w.]*")
 _UNNAMED = "\ufffd"

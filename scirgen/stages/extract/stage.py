@@ -119,6 +119,6 @@ def _result(document: Document, picked: Sequence[Picked], ctx: StageContext) -> 
                 continue
             code, reason = "duplicate", "the same sentence was given for the same aspect before"
         about = ("Aspect", f"{ctx.key}|{choice.category.value}#{number}")
-        rejections.append(ctx.reject(code, reason, about, record=choice.said, provenance=provenance))
+        rejections.append(ctx.reject(code, reason, about, record=choice.reference, provenance=provenance))
     ordered = sorted(aspects.values(), key=lambda a: (a.span.start, a.category))
     return StageResult(tuple(ordered), tuple(rejections))

@@ -130,13 +130,13 @@ class FilterStage(Stage):
         pairs = sorted(item.of(QAPair), key=lambda p: p.id)
         sieve = _Sieve(ctx, material_of(item, tuple(p for p in pairs if p.round != round_)))
         gates = gates_of(ctx)
-        left = await sieve.gated([p for p in pairs if p.round == round_], [g for g in gates if not g.after_scores])
-        left = await sieve.looked(await sieve.scored(left))
-        left = await sieve.looked(await sieve.gated(left, [g for g in gates if g.after_scores]))
-        left = await sieve.read_again(left)
+        remaining = await sieve.gated([p for p in pairs if p.round == round_], [g for g in gates if not g.after_scores])
+        remaining = await sieve.looked(await sieve.scored(remaining))
+        remaining = await sieve.looked(await sieve.gated(remaining, [g for g in gates if g.after_scores]))
+        remaining = await sieve.read_again(remaining)
         # Accepted pairs keep the provenance of their generation; the store knows which item of this stage accepted
         # them.
-        return StageResult(tuple(left), tuple(sieve.rejections), tuple(sieve.failures))
+        return StageResult(tuple(remaining), tuple(sieve.rejections), tuple(sieve.failures))
 
 
 async def verdicts_of(gate: Gate, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Verdict]:

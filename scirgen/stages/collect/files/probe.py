@@ -102,8 +102,8 @@ def _rows(file: Path) -> None:
         _problem(f"not a readable Parquet file: {error}")
 
 
-def _problem(said: str) -> None:
-    print(json.dumps({"problem": said}))
+def _problem(problem: str) -> None:
+    print(json.dumps({"problem": problem}))
 
 
 def main() -> None:

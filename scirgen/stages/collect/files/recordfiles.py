@@ -184,8 +184,8 @@ def _json(path: Path, name: str, records: str = "") -> Iterator[RawRecord | Reje
 def _may_be_dataset(node: Mapping[str, object]) -> bool:
     """Return whether a node is a dataset, or has no type. Graphs also hold people, files and organisations."""
     kinds = node.get("@type")
-    said = [k for k in (kinds if isinstance(kinds, list) else [kinds]) if isinstance(k, str)]
-    return not said or any(k.rstrip("/").endswith("Dataset") for k in said)
+    types = [k for k in (kinds if isinstance(kinds, list) else [kinds]) if isinstance(k, str)]
+    return not types or any(k.rstrip("/").endswith("Dataset") for k in types)
 
 
 def _mapping(value: object, where: str, name: str) -> RawRecord | Rejection:

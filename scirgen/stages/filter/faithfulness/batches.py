@@ -71,11 +71,11 @@ def evidence_batches(pairs: Iterable[QAPair], material: Material, size: int) -> 
 
     def texts(pair: QAPair) -> list[str]:
         read = span_texts(pair, material) or chosen_window("evidence", pair, material).split("\n")
-        said = [" ".join(t.split()) for t in read if t.strip() or pair.evidence]
-        said = [f"{abouts[t]}: {t}" if t in abouts else t for t in said]
+        shown = [" ".join(t.split()) for t in read if t.strip() or pair.evidence]
+        shown = [f"{abouts[t]}: {t}" if t in abouts else t for t in shown]
         if pair.grades:  # it may cite several records, whose sentences do not name them
-            said = [f"{material.title(s.document_id)}: {t}" for s, t in zip(pair.evidence, said, strict=True)]
-        return said
+            shown = [f"{material.title(s.document_id)}: {t}" for s, t in zip(pair.evidence, shown, strict=True)]
+        return shown
 
     return batches(pairs, texts, size, len)
 
