@@ -37,7 +37,7 @@ def rouge_l(answer: str, reference: str) -> float:
 
 
 def exact_match(answer: str, reference: str) -> float:
-    """1 if both have the same words in the same order, ignoring case, punctuation and articles; otherwise 0."""
+    """Return 1 if both have the same words in the same order, ignoring case, punctuation and articles; otherwise 0."""
     return float(_words(answer) == _words(reference))
 
 

@@ -198,7 +198,7 @@ class DifficultyFields(RowFields):
     fields: ClassVar[type[Record]] = DifficultyRow
 
     def fingerprint(self, config: Config) -> str:
-        """Hash of the section."""
+        """Return the hash of the section."""
         return digest(config.part("difficulty", DifficultyConfig).model_dump())
 
     def values(self, run: RunView, ctx: StageContext) -> Mapping[str, Record]:
@@ -261,7 +261,7 @@ class DifficultyPart(ReleasePart):
     name: ClassVar[str] = "difficulty"
 
     def fingerprint(self, config: Config) -> str:
-        """Hash of the section."""
+        """Return the hash of the section."""
         return digest(config.part("difficulty", DifficultyConfig).model_dump())
 
     def material(self, run: RunView, ctx: StageContext) -> DifficultyContent:

@@ -52,7 +52,8 @@ def nuggets_of(row: ReleaseRow) -> list[Mapping[str, Any]]:
 async def nugget_scores(
     answered: Sequence[tuple[ReleaseRow, str]], judge: ChatSession, prompts: PromptLibrary
 ) -> dict[str, NuggetScore]:
-    """Row id -> score, for the answers whose row has nuggets; an answer that the judge cannot read is left out."""
+    """Return a mapping: row id -> score, for the answers whose row has nuggets; an answer that the judge cannot read is
+    left out."""
     told = [(row, answer, nuggets) for row, answer in answered if (nuggets := nuggets_of(row))]
 
     async def one(row: ReleaseRow, answer: str, nuggets: Sequence[Mapping[str, Any]]) -> NuggetScore | None:

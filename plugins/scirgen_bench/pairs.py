@@ -45,7 +45,8 @@ def training_pairs(
     registry: Registry | None = None,
     seed: int = 0,
 ) -> Iterator[dict[str, object]]:
-    """Lines ``query, pos, neg, pos_ids, neg_ids, neg_by, neg_scores`` for each question with a passage of grade 2.
+    """Yield the lines ``query, pos, neg, pos_ids, neg_ids, neg_by, neg_scores`` for each question with a passage of
+    grade 2.
 
     Args:
         release: an opened release.

@@ -104,7 +104,7 @@ def _best(grades: Mapping[str, int]) -> str:
 
 
 def others_per_query(passages: int, qrels: Mapping[str, Mapping[str, int]]) -> float:
-    """Passages that answer no question, per question."""
+    """Return the passages that answer no question, per question."""
     gold = {p for grades in qrels.values() for p, grade in grades.items() if grade >= RELEVANT}
     return (passages - len(gold)) / max(1, len(qrels))
 

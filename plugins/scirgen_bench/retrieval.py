@@ -324,7 +324,7 @@ def _breakdown_rows(
 def paired_tests(
     setting: str, values: Mapping[str, Mapping[str, NDArray[np.float64]]], metrics: Sequence[str], clusters: Clusters
 ) -> list[TestRow]:
-    """Paired tests of every two retrievers on each metric, Holm-corrected over all of them.
+    """Return the paired tests of every two retrievers on each metric, Holm-corrected over all of them.
 
     Args:
         setting: named in each row.

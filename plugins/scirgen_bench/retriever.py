@@ -107,7 +107,8 @@ def split_specs(text: str) -> list[str]:
 
 
 def complete_specs(specs: Sequence[str]) -> dict[str, str]:
-    """Spec as written -> complete spec: ``hybrid`` alone fuses BM25 with the first ``st:MODEL`` of the same list.
+    """Return a mapping: spec as written -> complete spec: ``hybrid`` alone fuses BM25 with the first ``st:MODEL`` of
+    the same list.
 
     Duplicates are removed.
     """

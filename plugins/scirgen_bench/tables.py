@@ -34,7 +34,7 @@ def markdown(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 
 def retrieval_table(rows: Sequence[Mapping[str, object]]) -> str:
-    """One line for each retriever and setting, with the interval of MRR@100."""
+    """Return one line for each retriever and setting, with the interval of MRR@100."""
     body = []
     for row in rows:
         interval = row.get("interval")
@@ -52,7 +52,7 @@ def retrieval_table(rows: Sequence[Mapping[str, object]]) -> str:
 
 
 def breakdown_table(rows: Sequence[BreakdownRow], by: str) -> str:
-    """One line for each setting, retriever and value of ``by``."""
+    """Return one line for each setting, retriever and value of ``by``."""
     body = [
         [r.setting, shown_spec(r.retriever), r.value, r.queries, *(r.metrics[m] for m in SHOWN)]
         for r in rows

@@ -224,8 +224,8 @@ async def estimate_run(
 async def draw_datasets(
     source: CheckedSource, config: Config, size: int
 ) -> tuple[list[Dataset], list[Dataset], int, list[str]]:
-    """Draw ``size`` datasets evenly from those that a run would make pairs about (a seeded reservoir), and up to
-    `SEARCHED` others of those that it would read; also return the number of the former, and notes."""
+    """Draw evenly (a seeded reservoir) ``size`` datasets that a run would make pairs about, and up to `SEARCHED` others
+    that it would only read; also return how many it would make pairs about, and notes."""
     rng, kept, known = random.Random(config.seed), list[Dataset](), set[int]()
     others, seen, spare = list[Dataset](), 0, random.Random(config.seed)
     wanted = looked_at = 0

@@ -1,4 +1,4 @@
-"""Entailment by a classifier of Hugging Face's in this process (``hf:ID_OR_DIR``)."""
+"""Entailment by a Hugging Face classifier in this process (``hf:ID_OR_DIR``)."""
 
 from __future__ import annotations
 

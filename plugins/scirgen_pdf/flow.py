@@ -91,7 +91,7 @@ class Vocabulary:
 
 
 def blocks(groups: Sequence[Group], vocabulary: Vocabulary, rules: Flow = _RULES) -> list[ParsedBlock]:
-    """Blocks in reading order; figures and tables between two halves of a paragraph follow the paragraph."""
+    """Return the blocks in reading order; figures and tables between two halves of a paragraph follow the paragraph."""
     merged: list[tuple[Group, list[Line]]] = []
     prose: list[int] = []  # of the paragraphs since the last heading or equation
     for group in groups:

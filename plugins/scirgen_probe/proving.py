@@ -109,8 +109,8 @@ class ProbeStage(Stage):
         )  # fmt: skip
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
-        """Yield one item; the passages nearest to its questions are part of it, so a larger corpus proves them
-        again."""
+        """Yield one item; it contains the passages nearest to its questions, so they are judged again when the corpus
+        grows."""
         accepted = {p.id: p for p in scope.outputs("filter", QAPair) if p.round == scope.round}
         nuggets = [n for n in scope.outputs("generate", Nugget) if n.pair_id in accepted]
         written = () if scope.round else scope.outputs("generate", Unanswerable)

@@ -123,5 +123,5 @@ class Sharing:
 
 
 def sharing_fingerprint(shared: dict[str, tuple[Dataset, ...]]) -> str:
-    """Hash of the data of other datasets that a dataset's later stages read."""
+    """Return the hash of the data of other datasets that a dataset's later stages read."""
     return digest([(paper_id, [content_fingerprint(d) for d in users]) for paper_id, users in sorted(shared.items())])

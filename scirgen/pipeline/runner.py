@@ -390,7 +390,7 @@ def complete_on_disk(stored: StoredResult, ctx: StageContext) -> bool:
 
 
 def stage_fingerprint(stage: Stage, ctx: StageContext) -> str:
-    """Hash of everything that a stage's results depend on, except its inputs."""
+    """Return the hash of everything that a stage's results depend on, except its inputs."""
     config: Config = ctx.config
     uses: Uses = stage.uses(config)
     pack = ctx.chat_session.pack if ctx.chat_session else "standard"

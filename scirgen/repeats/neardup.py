@@ -52,7 +52,7 @@ class Wordprint:
     stated: str = ""
 
     def similarity(self, other: Wordprint) -> float:
-        """Share of content words in common (Jaccard); 1 for equal texts.
+        """Return the share of content words in common (Jaccard); 1 for equal texts.
 
         0 if they cannot be the same question: their type differs (a researcher may ask why after asking whether), a
         number differs, a proper name or another word is exchanged, or the direction is reversed.

@@ -344,7 +344,8 @@ class Stage(ABC):
         return Uses(config=(self.name,))
 
     def definitions(self, ctx: StageContext) -> str:
-        """Hash of the items' salts except for `uses`: gates, scorers, strategies or recipes, with versions and prompts.
+        """Return the hash of the items' salts except for `uses`: gates, scorers, strategies or recipes, with versions
+        and prompts.
 
         A dataset that is complete is planned again only if this or `uses` changes.
         """

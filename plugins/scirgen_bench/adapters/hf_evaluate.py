@@ -108,7 +108,7 @@ class EntailmentAccuracy(PairMetric):
         return [None if e is None else e.entailment for e in judged]
 
     def counts(self, value: float) -> float:
-        """1 if the answer is right."""
+        """Return 1 if the answer is right."""
         return float(value > THRESHOLD)
 
 

@@ -233,7 +233,7 @@ class LabelSet:
         return tuple(a for a in sorted(self.labels) if a != ADJUDICATOR)
 
     def contexts(self) -> dict[str, str]:
-        """Key -> whole context."""
+        """Return a mapping: key -> whole context."""
         return self.texts("contexts.json")
 
     def texts(self, name: str) -> dict[str, str]:
@@ -249,7 +249,7 @@ class LabelSet:
         return found
 
     def part(self, name: Part | None) -> list[Item]:
-        """Items of one part, in their order; None: all."""
+        """Return the items of one part, in their order; None: all."""
         return [i for i in self.items if name is None or i.part == name]
 
     def column(self, annotator: str, items: Sequence[Item]) -> list[str | None]:
@@ -279,7 +279,7 @@ class LabelSet:
         return Settled(given[0].label, "agreed", len(given), _corrections(given))
 
     def content_hash(self) -> str:
-        """Hash of the sample and of all labels. A release made with them depends on it."""
+        """Return the hash of the sample and of all labels. A release made with them depends on it."""
         labels = [
             label.model_dump(mode="json") for a in sorted(self.labels) for _, label in sorted(self.labels[a].items())
         ]
@@ -314,12 +314,12 @@ def _corrections(labels: Sequence[Label]) -> dict[str, str]:
 
 
 def sample_id(task: str, items: Sequence[Item]) -> str:
-    """Hash of a sample."""
+    """Return the hash of a sample."""
     return digest("sample", task, [i.model_dump(mode="json") for i in items])[:16]
 
 
 def read_record(path: Path, kind: type[R]) -> R:
-    """One record from a JSON file.
+    """Return one record from a JSON file.
 
     Raises:
         InputError: the file cannot be read, or does not hold one.

@@ -49,7 +49,7 @@ class LabelFolders:
         return Reviewed(why, checked, wording, history, tuple(notes))
 
     def fingerprint(self, folders: Sequence[Path]) -> str:
-        """Hash of the folders' content; their paths do not count."""
+        """Return the hash of the folders' content; their paths do not count."""
         parts = []
         for folder in folders:
             labels = LabelSet(folder)

@@ -55,7 +55,7 @@ def length(intervals: Iterable[Interval]) -> int:
 
 
 def spans_of(texts: Iterable[str]) -> list[str]:
-    """Squeezed spans, without those inside another."""
+    """Return the squeezed spans, without those inside another."""
     found = sorted({s for s in map(squeezed, texts) if s}, key=lambda s: (-len(s), s))
     kept: list[str] = []
     for span in found:

@@ -175,7 +175,7 @@ class _Asked:
             ) from None
 
     def search(self, spec: str, retriever: Retriever) -> tuple[dict[str, object], list[list[Scored]]]:
-        """Parameters, and for each query the documents that are measured, best first."""
+        """Return the parameters, and for each query the documents that are measured, best first."""
         ids = [d.id for d in self.documents]
         if isinstance(retriever, Identified):
             retriever.identify([q.id for q in self.queries], frozenset(q.id for q in self._all), ids)

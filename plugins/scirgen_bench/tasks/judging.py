@@ -62,7 +62,8 @@ class Graded:
 
 
 def to_grade(everything: Sequence[TaskQuery], queries: Sequence[TaskQuery], pool: Pool) -> list[Asked]:
-    """Every pooled pair of the ``queries``. For a need of many parts, every different requirement with every document.
+    """Return every pooled pair of the ``queries``. For a need of many parts, every different requirement with every
+    document.
 
     Args:
         everything: all queries of the task with their parts.
@@ -105,7 +106,7 @@ class Judging:
         )
 
     def prompt_tokens(self, asked: Sequence[Asked], pack: str = "standard") -> int:
-        """Estimated tokens of all prompts of one judge, at four characters each. No model is called."""
+        """Return the estimated tokens of all prompts of one judge, at four characters each. No model is called."""
         return sum(len(text) for a in asked for _, text in self._rendered(a, pack).messages) // 4
 
     async def judge(self, asked: Sequence[Asked], name: str, chat: ChatSession) -> Graded:

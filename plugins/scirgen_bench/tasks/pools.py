@@ -55,7 +55,7 @@ class PoolSettings:
 
 
 def queries_to_grade(task: Task, settings: PoolSettings) -> list[TaskQuery]:
-    """All queries of the task with their parts; needs in people's wording."""
+    """Return all queries of the task with their parts; needs in people's wording."""
     found = list(task.queries())
     return found if settings.reviewed is None else reviewed_needs(found, settings.reviewed, drafts=False)
 
@@ -130,7 +130,9 @@ def _lists(
     for spec in settings.pool_with:
         retriever = make_retriever(registry, spec)
         if isinstance(retriever, Identified):
-            raise ConfigError(f"{spec} cannot pool: it replays a ranking", hint="Pool with bm25, tfidf, st:MODEL.")
+            raise ConfigError(
+                f"{spec} cannot be used for pooling: it replays a ranking", hint="Pool with bm25, tfidf, st:MODEL."
+            )
         retriever.index([d.searched for d in documents])
         asked = [(q, way, text) for q in queries for way, text in _texts(q, abstracts, whole=_embeds(spec))]
         found = retriever.search([text for _, _, text in asked], depth).documents.tolist()

@@ -40,7 +40,7 @@ class Query(Record):
 
     @staticmethod
     def make_id(recipe: str, form: QueryForm, paper_id: str, text: str) -> str:
-        """Content hash, the same on every machine."""
+        """Return the content hash, the same on every machine."""
         return content_id("q", recipe, form, paper_id, text)
 
 

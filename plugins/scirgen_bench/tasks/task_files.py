@@ -108,12 +108,12 @@ class Task:
         return (q for q in found if split is None or q.split == split)
 
     def grades(self) -> Iterator[Grade]:
-        """All grades, judge by judge; empty if nobody judged."""
+        """Return all grades, judge by judge; empty if nobody judged."""
         path = self.folder / "grades.jsonl"
         return read_records(path, Grade) if path.is_file() else iter(())
 
     def qrels(self, split: str) -> dict[str, dict[str, int]]:
-        """query id -> document id -> grade."""
+        """Return a mapping: query id -> document id -> grade."""
         return read_qrels(self.folder / "qrels" / f"{split}.tsv")
 
     def documents(self, setting: str = "without-paper") -> list[TaskDocument]:
@@ -175,7 +175,7 @@ class Questions(Task):
         return iter(())
 
     def qrels(self, split: str) -> dict[str, dict[str, int]]:
-        """question id -> dataset id -> 1."""
+        """Return a mapping: question id -> dataset id -> 1."""
         return self.release.qrels(split)
 
 
@@ -249,7 +249,8 @@ def read_pools(folders: Sequence[Path], known: Collection[str]) -> tuple[list[Gr
 
 
 def settled(grades: Iterable[Grade]) -> dict[str, dict[str, int]]:
-    """query id -> document id -> one grade: the adjudicated one, else the judges' lower median (the lower of two)."""
+    """Return a mapping: query id -> document id -> one grade: the adjudicated one, else the judges' lower median (the
+    lower of two)."""
     pairs: dict[tuple[str, str], dict[str, int]] = {}
     for grade in grades:
         pairs.setdefault((grade.query_id, grade.document_id), {})[grade.judge] = grade.grade
@@ -260,8 +261,8 @@ def settled(grades: Iterable[Grade]) -> dict[str, dict[str, int]]:
 
 
 def requirements(queries: Iterable[Query]) -> dict[str, tuple[str, ...]]:
-    """Complex query or sub-query id -> ids of its different aspects and sub-aspects; a repeated text has the id of its
-    first occurrence.
+    """Return a mapping: complex query or sub-query id -> ids of its different aspects and sub-aspects; a repeated text
+    has the id of its first occurrence.
 
     DORIS-MAE divides by the number of different texts, since sub-aspects repeat under several aspects.
     """
@@ -282,8 +283,8 @@ def requirements(queries: Iterable[Query]) -> dict[str, tuple[str, ...]]:
 
 
 def added_up(needed: Mapping[str, Sequence[str]], grades: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
-    """Complex query -> document -> sum of its grades over the requirements; only documents graded for every one of
-    them."""
+    """Return a mapping: complex query -> document -> sum of its grades over the requirements; only documents graded for
+    every one of them."""
     table: dict[str, dict[str, int]] = {}
     for query, parts in needed.items():
         documents = set.intersection(*(set(grades.get(p, ())) for p in parts)) if parts else set()

@@ -191,7 +191,7 @@ class Line:
 
 
 def page_lines(raw: Iterable[TextLine], page: int, rules: Lines = _RULES) -> list[Line]:
-    """Lines of one page (1-based number) from a reader's; only upright text."""
+    """Return the lines of one page (1-based number) from a reader's; only upright text."""
     found: list[Line] = []
     for number, block in groupby(raw, key=lambda line: line.block):
         found += _stitched([line for one in block if (line := _line(one, page, number, rules)) is not None], rules)

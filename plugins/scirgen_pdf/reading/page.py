@@ -79,7 +79,7 @@ class Page:
     rules: Sequence[Box] = ()
 
     def spans(self) -> Iterator[Span]:
-        """All spans, line by line."""
+        """Return all spans, line by line."""
         return (span for line in self.lines for span in line.spans)
 
     def text(self) -> str:

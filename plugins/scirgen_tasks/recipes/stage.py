@@ -49,7 +49,7 @@ class QueryStage(Stage):
             recipe.check(ctx)
 
     def definitions(self, ctx: StageContext) -> str:
-        """Hash of the chosen recipes' code, prompts and taxonomies."""
+        """Return the hash of the chosen recipes' code, prompts and taxonomies."""
         return digest([r.definitions(ctx) for r in chosen_recipes(settings(ctx.config).recipes, ctx.registry)])
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:

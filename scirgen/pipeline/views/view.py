@@ -221,7 +221,7 @@ class StoreView:
         return digest_of(row[:4] for row in self.state() if row[0] in stages)
 
     def state_digest(self) -> str:
-        """Hash of all current results before release; part of a release's fingerprint."""
+        """Return the hash of all current results before release; part of a release's fingerprint."""
         return digest_of(row[:4] for row in self.state())
 
     def state(self) -> Iterator[tuple[str, str, str, str, int]]:

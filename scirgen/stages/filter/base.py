@@ -106,7 +106,7 @@ class Gate(ABC):
 
     @abstractmethod
     async def check(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Verdict]:
-        """One verdict per pair, in order."""
+        """Return one verdict per pair, in order."""
 
     @classmethod
     def models(cls) -> frozenset[Need]:

@@ -86,7 +86,7 @@ class FilterStage(Stage):
             scorer.check(ctx)
 
     def definitions(self, ctx: StageContext) -> str:
-        """Hash of the gates and scorers in force, with their versions and prompts, also those of plugins."""
+        """Return the hash of the gates and scorers in force, with their versions and prompts, also those of plugins."""
         if ctx.config.generate.off:
             return ""
         parts: list[object] = []
@@ -105,7 +105,7 @@ class FilterStage(Stage):
         return digest(parts)
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
-        """One item: this round's candidates, with the pairs that earlier rounds accepted."""
+        """Yield one item: this round's candidates, with the pairs that earlier rounds accepted."""
         made = (*scope.outputs("answer", QAPair), *scope.outputs("generate", QAPair))
         candidates = [p for p in made if p.round == scope.round]
         if not candidates:
@@ -206,8 +206,8 @@ def _gates_of(pack: str, registry: Registry) -> tuple[str, ...]:
 
 
 def silent_gates(config: Config, registry: Registry, taxonomies: Taxonomies, pack: str = "standard") -> list[str]:
-    """Codes of the gates in force that have no patterns for ``config.language`` and so accept every pair, in part or
-    in whole."""
+    """Return the codes of the gates in force that have no patterns for ``config.language`` and so accept every pair, in
+    part or in whole."""
     wording = taxonomies.wording.of(config.language)
     return [g.code for g in select_gates(config, registry, pack) if not g.speaks(config.language, wording)]
 

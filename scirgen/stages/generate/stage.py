@@ -57,7 +57,7 @@ class GenerateStage(Stage):
         )
 
     def definitions(self, ctx: StageContext) -> str:
-        """Hash of the strategy that writes and its prompts, and of further requests."""
+        """Return the hash of the strategy that writes and its prompts, and of further requests."""
         if ctx.config.generate.off:
             return ""
         writer = self.strategy(ctx)

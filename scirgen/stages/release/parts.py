@@ -89,7 +89,7 @@ class ReleasePart(ABC):
     taxonomies: ClassVar[tuple[str, ...]] = ()
 
     def fingerprint(self, config: Config) -> str:
-        """Hash of the files outside the run that the part reads."""
+        """Return the hash of the files outside the run that the part reads."""
         return ""
 
     @abstractmethod
@@ -109,7 +109,7 @@ class RowFields(ABC):
     fields: ClassVar[type[Record]]
 
     def fingerprint(self, config: Config) -> str:
-        """Hash of the files outside the run, and of the settings, that the values depend on."""
+        """Return the hash of the files outside the run, and of the settings, that the values depend on."""
         return ""
 
     @abstractmethod

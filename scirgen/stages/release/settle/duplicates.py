@@ -62,7 +62,7 @@ class Benchmarks:
 
 
 def fingerprint(names: Sequence[str]) -> str:
-    """Hash of the benchmarks' names and bytes.
+    """Return the hash of the benchmarks' names and bytes.
 
     Raises:
         InputError: see `named_files`.
