@@ -18,3 +18,5 @@ Count = int
 """A number of lines, groups, words or pages."""
 Chars = int
 """A number of characters."""
+Bytes = int
+"""A number of bytes."""

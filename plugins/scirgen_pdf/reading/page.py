@@ -154,6 +154,11 @@ class PdfFile(Protocol):
         ...
 
 
+def is_unnamed(code: int) -> bool:
+    """Return whether a code point is the replacement character, or of the private use area."""
+    return code == ord("\ufffd") or ord("\ue000") <= code <= ord("\uf8ff")
+
+
 def around(boxes: Iterable[Box]) -> Box:
     """Return the smallest box that holds all boxes."""
     x0, y0, x1, y1 = zip(*boxes, strict=True)
