@@ -70,26 +70,15 @@ _LONG: Final = {
 }  # fmt: skip
 
 
-_FIRST_YEAR, _LAST_YEAR = 1500, 2199
-"""Whole numbers that may be years."""
-_MAX_COUNT: Final = 20
-"""Things that a text may list without stating their number."""
-_LARGEST_POWER: Final = 200
-"""A larger power of ten is a code or an error of the text, and may exceed a float."""
-_POWER_CHARS: Final = 4
-"""Of a power with its sign; a longer one need not be read."""
-_FRACTION_PLACES: Final = 6
-"""Digits behind the point to which a fraction is compared."""
-_PLURAL: Final = 4
-"""Letters of a unit whose final "s" may be a plural, at least."""
-_PERCENT: Final = 100
-_MONTHS: Final = 12
-_SAME: Final = 1e-9
-"""The relative difference of two floats that are one number."""
-_TWO_DIGITS: Final = 10
-_HALF: Final = 0.5
-_TENS, _HUNDRED, _JOINED = 20, 100, 3
-"""The least ten of "ninety-nine", the least power that a number may count, and the words from it to what it adds."""
+_FIRST_YEAR, _LAST_YEAR = 1500, 2199  # whole numbers that may be years
+_MAX_COUNT: Final = 20  # things that a text may list without stating their number
+_LARGEST_POWER: Final = 200  # a larger power of ten is a code or an error of the text, and may exceed a float
+_POWER_CHARS: Final = 4  # characters of a power with its sign; longer ones are too large
+_FRACTION_PLACES: Final = 6  # digits behind the point to which a fraction is compared
+_PLURAL: Final = 4  # letters of the shortest unit whose final "s" may be a plural
+_TENS, _HUNDRED, _JOINED = 20, 100, 3  # least value before ones, before a power; words to what a number adds
+_SAME: Final = 1e-9  # relative difference of two floats that are one number
+_PERCENT, _MONTHS, _TWO_DIGITS, _HALF = 100, 12, 10, 0.5
 
 
 @dataclass(frozen=True)
