@@ -16,7 +16,7 @@ _ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")
 
 
 def trec_id(identity: str) -> str:
-    """Return an id for TREC files, whose cells end at blanks: blanks, ``<``, ``>`` and ``&`` are percent-encoded.
+    """Return an id for TREC files, whose cells end at spaces: spaces, ``<``, ``>`` and ``&`` are percent-encoded.
 
     Different ids stay different; most stay unchanged.
     """

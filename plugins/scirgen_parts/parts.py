@@ -76,7 +76,7 @@ def _papers(given: Path) -> list[Path]:
     found = [given] if given.is_file() else [f.path for f in PaperFolder(given).files]
     if not found:
         raise InputError(
-            f"{given} holds no paper" if given.exists() else f"{given} does not exist",
+            f"{given} contains no paper" if given.exists() else f"{given} does not exist",
             hint=f"Give files or folders of papers: {', '.join(PAPER_TYPES)}.",
             code="no_papers",
         )

@@ -44,7 +44,7 @@ _DATES = frozenset(
 
 
 def checked(source: object) -> CheckedSource:
-    """Check and wrap a source object of the user.
+    """Check and wrap a source object that the user passed.
 
     Raises:
         PluginError: it is a class instead of an object, lacks a member, or has no name.
