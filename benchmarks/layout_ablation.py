@@ -1,7 +1,7 @@
 """Switches the rules of the layout off, one after the other: ``python -m benchmarks.parsing --ablate``.
 
 A pass is left out of its tuple. A limit becomes 0 and then higher than anything, so that it never or always decides,
-and a tuple becomes empty. Pages are read once, and what the layout makes of them is kept for the passes behind it.
+and a tuple becomes empty. Pages are read once, and the draft before each pass of the layout is kept.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -65,15 +66,20 @@ class Pages:
         """Read the pages with ``reader``, and lay them out by all rules."""
         read = read_pages(path, ParserOptions(no_extract="parse", reader=reader))
         self._outline = read.outline
-        self._given = pickle.dumps((read.pages, read.title))  # the passes change what they are given
-        self._draft = pickle.dumps(lay_out(*pickle.loads(self._given)))
+        draft = lay_out(read.pages, read.title, ())
+        self._drafts = [pickle.dumps(draft)]  # the passes change what they are given
+        for one in LAYOUT:
+            one.run(draft, one.rules)
+            self._drafts.append(pickle.dumps(draft))
         self.usual = self.parsed(LAYOUT, TEXT)
 
     def parsed(self, layout: Passes, text: Passes) -> ParsedPaper | None:
         """Return what the passes make of the pages; None where one of them needs what is switched off."""
         try:
-            pages, title = pickle.loads(self._given)
-            draft = pickle.loads(self._draft) if layout == LAYOUT else lay_out(pages, title, layout)
+            same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(layout, LAYOUT, strict=False)))
+            draft = pickle.loads(self._drafts[same])
+            for one in layout[same:]:
+                one.run(draft, one.rules)
             return analyse(draft, self._outline, "", classifier(), text)
         except Exception:
             return None

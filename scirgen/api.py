@@ -186,7 +186,7 @@ async def agenerate(out: str | Path, **given: Unpack[Options]) -> Run:
 async def astream(out: str | Path, **given: Unpack[Options]) -> AsyncGenerator[QAPair, None]:
     """Generate, and yield each accepted and tagged pair as soon as there is one; those of an earlier run come first.
 
-    The release may still leave a pair out, if another dataset's question says the same. Leaving the loop stops the run;
+    The release may still omit a pair if a question about another dataset repeats it. Leaving the loop stops the run;
     the next call resumes it.
 
     Args:

@@ -15,7 +15,7 @@ from scirgen.llm.services import listed_prices, local_servers, prices_read, serv
 from scirgen.plugin import LimitsConfig, ModelsConfig, as_json_flag, echo_json
 
 _WAIT_S = 2.0
-_MOST_MODELS = 20
+_MAX_MODELS = 20
 
 
 @dataclass(frozen=True)
@@ -46,10 +46,10 @@ def models(as_json: bool, prices: bool) -> None:
         return
     for one in found:
         click.echo(f"{one.name:11} {one.state:42} {one.option}")
-        for model in one.models[:_MOST_MODELS]:
+        for model in one.models[:_MAX_MODELS]:
             click.echo(f"{'':11}   {model}")
-        if len(one.models) > _MOST_MODELS:
-            click.echo(f"{'':11}   and {len(one.models) - _MOST_MODELS} more")
+        if len(one.models) > _MAX_MODELS:
+            click.echo(f"{'':11}   and {len(one.models) - _MAX_MODELS} more")
 
 
 def embedded() -> Usable:

@@ -30,7 +30,7 @@ _SMALL_PROMPT_TOKENS = 350
 
 @dataclass(frozen=True)
 class Finding:
-    """One problem. Errors make a run fail or its rows wrong; warnings make rows worse."""
+    """One problem. An error makes a run fail or its rows wrong; a warning makes rows worse."""
 
     level: Literal["error", "warning"]
     where: str

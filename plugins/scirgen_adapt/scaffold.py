@@ -32,7 +32,7 @@ PARTS: Final[Mapping[str, str]] = {
     "scorer": 'Provided("faithfulness", "template_scorer", "scirgen_template.scorer:TemplateScorer", "its scorer")',
     "recipe": 'Provided("query_recipe", "template_recipe", "scirgen_template.recipe:TemplateRecipe", "its recipe")',
 }
-"""Parts that a new plugin may have beside its source -> their lines in its manifest."""
+"""Parts that a new plugin may have in addition to its source -> their lines in its manifest."""
 
 
 def scaffold(

@@ -30,7 +30,7 @@ class Asked:
 
 
 def profile(path: Path) -> dict[str, Any]:
-    """All tables of one set, as ``scirgen analyze --json`` writes them.
+    """Return all tables of one set, as ``scirgen analyze --json`` writes them.
 
     Args:
         path: a release or run, ScIRGen-Geo, a BEIR folder, or JSON Lines.
@@ -92,6 +92,6 @@ def _aspects(release: Release) -> list[dict[str, Any]]:
 
 
 def shares_side_by_side(profiles: Sequence[Mapping[str, Any]]) -> list[list[object]]:
-    """Figure 4 as rows: level, then each set's share (a dash if the set has no levels)."""
+    """Return figure 4 as rows: level, then each set's share (a dash if the set has no levels)."""
     table = [{r["level"]: r["share"] for r in p["bloom"]} for p in profiles]
     return [[level, *(t.get(level, "-") for t in table)] for level in LEVELS]

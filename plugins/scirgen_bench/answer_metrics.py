@@ -37,7 +37,7 @@ def rouge_l(answer: str, reference: str) -> float:
 
 
 def exact_match(answer: str, reference: str) -> float:
-    """1 if both have the same words in the same order, ignoring case, punctuation and articles; otherwise 0."""
+    """Return 1 if both have the same words in the same order, ignoring case, punctuation and articles; otherwise 0."""
     return float(_words(answer) == _words(reference))
 
 
@@ -67,7 +67,7 @@ def open_judge(uri: str, registry: Registry | None = None, options: Mapping[str,
 
 
 def with_entailment(found: Sequence[Entailment | ModelError], model: Judge) -> list[Entailment | ModelError]:
-    """Return the results, for callers that need entailment.
+    """Return the entailment results, for callers that need them.
 
     Raises:
         ModelAccessError: the model detects contradiction only.

@@ -80,7 +80,7 @@ class Audit:
         return self.verification["yes"] / total if total else None
 
     def as_json(self) -> dict[str, object]:
-        """Plain data in the form of ``--json``."""
+        """Return plain data in the form of ``--json``."""
         return {
             "path": self.path,
             "format": self.kind,

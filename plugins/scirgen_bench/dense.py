@@ -73,7 +73,7 @@ class MaxSim:
 
     @property
     def parameters(self) -> dict[str, object]:
-        """The model, and the way in which texts are compared."""
+        """The model, and how texts are compared."""
         return {"model": self._embedder.name, "compared": f"sentences, {'mean of maxima' if self._mean else 'maximum'}"}
 
     def index(self, documents: Sequence[str]) -> None:
@@ -112,7 +112,7 @@ class Hybrid:
 
     @property
     def wants_tuning(self) -> bool:
-        """True if one of the fused retrievers does."""
+        """True if one of the fused retrievers needs it."""
         return any(_wants_tuning(r) for r in self._retrievers)
 
     def tune(self, queries: Sequence[str], gold: Sequence[int]) -> None:

@@ -1,7 +1,5 @@
-"""Measures how hard the questions of a release are for search, and how much of what was read they are about: fields of
-its rows, and a table on card and report. No call is made.
-
-On if the settings have a section ``difficulty``.
+"""Measures how hard the questions of a release are for search, and how much of the corpus they cover: fields of its
+rows, and a table on card and report. It makes no calls. The section ``difficulty`` of the settings turns it on.
 """
 
 from __future__ import annotations
@@ -39,7 +37,7 @@ _SAMPLE = 20_000
 class DifficultyConfig(Section):
     """Section ``difficulty``: ranks of the gold passages under BM25 and an encoder."""
 
-    encoder: str = Field(default="", description="an embedding model that searches beside BM25 (st:MODEL_OR_DIR)")
+    encoder: str = Field(default="", description="an embedding model that also searches (st:MODEL_OR_DIR)")
 
 
 class DifficultyRow(Record):
@@ -60,9 +58,8 @@ class DifficultyRow(Record):
 @dataclass(frozen=True)
 class Measured:
     """The fields by pair id, with the origin of each question and whether a model answers it without documents.
-
-    ``covered`` and ``topics`` are (with a gold passage, all) documents and topics; ``near`` is the share of questions
-    with a neighbour above .8. Topics and neighbours need an encoder.
+    ``covered`` and ``topics`` are the numbers of documents and topics with a gold passage, and of all; ``near`` is the
+    share of questions with a neighbour above .8. Topics and neighbours need an encoder.
     """
 
     rows: Mapping[str, DifficultyRow]
@@ -201,7 +198,7 @@ class DifficultyFields(RowFields):
     fields: ClassVar[type[Record]] = DifficultyRow
 
     def fingerprint(self, config: Config) -> str:
-        """Hash of the section."""
+        """Return the hash of the section."""
         return digest(config.part("difficulty", DifficultyConfig).model_dump())
 
     def values(self, run: RunView, ctx: StageContext) -> Mapping[str, Record]:
@@ -217,7 +214,7 @@ class DifficultyContent(PartContent):
     encoder: str = ""
 
     def write(self, folder: Path, content: ReleaseMaterial, split_of: Mapping[str, str]) -> PartWritten:
-        """Write nothing; the fields are in the rows. Nothing is said where nothing could be ranked."""
+        """Write nothing; the fields are in the rows. The card has no line if nothing could be ranked."""
         if not self.found.rows:
             return PartWritten()
         origins = sorted({self.found.asked[id] for id in self.found.rows})
@@ -264,7 +261,7 @@ class DifficultyPart(ReleasePart):
     name: ClassVar[str] = "difficulty"
 
     def fingerprint(self, config: Config) -> str:
-        """Hash of the section."""
+        """Return the hash of the section."""
         return digest(config.part("difficulty", DifficultyConfig).model_dump())
 
     def material(self, run: RunView, ctx: StageContext) -> DifficultyContent:

@@ -3,7 +3,7 @@
 Nuggets are scored as in TREC 2024 RAG (Pradeep et al. 2024, "Initial Nugget Evaluation Results for the TREC 2024 RAG
 Track with the AutoNuggetizer Framework", arXiv:2411.09607): a judge says of each nugget whether the answer supports it
 (1), supports it in part (.5) or not (0). Strict is V_strict: the share of the vital nuggets that are supported; lenient
-is A: the mean over all nuggets. Contradicted nuggets, which the track does not count, are reported beside them.
+is A: the mean over all nuggets. Contradicted nuggets, which the track does not count, are reported separately.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def refused(answer: str | None) -> bool:
 
 
 def rate(values: Sequence[bool]) -> float | None:
-    """Return the share of true values; None of nothing."""
+    """Return the share of true values; None without values."""
     return round(sum(values) / len(values), 6) if values else None
 
 
@@ -52,7 +52,8 @@ def nuggets_of(row: ReleaseRow) -> list[Mapping[str, Any]]:
 async def nugget_scores(
     answered: Sequence[tuple[ReleaseRow, str]], judge: ChatSession, prompts: PromptLibrary
 ) -> dict[str, NuggetScore]:
-    """Row id -> score, for the answers whose row has nuggets; an answer that the judge cannot read is left out."""
+    """Return a mapping: row id -> score, for the answers whose row has nuggets; an answer that the judge cannot read is
+    left out."""
     told = [(row, answer, nuggets) for row, answer in answered if (nuggets := nuggets_of(row))]
 
     async def one(row: ReleaseRow, answer: str, nuggets: Sequence[Mapping[str, Any]]) -> NuggetScore | None:

@@ -38,7 +38,7 @@ def percentile_interval(values: Iterable[float | None], level: float = 0.95) -> 
 
 
 def wilson(good: int, rows: int) -> Interval:
-    """Wilson's 95 % score interval of a share (E. B. Wilson, 1927).
+    """Return Wilson's 95 % score interval of a share (E. B. Wilson, 1927).
 
     Raises:
         MissingExtraError: scipy is not installed.

@@ -86,7 +86,7 @@ def per_query(
 
 
 def means(table: PerQuery, chosen: NDArray[np.bool_] | None = None) -> dict[str, float]:
-    """Metric -> mean over the (chosen) queries, rounded to six digits."""
+    """Return a mapping: metric -> mean over the (chosen) queries, rounded to six digits."""
     return {name: round(float((v if chosen is None else v[chosen]).mean()), 6) for name, v in table.items()}
 
 
@@ -112,7 +112,8 @@ class Clusters:
         return np.bincount(self._of, weights=np.nan_to_num(values), minlength=self._n).astype(np.float64)
 
     def interval(self, values: Values, level: float = 0.95) -> tuple[float, float]:
-        """Percentile bootstrap interval of the mean (Efron & Tibshirani 1993, chapter 13), which redraws clusters."""
+        """Return the percentile bootstrap interval of the mean (Efron & Tibshirani 1993, chapter 13), which redraws
+        clusters."""
         sums, sizes = self._sums(values), self._sums(~np.isnan(values))
         drawn = drawn_clusters(self._n, self._draws, self._seed)
         found = percentile_interval((float(sums[d].sum() / n) for d in drawn if (n := sizes[d].sum())), level)
@@ -120,8 +121,8 @@ class Clusters:
         return round(low, 6), round(high, 6)
 
     def paired_p(self, left: Values, right: Values) -> float:
-        """Two-sided paired randomisation test of equal means (Smucker et al., CIKM 2007), which flips signs by
-        cluster."""
+        """Return the p-value of the two-sided paired randomisation test of equal means (Smucker et al., CIKM 2007),
+        which flips signs by cluster."""
         random = np.random.default_rng(self._seed)
         sums = self._sums(left - right)
         observed = abs(sums.sum())
@@ -135,14 +136,14 @@ FEW = 10
 
 
 def too_few(queries: int, clusters: int, of: str = "dataset(s)") -> list[str]:
-    """Warn where a table's intervals rest on few clusters; at most one sentence."""
+    """Return a warning if a table's intervals rest on few clusters; at most one sentence."""
     if clusters >= FEW:
         return []
     return [f"The {queries} question(s) are about {clusters} {of}: too few for intervals and tests to mean anything."]
 
 
 def holm(p: Mapping[str, float]) -> dict[str, float]:
-    """Holm's (1979) step-down adjusted p-values."""
+    """Return Holm's (1979) step-down adjusted p-values."""
     adjusted: dict[str, float] = {}
     running = 0.0
     for i, (name, value) in enumerate(sorted(p.items(), key=lambda t: (t[1], t[0]))):

@@ -2,7 +2,7 @@
 from.
 
 A question about a paper is easy to find by the paper's own sentences. Here, each question sees the datasets that use
-its evidence's papers without these papers. The index holds both forms of such a dataset; each question ranks one of
+its evidence's papers without these papers. The index contains both forms of such a dataset; each question ranks one of
 them.
 """
 

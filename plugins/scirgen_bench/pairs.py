@@ -23,7 +23,7 @@ from scirgen_bench.rowfiles import write_rows
 _FIRST, _LAST = 10, 50
 _DEPTH = 1000
 """The depth to which the positive's own score is looked for; below it, no negative can be told from a better answer."""
-_MOST_OF_POSITIVE = 0.95
+_MAX_OF_POSITIVE = 0.95
 _EACH = 4
 """Negatives of each retriever."""
 
@@ -45,7 +45,8 @@ def training_pairs(
     registry: Registry | None = None,
     seed: int = 0,
 ) -> Iterator[dict[str, object]]:
-    """Lines ``query, pos, neg, pos_ids, neg_ids, neg_by, neg_scores`` for each question with a passage of grade 2.
+    """Yield the lines ``query, pos, neg, pos_ids, neg_ids, neg_by, neg_scores`` for each question with a passage of
+    grade 2.
 
     Args:
         release: an opened release.
@@ -94,7 +95,7 @@ def _negatives(
     usable = [
         _Found(d, spec, s / positive)
         for d, s in list(zip(found, scores, strict=True))[_FIRST - 1 : _LAST]
-        if d >= 0 and d not in graded and s <= _MOST_OF_POSITIVE * positive
+        if d >= 0 and d not in graded and s <= _MAX_OF_POSITIVE * positive
     ]
     draw = random.Random(derived_seed(seed, "pairs", row.id, spec))
     return sorted(draw.sample(usable, min(_EACH, len(usable))), key=lambda one: -one.share)

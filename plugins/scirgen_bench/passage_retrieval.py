@@ -24,7 +24,7 @@ TESTED = ("R@20", "NDCG@10")
 def passages_of(release: Release, distractors: Sequence[Release] = ()) -> tuple[list[Passage], int]:
     """Return the passages of a release and of others that it lacks, by id, and the number of the others'.
 
-    A passage of another release with a text of this one is left out: it would answer the same questions.
+    A passage of another release that repeats a text of this one is left out: it would answer the same questions.
     """
     own = sorted(release.passages(), key=lambda p: p.id)
     seen = {" ".join(p.text.split()) for p in own}
@@ -104,7 +104,7 @@ def _best(grades: Mapping[str, int]) -> str:
 
 
 def others_per_query(passages: int, qrels: Mapping[str, Mapping[str, int]]) -> float:
-    """Passages that answer no question, per question."""
+    """Return the passages that answer no question, per question."""
     gold = {p for grades in qrels.values() for p, grade in grades.items() if grade >= RELEVANT}
     return (passages - len(gold)) / max(1, len(qrels))
 

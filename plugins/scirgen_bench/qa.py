@@ -86,8 +86,8 @@ class Question:
 def questions_of(
     release: Release, split: str, limit: int | None, forms: Mapping[str, str], spec: str, registry: Registry, depth: int
 ) -> list[Question]:
-    """Questions of a split that have an answer, or proved to have none, with the passages that a retriever finds. A
-    limited number is spread over the split.
+    """Return the questions of a split that have an answer, or are proved to have none, with the passages that a
+    retriever finds. A limited number is spread over the split.
 
     Args:
         forms: question type -> "short" or "long".
@@ -200,7 +200,8 @@ async def score(
 def system_figures(
     system: str, k: int, questions: Sequence[Question], found: Sequence[Answered], by: str = "", value: str = ""
 ) -> SystemFigures:
-    """One line from the answers to some questions; a question without an answer failed."""
+    """Return one line of the table, from the answers to some questions; a question without an answer counts as
+    failed."""
     dataset_of = {q.row.id: q.row.dataset_id for q in questions}
     judged = [(dataset_of[a.query], float(a.entailment > THRESHOLD)) for a in found if a.entailment is not None]
     right = np.asarray([value for _, value in judged])
@@ -251,7 +252,7 @@ def cells(system: str, k: int, questions: Sequence[Question], found: Sequence[An
 
 
 def baselines(questions: Sequence[Question]) -> dict[str, list[str | None]]:
-    """Answers of two trivial systems: one says Yes to everything, one repeats the first passage."""
+    """Return the answers of two trivial systems: one says Yes to everything, one repeats the first passage."""
     return {
         "always Yes": ["Yes"] * len(questions),
         "copy the context": [q.passages[0] if q.passages else "" for q in questions],
@@ -304,7 +305,7 @@ async def run_qa(
     """Answer a split's questions with each number of passages; replies are kept in ``out/replies.db``.
 
     ``started`` is called with the number of answers that will be requested, ``progress`` with the number so far,
-    ``tell`` with what the model's servers do (slow, down, back).
+    ``tell`` when a model's server slows down, stops responding or recovers.
 
     Raises:
         InputError: the split has no answered questions.

@@ -1,6 +1,6 @@
 """Two sets of queries over one corpus: do they rank retrieval systems alike?
 
-A set that cannot rank systems as people's queries do measures nothing. Cheap systems (retrievers on titles, texts or
+A set that does not rank systems as people's queries do measures nothing. Cheap systems (retrievers on titles, texts or
 both) search the corpus for both sets. The result is nDCG@10 of each, Kendall's tau and Spearman's rho of the two
 rankings with a bootstrap over queries, and the tau of two halves of the first set, which is what it reaches with
 itself.

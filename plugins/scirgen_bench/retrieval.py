@@ -1,7 +1,7 @@
 """Dataset retrieval: measures whether retrievers find the dataset that a question is about (ScIRGen, section 4.1, table
 4). `passage_retrieval` measures whether they find the passages that answer it.
 
-Reads a release only. Retrievers are plugins; metrics, intervals and tests are in modules of their own.
+Reads a release only. Retrievers are plugins; metrics, intervals and tests are in separate modules.
 """
 
 from __future__ import annotations
@@ -214,7 +214,7 @@ class Measuring:
         self.tests += paired_tests(named, measured, tested, self._clusters)
 
     def report(self, documents: int, judgements: str, notes: list[str]) -> RetrievalReport:
-        """Give the figures of all corpora so far."""
+        """Return the figures of all corpora so far."""
         return RetrievalReport(
             release=self.release.info.name, split=self.split, documents=documents, queries=len(self.questions.rows),
             judgements=judgements, rows=self.rows, tests=self.tests, breakdown=self.breakdown, notes=notes,
@@ -324,7 +324,7 @@ def _breakdown_rows(
 def paired_tests(
     setting: str, values: Mapping[str, Mapping[str, NDArray[np.float64]]], metrics: Sequence[str], clusters: Clusters
 ) -> list[TestRow]:
-    """Paired tests of every two retrievers on each metric, Holm-corrected over all of them.
+    """Return the paired tests of every two retrievers on each metric, Holm-corrected over all of them.
 
     Args:
         setting: named in each row.

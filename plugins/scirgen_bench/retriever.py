@@ -72,7 +72,7 @@ class Identified(Protocol):
     """A retriever that needs the ids of queries and documents, not only their texts (a replayed run)."""
 
     def identify(self, queries: Sequence[str], known: frozenset[str], documents: Sequence[str]) -> None:
-        """Take, before `index`, the ids of the queries in the order in which they are asked, all ids of queries, and
+        """Receive, before `index`, the ids of the queries in the order in which they are asked, all ids of queries, and
         the ids of the documents by position."""
         ...
 
@@ -107,7 +107,8 @@ def split_specs(text: str) -> list[str]:
 
 
 def complete_specs(specs: Sequence[str]) -> dict[str, str]:
-    """Spec as written -> complete spec: ``hybrid`` alone fuses BM25 with the first ``st:MODEL`` of the same list.
+    """Return a mapping: spec as written -> complete spec: ``hybrid`` alone fuses BM25 with the first ``st:MODEL`` of
+    the same list.
 
     Duplicates are removed.
     """

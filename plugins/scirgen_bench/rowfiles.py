@@ -1,5 +1,5 @@
-"""Rows of JSON Lines and files of text, as all modules of this wing read and write them, and ids as files of others
-write them."""
+"""Rows of JSON Lines and files of text, as all modules of this wing read and write them, and ids as other tools write
+them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")
 
 
 def trec_id(identity: str) -> str:
-    """Return an id for TREC files, whose cells end at blanks: blanks, ``<``, ``>`` and ``&`` are percent-encoded.
+    """Return an id for TREC files, whose cells end at spaces: spaces, ``<``, ``>`` and ``&`` are percent-encoded.
 
     Different ids stay different; most stay unchanged.
     """

@@ -42,8 +42,8 @@ def weights(means: Sequence[float]) -> list[float]:
 
 
 def belief(means: Sequence[float], agreement: Sequence[float]) -> float:
-    """Soft SePer: ``sum_i w_i k(r_i, a)`` with the `weights` w and k in [0, 1], the larger of the two directions'
-    entailment probabilities.
+    """Return soft SePer: ``sum_i w_i k(r_i, a)`` with the `weights` w and k in [0, 1], the larger of the two
+    directions' entailment probabilities.
 
     Args:
         means: mean log-probability per token of each sampled response.
@@ -77,7 +77,7 @@ def clusters(texts: Sequence[str], entailed: Mapping[tuple[str, str], Entailment
 
 
 def means_answer(forth: Entailment, back: Entailment) -> bool:
-    """Hard SePer: whether a representative means the answer: it entails the answer or is entailed, and neither
+    """Return hard SePer: whether a representative means the answer: it entails the answer or is entailed, and neither
     contradicts the other."""
     against = max(forth.contradiction, back.contradiction) >= BOUND
     return max(forth.entailment, back.entailment) >= BOUND and not against
@@ -104,7 +104,7 @@ class SemanticScorer(Faithfulness):
         writer, scorer = ctx.chat.identity, ctx.scorer.identity
         if (writer.backend, writer.name) != (scorer.backend, scorer.name):
             raise ConfigError(
-                f"{self.name} samples responses and weighs them by one model; "
+                f"{self.name} needs one model to sample responses and to weigh them; "
                 f"the generator is {writer}, the scorer {scorer}",
                 hint="Leave out --scorer if the generator gives log-probabilities, or use another score: shift, nli.",
             )

@@ -24,7 +24,7 @@ class SharedWords:
         self.identity = str(uri)
 
     async def entail(self, pairs: Sequence[tuple[str, str]]) -> list[Entailment | ModelError]:
-        """One result per pair, in order."""
+        """Return one result per pair, in order."""
         return [_share(premise, hypothesis) for premise, hypothesis in pairs]
 
 

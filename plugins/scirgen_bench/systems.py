@@ -41,7 +41,7 @@ class SystemFigures(Figures):
 
 
 def systems_table(rows: Sequence[SystemFigures], metrics: Sequence[str], by: str = "") -> str:
-    """One line for each system, or for each value of ``by`` and system, with what was measured, in the order given."""
+    """Return one line for each system, or for each value of ``by`` and system, with its metrics, in the order given."""
     lines = sorted((r for r in rows if r.by == by), key=lambda r: r.value)
     facts = [f for f in _FACTS if any(getattr(r, f) is not None for r in lines)]
     shown = [m for m in metrics if any(m in r.metrics for r in lines)]

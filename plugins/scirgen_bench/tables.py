@@ -34,7 +34,7 @@ def markdown(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 
 def retrieval_table(rows: Sequence[Mapping[str, object]]) -> str:
-    """One line for each retriever and setting, with the interval of MRR@100."""
+    """Return one line for each retriever and setting, with the interval of MRR@100."""
     body = []
     for row in rows:
         interval = row.get("interval")
@@ -52,7 +52,7 @@ def retrieval_table(rows: Sequence[Mapping[str, object]]) -> str:
 
 
 def breakdown_table(rows: Sequence[BreakdownRow], by: str) -> str:
-    """One line for each setting, retriever and value of ``by``."""
+    """Return one line for each setting, retriever and value of ``by``."""
     body = [
         [r.setting, shown_spec(r.retriever), r.value, r.queries, *(r.metrics[m] for m in SHOWN)]
         for r in rows
@@ -63,7 +63,7 @@ def breakdown_table(rows: Sequence[BreakdownRow], by: str) -> str:
 
 def task_table(rows: Sequence[TaskRow]) -> str:
     """Print one line for each retriever and group of queries; percent with four decimals, as in published tables. A
-    dash stands where a metric applies to no query."""
+    dash means that a metric applies to no query."""
     if not rows:
         return ""
     names = list(dict.fromkeys(name for r in rows for name in r.metrics))
@@ -84,5 +84,5 @@ def _cell(value: object) -> str:
 
 
 def told_apart(paths: Sequence[Path], names: Sequence[str]) -> list[str]:
-    """Return the names of what was read from paths; the path itself where another has the same name."""
+    """Return a name for each path; the path itself if another has the same name."""
     return [n if names.count(n) == 1 else str(p) for p, n in zip(paths, names, strict=True)]

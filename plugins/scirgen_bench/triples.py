@@ -65,7 +65,7 @@ class _Index:
         self._model.index([text for _, text in documents])
 
     def triples(self, queries: Sequence[_Query], qrels: Mapping[str, Mapping[str, int]]) -> Iterator[dict[str, object]]:
-        """One line for each query with gold in the corpus."""
+        """Yield one line for each query with gold in the corpus."""
         judged = [query for query in queries if query.id in qrels]
         depth = min(_HITS, len(self._names))
         found = self._model.search([query.text for query in judged], depth).documents.tolist()

@@ -1,4 +1,4 @@
-"""The embedded model as it is known before it is opened."""
+"""Facts about the embedded model that are known before it is opened."""
 
 from __future__ import annotations
 

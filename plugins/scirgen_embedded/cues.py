@@ -23,8 +23,7 @@ class AspectCues:
         self._definitions = [(d, [re.compile(c, re.I) for c in d.cues]) for d in definitions]
 
     def scores(self, sentence: str, section: SectionClass | None = None) -> dict[AspectCategory, float]:
-        """Return a mapping: aspect -> number of its cues in the sentence, plus half a cue if it is in a typical
-        section.
+        """Return a mapping: aspect -> number of its cues in the sentence, plus a half if the section is typical of it.
 
         Aspects without any cue in the sentence are left out. The first cues of an aspect are the most reliable and
         weigh slightly more, so ties are rare. In related work, the aims, methods and findings of others count as

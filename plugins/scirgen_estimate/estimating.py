@@ -47,7 +47,7 @@ KNOWN: Final = (0.7, 1.4)
 docs/estimate.md lie within them."""
 
 SEARCHED: Final = 200
-"""Records beside those that are tried in which a trial searches, so that its calls show as many passages as a run's."""
+"""The number of further records that a trial searches, so that its calls show as many passages as a run's."""
 
 _PAUSE_S: Final = 120.0
 """A longer time without a finished item counts as a pause (killed, resumed later)."""
@@ -95,8 +95,8 @@ class Estimate:
         shares: the parts that the sums are made of.
         cost: by the user's prices or the list's; None if one is missing.
         hours: time of the models; None if their speed is unknown.
-        own_minutes: time that scirgen itself needs (fetching, parsing, gates) on this machine, beside the models;
-            None with an earlier run's figures.
+        own_minutes: time that scirgen itself needs (fetching, parsing, gates) on this machine, in addition to the
+            models' time; None with an earlier run's figures.
         rows: what the run would give: as many a dataset as the earlier run released; with a trial, all its candidates,
             since nothing is known of what will be rejected; at most the target.
         cost_per_row: the typical cost of one of them; with a trial, a lower bound.
@@ -226,8 +226,8 @@ async def estimate_run(
 async def draw_datasets(
     source: CheckedSource, config: Config, size: int
 ) -> tuple[list[Dataset], list[Dataset], int, list[str]]:
-    """Draw ``size`` datasets evenly from those that a run would make pairs about (a seeded reservoir), and up to
-    `SEARCHED` others of those that it would read; also return the number of the former, and notes."""
+    """Draw evenly (a seeded reservoir) ``size`` datasets that a run would make pairs about, and up to `SEARCHED` others
+    that it would only read; also return how many it would make pairs about, and notes."""
     rng, kept, known = random.Random(config.seed), list[Dataset](), set[int]()
     others, seen, spare = list[Dataset](), 0, random.Random(config.seed)
     wanted = looked_at = 0

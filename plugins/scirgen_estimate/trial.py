@@ -180,7 +180,7 @@ class _NoRelease(Stage):
 
 @dataclass
 class Trial:
-    """The plan's steps, the calls that they made, and what became of the items.
+    """The plan's steps, the calls that they made, and the results of the items.
 
     Attributes:
         datasets: how many were tried; one of a large catalogue is tried twice, for its time without the start.

@@ -61,7 +61,7 @@ class ReleasedGeoSource(FolderSource):
         )  # fmt: skip
 
     def named_papers(self, record: Mapping[str, object]) -> tuple[str, ...]:
-        """Return none: the released records name no files."""
+        """Return nothing: the released records name no files."""
         return ()
 
 

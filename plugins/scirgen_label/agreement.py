@@ -2,7 +2,7 @@
 test, sample sizes.
 
 The statistics themselves come from scikit-learn, krippendorff and scipy (extra ``labels``); this module handles missing
-labels, clusters and strata. Who labelled what is `scirgen_bench.labels.labelset`.
+labels, clusters and strata. `scirgen_bench.labels.labelset` records who labelled what.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ FEW_CLUSTERS: Final = 10
 
 
 def exact(a: Column, b: Column, weights: Sequence[float] | None = None) -> float | None:
-    """Share of items with equal labels among those that both annotators labelled, weighted if weights are given."""
+    """Return the share of items with equal labels among those that both annotators labelled, weighted if weights are
+    given."""
     both = [(x == y, w) for x, y, w in zip(a, b, weights or [1.0] * len(a), strict=True) if _known(x, y)]
     total = sum(w for _, w in both)
     return sum(w for same, w in both if same) / total if total else None

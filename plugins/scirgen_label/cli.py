@@ -131,7 +131,7 @@ def _population_options(command: Callable[..., None]) -> Callable[..., None]:
 @_margin
 @click.option("--pilot", type=PATH, help="agreement.json of a pilot, whose spread and gap are used.")
 def plan(margin: float, pilot: Path | None, **given: Any) -> None:
-    """Say how many labels are needed, and why. SOURCE is a run, or any file that `scirgen audit` reads."""
+    """Show how many labels are needed, and why. SOURCE is a run, or any file that `scirgen audit` reads."""
     figures, population = pilot_figures(pilot) if pilot else None, _Population(**given)
     with population.opened() as source:
         verdicts = counted(source.candidates(), "verdict")

@@ -1,5 +1,5 @@
 """Items of a run's papers to label: does this paper use this dataset, and what does this sentence of the abstract do?
-People see what the rule or the model saw, and not its verdict."""
+People see the same as the rule or the model, without its verdict."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _VERDICTS = {True: "used", False: "not_used", None: "unclear"}
 
 
 class LinkSource:
-    """The (dataset, paper) pairs that the stage match judged, whatever it said."""
+    """The (dataset, paper) pairs that the stage match judged, whatever its verdict."""
 
     kind = "links of a run"
 

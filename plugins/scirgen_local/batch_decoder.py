@@ -1,4 +1,5 @@
-"""Decodes a batch of rows with one model; rows leave as they finish, which `transformers.generate` does not let them.
+"""Decodes a batch of rows with one model; finished rows leave the batch, which `transformers.generate` does not
+support.
 
 `transformers_local` batches concurrent requests and owns the threads.
 """

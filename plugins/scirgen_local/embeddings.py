@@ -77,7 +77,7 @@ class Embedder:
 
     @property
     def window(self) -> int:
-        """Number of tokens of a text that the model reads; it cuts the rest."""
+        """Number of tokens that the model reads of a text; the rest is cut."""
         return int(self._model.max_seq_length or 0)
 
     def embed(self, texts: Sequence[str], role: Role = "document") -> Vectors:

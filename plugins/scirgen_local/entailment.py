@@ -1,4 +1,4 @@
-"""Entailment by a classifier of Hugging Face's in this process (``hf:ID_OR_DIR``)."""
+"""Entailment by a Hugging Face classifier in this process (``hf:ID_OR_DIR``)."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _NON_COMMERCIAL = re.compile(r"\bnc\b|non-?commercial", re.I)
 
 
 class ClassifierEntailment(NamedEntailment):
-    """A classifier of (premise, hypothesis) pairs, read by the names of its labels."""
+    """A classifier of (premise, hypothesis) pairs, interpreted by the names of its labels."""
 
     _loaded: dict[str, Classifier] = {}  # noqa: RUF012 - shared on purpose: weights are loaded once a process
 
     @classmethod
     def content_identity(cls, uri: ModelURI) -> str:
-        """Return a hash of the model's files in the place of a folder's path."""
+        """Return a hash of the model's files instead of a folder's path."""
         folder = Path(uri.name).expanduser()
         return f"{uri.scheme}:{_hashed(folder)}" if folder.is_dir() else str(uri)
 

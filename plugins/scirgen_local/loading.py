@@ -226,7 +226,7 @@ def cache_folder() -> Path:
 
 
 def converted_folder(gguf: Path) -> Path | None:
-    """Return where the dequantised copy of a small GGUF file is, or would be; None for large files.
+    """Return the path for the dequantised copy of a small GGUF file; None for large files.
 
     transformers reads a GGUF file's header in Python, three times over: 20 s of processor time for a model of 135M
     parameters, at every start. The copy (float32 safetensors, about six times the file's size) loads in one second.

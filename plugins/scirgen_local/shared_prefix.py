@@ -1,4 +1,4 @@
-"""Computes log-probabilities of many sequences, with what they share at their beginning computed once.
+"""Computes log-probabilities of many sequences; the beginnings that they share are computed once.
 
 A long shared beginning (a "trunk": a dataset's context) goes through the model once and leaves its keys and values; the
 branches on top of it are packed into one row without padding, with a mask that lets each token see only its own

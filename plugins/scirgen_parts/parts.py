@@ -76,7 +76,7 @@ def _papers(given: Path) -> list[Path]:
     found = [given] if given.is_file() else [f.path for f in PaperFolder(given).files]
     if not found:
         raise InputError(
-            f"{given} holds no paper" if given.exists() else f"{given} does not exist",
+            f"{given} contains no paper" if given.exists() else f"{given} does not exist",
             hint=f"Give files or folders of papers: {', '.join(PAPER_TYPES)}.",
             code="no_papers",
         )
@@ -114,7 +114,7 @@ async def _parsed(files: Iterable[Path], config: Config) -> list[Row]:
 
 
 def _cells(document: Document, table: DocumentTable) -> Row:
-    """Return a table for JSON: the place, text, page and box of each cell beside its row and column."""
+    """Return a table for JSON: the place, text, page and box of each cell with its row and column."""
     cells = []
     for cell in table.cells:
         span = document.span(cell.start, cell.end)

@@ -34,7 +34,7 @@ _NO_TEXT = Style("", 10.0, False, False)
 
 @dataclass
 class Draft:
-    """A paper between its pages and its blocks: each pass reads what earlier ones left, and leaves its own.
+    """A paper on its way from pages to blocks: each pass reads the fields that earlier passes set, and sets its own.
 
     Attributes:
         title: the one that the file states.
@@ -70,7 +70,7 @@ class Draft:
 
 @dataclass(frozen=True)
 class Facts:
-    """Rules of the passes that find the body's type, the language, the authors and the DOI."""
+    """Limits of the passes that find the body's type, the language, the authors and the DOI."""
 
     body_line: Annotated[Chars, "of a line that shows the body's size; shorter ones are in tables and figures"] = 25
     front: Annotated[Share, "the groups before those that show the language"] = 0.25
@@ -84,7 +84,7 @@ _FACTS = Facts()
 
 
 class Pass(NamedTuple):
-    """One pass: a function that changes the draft, and the rules that it keeps to."""
+    """One pass: a function that changes the draft, and the rules that it applies."""
 
     run: Callable[[Draft, Any], None]
     rules: Any
@@ -227,7 +227,7 @@ def lay_out(pages: Sequence[Page], title: str, passes: Sequence[Pass] = LAYOUT) 
 def analyse(
     draft: Draft, outline: Outline, parser: str, model: Classifier, passes: Sequence[Pass] = TEXT
 ) -> ParsedPaper:
-    """Take a draft through the other passes, to blocks in reading order with title, abstract and language."""
+    """Take a draft through the other passes, to a paper with blocks in reading order, title, abstract and language."""
     draft.outline, draft.model = outline, model
     for one in passes:
         one.run(draft, one.rules)

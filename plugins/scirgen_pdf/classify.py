@@ -222,7 +222,7 @@ def _is_code(group: Group, body: Style, rules: Kinds) -> bool:
 
 
 def is_program(group: Group) -> bool:
-    """Return whether most of a group is in a typewriter font and it holds no address, as a footnote may."""
+    """Return whether most of a group is in a typewriter font without an address (footnotes have addresses)."""
     return _is_typewriter(group.style.font) and not _ADDRESS.search(group.text)
 
 

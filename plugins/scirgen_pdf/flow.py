@@ -61,7 +61,7 @@ _LEAST_HALF, _OFTEN, _AGAIN = 4, 3, 2
 
 
 class Vocabulary:
-    """The document's words, which distinguish a word that is broken at a line's end from a compound."""
+    """The document's words, which distinguish a word hyphenated at a line's end from a compound."""
 
     def __init__(self, lines: Sequence[Line]) -> None:
         self._words: Counter[str] = Counter()
@@ -91,7 +91,7 @@ class Vocabulary:
 
 
 def blocks(groups: Sequence[Group], vocabulary: Vocabulary, rules: Flow = _RULES) -> list[ParsedBlock]:
-    """Blocks in reading order; figures and tables between two halves of a paragraph follow the paragraph."""
+    """Return the blocks in reading order; figures and tables between two halves of a paragraph follow the paragraph."""
     merged: list[tuple[Group, list[Line]]] = []
     prose: list[int] = []  # of the paragraphs since the last heading or equation
     for group in groups:

@@ -118,7 +118,7 @@ class Group:
 
     @property
     def text(self) -> str:
-        """Its lines joined by blanks; hyphenation is fixed later, with the whole document's vocabulary."""
+        """Its lines joined by spaces; hyphenation is fixed later, with the whole document's vocabulary."""
         return " ".join(line.text for line in self.lines)
 
     def settle(self) -> Group:

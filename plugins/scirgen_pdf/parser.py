@@ -31,10 +31,10 @@ from scirgen_pdf.tables import has_caption, may_go_on, page_words
 
 _MAX_PAGES = 2000
 _LEAST_CHARS = 10  # of a page with a text layer
-_MOST_SCANS = 0.4  # of the pages
-_MOST_OF_PAGE = 0.5  # that one picture covers, where the page is a scan
-_MOST_SAID = 300  # characters of a reader's error
-_MOST_METADATA = 200_000  # characters of an XMP packet
+_MAX_SCANS = 0.4  # of the pages
+_MAX_OF_PAGE = 0.5  # that one picture covers, where the page is a scan
+_MAX_SAID = 300  # characters of a reader's error
+_MAX_METADATA = 200_000  # characters of an XMP packet
 
 
 class PdfParser:
@@ -73,7 +73,7 @@ def _damage() -> Iterator[None]:
         if "alloc" in str(error) or "memory" in str(error).lower():
             raise MemoryError from error
         raise PaperError(
-            f"the PDF is damaged: {error}"[:_MOST_SAID], hint="Fetch it again; it may be truncated.", code="damaged"
+            f"the PDF is damaged: {error}"[:_MAX_SAID], hint="Fetch it again; it may be truncated.", code="damaged"
         ) from error
 
 
@@ -112,7 +112,7 @@ def read_pages(path: Path, options: ParserOptions) -> Reading:
         if sum(chars) < _LEAST_CHARS * max(1, len(pages)):
             raise _no_text(options)
         scans = sum(n < _LEAST_CHARS and _is_picture(file, i, pages[i]) for i, n in enumerate(chars))
-        if scans > _MOST_SCANS * len(pages):
+        if scans > _MAX_SCANS * len(pages):
             raise _no_text(options, f"{scans} of the PDF's {len(pages)} pages are pictures without text")
         if is_unreadable(file, (page.text() for page in pages)):
             if not (options.ocr and has_tesseract()):
@@ -128,7 +128,7 @@ def read_pages(path: Path, options: ParserOptions) -> Reading:
                 code="unreadable_text",
             )
         facts = file.facts()
-        stated = (doi for doi in find_dois(facts.metadata[:_MOST_METADATA]) if "(issn)" not in doi)
+        stated = (doi for doi in find_dois(facts.metadata[:_MAX_METADATA]) if "(issn)" not in doi)
         return Reading(pages, facts.title, next(stated, None), Outline(tuple(file.outline())))
 
 
@@ -184,7 +184,7 @@ def _page(file: PdfFile, number: int, options: ParserOptions, signs: Signs, tigh
 def _is_picture(file: PdfFile, number: int, page: Page) -> bool:
     """Return whether one picture covers most of a page."""
     area = page.width * page.height
-    return any((x1 - x0) * (y1 - y0) > _MOST_OF_PAGE * area for x0, y0, x1, y1 in file.pictures(number))
+    return any((x1 - x0) * (y1 - y0) > _MAX_OF_PAGE * area for x0, y0, x1, y1 in file.pictures(number))
 
 
 def _unreadable(options: ParserOptions) -> PaperError:

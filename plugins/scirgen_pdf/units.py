@@ -1,7 +1,7 @@
 """The units of the layout's rules: each pass has a frozen class of them, a rule is ``Annotated[unit, reason] = value``.
 
-A number of a rule is a limit; a pattern matches what the rule is about. `benchmarks.parsing --ablate` puts a value in
-their place with which the rule never decides.
+A number of a rule is a limit; a pattern matches what the rule is about. `benchmarks.parsing --ablate` replaces it by a
+value with which the rule never decides.
 """
 
 from __future__ import annotations
@@ -18,3 +18,5 @@ Count = int
 """A number of lines, groups, words or pages."""
 Chars = int
 """A number of characters."""
+Bytes = int
+"""A number of bytes."""

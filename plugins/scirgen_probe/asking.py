@@ -57,18 +57,18 @@ class ProbeRequest(FurtherRequest):
     prompt: ClassVar[str] = "probe/asking"
     reply: ClassVar[type[BaseModel]] = ProbeReply
 
-    def variables(self, most: int, turn: int, ctx: StageContext) -> Mapping[str, object] | None:
-        """Ask for the share of questions in the first round alone; a fraction of a question is asked that often."""
+    def variables(self, max_pairs: int, turn: int, ctx: StageContext) -> Mapping[str, object] | None:
+        """Ask for the share of questions in the first round alone; a fraction is rounded at random."""
         chosen = settings(ctx.config)
-        exact = 0.0 if turn else most * chosen.unanswerable
-        wanted = int(exact) + (ctx.seed("probe", most) % 1000 < exact % 1 * 1000)
+        exact = 0.0 if turn else max_pairs * chosen.unanswerable
+        wanted = int(exact) + (ctx.seed("probe", max_pairs) % 1000 < exact % 1 * 1000)
         if not wanted and not chosen.nuggets:
             return None
         return {"unanswerable": wanted, "nuggets": chosen.nuggets, "language": language_name(ctx.config.language)}
 
-    def tokens(self, most: int) -> int:
+    def tokens(self, max_pairs: int) -> int:
         """Estimate the tokens of questions and facts together."""
-        return most * (_QUESTION_TOKENS + _NUGGETS_A_PAIR * _NUGGET_TOKENS)
+        return max_pairs * (_QUESTION_TOKENS + _NUGGETS_A_PAIR * _NUGGET_TOKENS)
 
     def read(self, further: Further, task: Task, ctx: StageContext) -> StageResult:
         """Make a record of each question, and of each fact whose quotation is in the material verbatim."""

@@ -58,7 +58,7 @@ Carried = Literal["vital", "okay", "not_carried", "not_in_answer"]
 class Corpus:
     """Passages of all records and linked papers of a run, ranked by BM25, each with the datasets that it is about.
 
-    Of papers all but the references, since code and cells of tables answer questions, too.
+    Only the references of papers are left out, since code and cells of tables can answer questions, too.
     """
 
     def __init__(self, run: RunView) -> None:
@@ -94,8 +94,8 @@ def corpus_of(run: RunView) -> Corpus:
 
 
 class ProbeStage(Stage):
-    """Keeps the questions of which the judge says that nothing answers them, with their levels, and the nuggets that
-    their spans carry. Questions pass the filter's gates of form first."""
+    """Keeps the questions that nothing answers, according to the judge, with their levels, and the nuggets that their
+    spans carry. Questions must pass the filter's gates of form first."""
 
     name: ClassVar[str] = "probe"
     reads_run: ClassVar[bool] = True
@@ -109,8 +109,8 @@ class ProbeStage(Stage):
         )  # fmt: skip
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
-        """Yield one item; the passages nearest to its questions are part of it, so a larger corpus proves them
-        again."""
+        """Yield one item; it contains the passages nearest to its questions, so they are judged again when the corpus
+        grows."""
         accepted = {p.id: p for p in scope.outputs("filter", QAPair) if p.round == scope.round}
         nuggets = [n for n in scope.outputs("generate", Nugget) if n.pair_id in accepted]
         written = () if scope.round else scope.outputs("generate", Unanswerable)

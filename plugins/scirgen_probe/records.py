@@ -27,7 +27,7 @@ class Unanswerable(Record):
 
 
 class Nugget(Record):
-    """An atomic fact of an answer with the words that say it."""
+    """An atomic fact of an answer, with the words that state it."""
 
     id: Id
     dataset_id: Id

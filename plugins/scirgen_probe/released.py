@@ -63,7 +63,7 @@ class ProbeFields(RowFields):
 
 @dataclass(frozen=True)
 class ProbeContent(PartContent):
-    """The questions without an answer as pairs whose spans are the nearest places."""
+    """Return the questions without an answer as pairs whose spans are the nearest passages."""
 
     questions: tuple[QAPair, ...] = ()
 
@@ -94,7 +94,7 @@ class ProbePart(ReleasePart):
     name: ClassVar[str] = "probe"
 
     def material(self, run: RunView, ctx: StageContext) -> ProbeContent:
-        """Find the nearest places among the texts that the release has: records, and quoted statements of papers."""
+        """Find the nearest passages among the texts of the release: records, and quoted statements of papers."""
         questions = {q.id: q for q in run.records("probe", Unanswerable)}
         if not questions:
             return ProbeContent()

@@ -1,4 +1,4 @@
-"""Everything that asks a service on the network: catalogues, paper services, the Batch API."""
+"""Everything that uses a service on the network: catalogues, paper services, the Batch API."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from scirgen_services.web.json_api import ServiceOptions, WebService, paper_by_d
 
 
 class EventsOptions(ServiceOptions):
-    """Selects the links, by who registered them and what they say."""
+    """Selects the links by who registered them and by their type."""
 
     base_url: str = "https://api.datacite.org"
     sources: tuple[str, ...] = ("crossref", "datacite-crossref")

@@ -43,7 +43,7 @@ class OpenAlexService(WebService[OpenAlexOptions]):
         return {"api_key": key} if key else {}
 
     def papers(self, dataset: Dataset) -> Iterator[Candidate]:
-        """Yield the works that cite the dataset, then works whose text holds its DOI."""
+        """Yield the works that cite the dataset, then works whose text contains its DOI."""
         if not dataset.doi:
             return
         seen: set[str] = set()

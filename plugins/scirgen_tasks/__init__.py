@@ -1,4 +1,5 @@
-"""Retrieval tasks beside the questions: datasets for a need, papers for a facet, papers for a need of many parts."""
+"""Retrieval tasks in addition to the questions: datasets for a need, papers for a facet, papers for a need of many
+parts."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ _USUAL = {"background": 0.0, "method": 0.55, "result": 1.0}
 _PULL, _FREE = 3.0, 0.1
 """The number of cues that the distance of a whole abstract outweighs, and the distance from the usual place that costs
 nothing."""
-_MOST_CUES = 2
+_MAX_CUES = 2
 _CERTAIN = 100.0
 """Weight of a heading, more than all cues together."""
 _FORWARD, _BACK, _UNSAID = 0.2, 1.5, 1.0
@@ -93,7 +93,7 @@ class FacetLabels:
 
     def _hits(self, sentence: str) -> list[int]:
         """Return the number of cues of each facet in the sentence, at most two."""
-        return [min(_MOST_CUES, sum(bool(c.search(sentence)) for c in cues)) for cues in self._cues]
+        return [min(_MAX_CUES, sum(bool(c.search(sentence)) for c in cues)) for cues in self._cues]
 
     def _headed(self, sentences: Sequence[str]) -> list[int | None]:
         """Return the facet whose heading stands before each sentence. Headings count only if the abstract has those of

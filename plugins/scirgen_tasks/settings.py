@@ -10,7 +10,7 @@ from scirgen import Config, Section
 
 
 class QueryConfig(Section):
-    """Retrieval queries beside the questions; see docs/recipes.md."""
+    """Retrieval queries in addition to the questions; see docs/recipes.md."""
 
     recipes: tuple[str, ...] = Field(
         default=(), description="names of recipes: recommend, facets, aspects or a plugin's; empty: none"

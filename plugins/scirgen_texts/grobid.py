@@ -1,7 +1,7 @@
 """Parses PDFs with a GROBID server, through GROBID's own client; the hardened XML reader reads its TEI.
 
 It uses the client's call for one file, without its printing and its configuration file. Two properties of the client
-are changed: it would wait for a busy server for ever, and it returns a failed connection as a status of the server.
+are changed: it would wait for a busy server forever, and it returns a failed connection as a status of the server.
 """
 
 from __future__ import annotations

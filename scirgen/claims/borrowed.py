@@ -29,7 +29,7 @@ def coined(titles: Iterable[str]) -> frozenset[str]:
 
 
 def borrowed(question: str, shown: str, names: frozenset[str], run: int = RUN) -> str:
-    """Return a sentence on what a question has from the text; "" if nothing.
+    """Return a sentence that names what a question takes from the text; "" if nothing.
 
     Args:
         question: what somebody asks.

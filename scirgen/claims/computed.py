@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from scirgen.claims.quantities import SCALES, Quantity, cell_quantity
 from scirgen.core.records import Span
 
-_MOST_PAIRED = 60
+_MAX_PAIRED = 60
 """Cells of which every two are compared; of more, only those that stand next to each other."""
 _FEW = 3
 """Up to so many cells a result of one digit counts; among more it occurs by chance."""
@@ -42,7 +42,7 @@ def _columns(row: Span) -> list[str]:
 
 
 def computed(claimed: Quantity, cells: Sequence[Quantity]) -> str:
-    """Name how a number follows from cells, within its rounding; "" if it does not.
+    """Describe how a number follows from cells, within its rounding; "" if it does not.
 
     Returns:
         found, count, sum, mean, difference, per cent, share or ratio.
@@ -57,7 +57,7 @@ def computed(claimed: Quantity, cells: Sequence[Quantity]) -> str:
 
 
 def alike(claimed: Quantity, cell: Quantity) -> bool:
-    """Check whether a number may be in the unit of a cell: "g" of "g m−2", and either may state none."""
+    """Check whether the units of a number and a cell agree: "g" agrees with "g m−2", and a missing unit with any."""
     return not (claimed.unit and cell.unit) or cell.unit.startswith(claimed.unit) or _same_measure(claimed, cell)
 
 
@@ -69,12 +69,12 @@ def _results(claimed: Quantity, cells: Sequence[Quantity]) -> Iterator[tuple[str
     """Compute what cells may say together; sums and means of those in the unit of the claimed number, in runs."""
     like = [q.value for q in cells if alike(claimed, q)]
     for start, end in itertools.combinations(range(len(like) + 1), 2):
-        if end - start > 1 and (len(like) <= _MOST_PAIRED or (start, end) == (0, len(like))):
+        if end - start > 1 and (len(like) <= _MAX_PAIRED or (start, end) == (0, len(like))):
             total = math.fsum(like[start:end])
             yield "sum", total
             yield "mean", total / (end - start)
     values = [q.value for q in cells]
-    near = len(values) if len(values) <= _MOST_PAIRED else 2
+    near = len(values) if len(values) <= _MAX_PAIRED else 2
     for a, b in ((a, b) for n, a in enumerate(values) for b in values[n + 1 : n + near]):
         yield "difference", a - b
         for over, under in ((a, b), (b, a)):

@@ -115,7 +115,7 @@ def polarity(answer: str, wording: LanguageWording) -> str | None:
 
 
 def names_option(question: str, answer: str, wording: LanguageWording) -> bool:
-    """Return whether most of the answer's content words are in the question, as those of a chosen option are."""
+    """Return whether most of the answer's content words are in the question, as when an option is chosen."""
     stop = wording.stop
     said = {stem(w) for w in words(answer) if w not in stop} or {stem(w) for w in words(answer)}
     return coverage(said, {stem(w) for w in words(question)}) >= 0.5

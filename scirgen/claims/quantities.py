@@ -70,6 +70,17 @@ _LONG: Final = {
 }  # fmt: skip
 
 
+_FIRST_YEAR, _LAST_YEAR = 1500, 2199  # whole numbers that may be years
+_MAX_COUNT: Final = 20  # things that a text may list without stating their number
+_LARGEST_POWER: Final = 200  # a larger power of ten is a code or an error of the text, and may exceed a float
+_POWER_CHARS: Final = 4  # characters of a power with its sign; longer ones are too large
+_FRACTION_PLACES: Final = 6  # digits behind the point to which a fraction is compared
+_PLURAL: Final = 4  # letters of the shortest unit whose final "s" may be a plural
+_TENS, _HUNDRED, _JOINED = 20, 100, 3  # least value before ones, before a power; words to what a number adds
+_SAME: Final = 1e-9  # relative difference of two floats that are one number
+_PERCENT, _MONTHS, _TWO_DIGITS, _HALF = 100, 12, 10, 0.5
+
+
 @dataclass(frozen=True)
 class Quantity:
     """A number in a text.
@@ -96,30 +107,25 @@ class Quantity:
 
     @property
     def year(self) -> bool:
-        """Tells whether it looks like a year."""
+        """True if it looks like a year."""
         return (
             not self.unit
             and not self.decimals
             and not self.signed
-            and 1500 <= self.value <= 2199
+            and _FIRST_YEAR <= self.value <= _LAST_YEAR
             and "," not in self.text
         )
 
     @property
     def count(self) -> bool:
-        """True if it may be a count of things that the text lists: a whole number up to 20 without sign or
-        unit."""
+        """True if it may be a count of things that the text lists: a whole number up to 20 without sign or unit."""
         return (
             not self.unit
             and not self.decimals
             and not self.signed
-            and self.value <= 20
+            and self.value <= _MAX_COUNT
             and self.value == int(self.value)
         )
-
-
-_LARGEST_POWER = 200
-"""A larger power of ten is a code or an error of the text, and may exceed a float."""
 
 
 @lru_cache(maxsize=2048)
@@ -171,14 +177,14 @@ def _power(written: str) -> int:
     if size is not None:
         return size
     power = re.sub(r"[^\d+-]", "", re.sub(r"^\s?[x×*·]\s?10", "", written))
-    return int(power) if len(power) <= 4 else _LARGEST_POWER + 1
+    return int(power) if len(power) <= _POWER_CHARS else _LARGEST_POWER + 1
 
 
 def _value(digits: str) -> tuple[float | None, int]:
     digits = re.sub(r"\s", "" if "/" in digits else ",", digits)
     if "/" in digits:
         over, under = digits.split("/")
-        return (float(over) / float(under), 6) if float(under) else (None, 0)
+        return (float(over) / float(under), _FRACTION_PLACES) if float(under) else (None, 0)
     plain = digits.replace(",", "") if _THOUSANDS.fullmatch(digits) else digits.replace(",", ".")
     return float(plain), len(plain.partition(".")[2])
 
@@ -189,8 +195,8 @@ _POWER_OF_UNIT = str.maketrans({"µ": "μ", "²": "2", "³": "3", "^": ""})
 def _unit(written: str) -> str:
     unit = written.strip().translate(_POWER_OF_UNIT).replace(" ", "")
     plain = unit.lower()
-    plain = plain[:-1] if len(plain) > 3 and plain.endswith("s") else plain
-    return _LONG.get(plain, _LONG.get(unit, plain if len(plain) > 3 else unit))
+    plain = plain[:-1] if len(plain) >= _PLURAL and plain.endswith("s") else plain
+    return _LONG.get(plain, _LONG.get(unit, plain if len(plain) >= _PLURAL else unit))
 
 
 _CELL = re.compile(
@@ -256,7 +262,7 @@ class Stated:
             or any(_rounds(abs(claimed.value), value, claimed.places) for value in self.values)
             or (
                 claimed.unit == "%"
-                and any(_rounds(abs(claimed.value), 100 * v, claimed.places) for v in self.values if 0 < v < 1)
+                and any(_rounds(abs(claimed.value), _PERCENT * v, claimed.places) for v in self.values if 0 < v < 1)
             )
             or self._spans(claimed)
         )
@@ -264,10 +270,10 @@ class Stated:
     def _spans(self, claimed: Quantity) -> bool:
         """Return whether it is the time between two stated years, with or without the last one: "17 years" of 1998 to
         2014."""
-        months = {"year": 12, "month": 1}.get(claimed.unit)
+        months = {"year": _MONTHS, "month": 1}.get(claimed.unit)
         years = sorted({q.value for q in self.found if q.year}) if months else []
         gaps = {b - a for a, b in itertools.combinations(years, 2)}
-        return any(claimed.value * (months or 0) in (12 * gap, 12 * (gap + 1)) for gap in gaps)
+        return any(claimed.value * (months or 0) in (_MONTHS * gap, _MONTHS * (gap + 1)) for gap in gaps)
 
 
 @lru_cache(maxsize=512)
@@ -297,15 +303,15 @@ def _in_words(text: str, number_words: Mapping[str, float]) -> Iterator[float]:
     known = [(at, values[run]) for at, run in enumerate(runs) if run in values]
     for (at, value), (next_at, following) in itertools.zip_longest(known, known[1:], fillvalue=(-1, 0.0)):
         yield value
-        if next_at == at + 1 and following >= 100 > value:
+        if next_at == at + 1 and following >= _HUNDRED > value:
             hundreds = value * following
             yield hundreds
             # "two hundred and fifty-three"
             yield from itertools.accumulate(
-                (v for i, v in known if next_at < i <= next_at + 3 and 1 <= v < 100), initial=hundreds
+                (v for i, v in known if next_at < i <= next_at + _JOINED and 1 <= v < _HUNDRED), initial=hundreds
             )
-        elif (next_at == at + 1 and 20 <= value < 100 and 1 <= following < 10) or (
-            at < next_at <= at + 3 and following == 0.5 and value >= 1
+        elif (next_at == at + 1 and _TENS <= value < _HUNDRED and 1 <= following < _TWO_DIGITS) or (
+            at < next_at <= at + _JOINED and following == _HALF and value >= 1
         ):
             yield value + following
 
@@ -328,13 +334,13 @@ def _same(claimed: Quantity, known: Quantity) -> bool:
             return _rounds(one, other * scale[known.unit] / scale[claimed.unit], claimed.places)
     if _rounds(one, other, claimed.places):
         return True
-    if claimed.unit == "%" and not known.unit and _rounds(one, other * 100, claimed.places):
+    if claimed.unit == "%" and not known.unit and _rounds(one, other * _PERCENT, claimed.places):
         return True
-    return bool(known.unit == "%" and not claimed.unit and _rounds(one, other / 100, claimed.places))
+    return bool(known.unit == "%" and not claimed.unit and _rounds(one, other / _PERCENT, claimed.places))
 
 
 def _rounds(claimed: float, known: float, decimals: int) -> bool:
-    if math.isclose(claimed, known, rel_tol=1e-9):
+    if math.isclose(claimed, known, rel_tol=_SAME):
         return True
     # Rounding counts where two digits are left, and not where 4 stands for 3.6 by chance of size.
-    return max(claimed, claimed * 10.0**decimals) >= 10 and abs(claimed - known) <= 0.5 * 10.0**-decimals
+    return max(claimed, claimed * 10.0**decimals) >= _TWO_DIGITS and abs(claimed - known) <= _HALF * 10.0**-decimals

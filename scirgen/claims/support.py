@@ -29,7 +29,7 @@ _NEAR = 4
 
 @dataclass(frozen=True)
 class Support:
-    """The parts of an answer that its evidence (and its question) does not have.
+    """The parts of an answer that neither its evidence nor its question contains.
 
     Attributes:
         unknown: content words that neither evidence nor question has.
@@ -141,8 +141,8 @@ def _negated(text: str, negators: Collection[str], reach: int, wording: Language
 def unstated(
     answer: str, text: str, wording: LanguageWording, *, also: str = "", counts: bool = True
 ) -> list[Quantity]:
-    """Find the answer's numbers that a text does not state; of counts up to 20 only those of things that it counts
-    otherwise.
+    """Find the answer's numbers that a text does not state; a count up to 20 only if the text gives another count of
+    the same things.
 
     Args:
         answer: the answer.

@@ -1,4 +1,4 @@
-"""Options that several commands share. Those of `generate` and `estimate` say what a run reads and makes."""
+"""Options that several commands share. Those of `generate` and `estimate` define what a run reads and makes."""
 
 from __future__ import annotations
 

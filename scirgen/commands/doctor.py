@@ -57,7 +57,7 @@ def diagnose(folder: Path) -> list[str]:
 def repair(folder: Path) -> Salvaged:
     """Copy every intact row into a new store, and list the others; the next run redoes what is lost.
 
-    The damaged file stays beside it as ``run.db.damaged``.
+    The damaged file stays next to it as ``run.db.damaged``.
 
     Raises:
         InputError: the folder has no run.

@@ -43,7 +43,7 @@ PAPERS_OF = 20
 
 @dataclass
 class ListedPaper:
-    """A paper with the datasets of which it is a candidate, and what reading its file gave."""
+    """A paper, the datasets for which it is a candidate, and the result of reading its file."""
 
     paper: Paper
     found_by: str
@@ -58,7 +58,7 @@ class ListedPaper:
 
     @property
     def printed(self) -> Paper:
-        """The paper with what it prints."""
+        """The paper, completed with its printed metadata."""
         return as_printed(self.paper, self.document)
 
 
@@ -92,7 +92,7 @@ class Preview:
     papers: list[ListedPaper] = field(default_factory=list)
 
     def aside(self, rejection: Rejection, name: str = "") -> None:
-        """Count a record that is not read; ``name`` is for a reason that does not say which one it is."""
+        """Count a record that is not read; ``name`` identifies the record if the reason does not."""
         self.rejected[rejection.code] += 1
         if self.whole:
             self.records.append(rejection)

@@ -1,4 +1,4 @@
-"""Tables in and out of the parts that work alone: rows from a list, a DataFrame or a file, and results that show
+"""Tables in and out of the parts that work alone: rows from a list, a DataFrame or a file, and results that display
 well."""
 
 from __future__ import annotations

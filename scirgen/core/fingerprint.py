@@ -26,7 +26,7 @@ def digest(*parts: object) -> str:
 
 
 def content_id(prefix: str, *parts: object) -> str:
-    """Return a short id ``prefix-<16 hex>`` of what the parts say (64 bits: collisions expected past 10^9 ids)."""
+    """Return a short id ``prefix-<16 hex>`` of the parts' content (64 bits: collisions expected past 10^9 ids)."""
     return f"{prefix}-{digest(*parts)[:16]}"
 
 

@@ -233,7 +233,7 @@ class PromptLibrary:
         for name in file.trusted:
             if not any(name == k or name.startswith(f"{k}.") for k in known):
                 raise ResourceError(
-                    f"{resource.path}:{line}: {name!r} is untrusted text; this prompt may not trust it",
+                    f"{resource.path}:{line}: {name!r} is untrusted text, which this prompt cannot list as trusted",
                     hint="Remove it from the list, and print it with | fence.",
                 )
         return known

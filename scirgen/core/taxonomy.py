@@ -224,7 +224,7 @@ class LanguageWording(Frozen):
 
     @cached_property
     def unclaiming(self) -> frozenset[str]:
-        """Words that claim nothing: `stop_words` and `discourse`."""
+        """Words without content: `stop_words` and `discourse`."""
         return self.stop | frozenset(self.discourse)
 
 

@@ -89,7 +89,7 @@ LEAST_LOGPROB: Final = -1e5
 
 @dataclass(frozen=True)
 class Usage:
-    """Tokens as counted by the backend; None if it does not say.
+    """Tokens as counted by the backend; None if it does not count them.
 
     ``cached_tokens`` are the prompt tokens from a server's prefix cache, and part of ``prompt_tokens``;
     ``reasoning_tokens`` are those of the model's thinking, and part of ``completion_tokens``.

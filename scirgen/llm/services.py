@@ -70,7 +70,7 @@ def local_servers() -> Mapping[str, LocalServer]:
 
 
 def service_at(url: str) -> tuple[str, Service] | None:
-    """Name and entry of the service at an address, by scheme, host and port; None for any other server."""
+    """Return the name and entry of the service at an address, by scheme, host and port; None for any other server."""
     try:
         here = origin(url)
     except ValueError:

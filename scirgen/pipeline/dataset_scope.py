@@ -1,4 +1,4 @@
-"""The outputs for one dataset while its steps run, and the fingerprints of what made them."""
+"""The outputs for one dataset while its steps run, and the fingerprints of their inputs."""
 
 from __future__ import annotations
 
@@ -123,5 +123,5 @@ class Sharing:
 
 
 def sharing_fingerprint(shared: dict[str, tuple[Dataset, ...]]) -> str:
-    """Hash of what a dataset's later stages see of other datasets."""
+    """Return the hash of the data of other datasets that a dataset's later stages read."""
     return digest([(paper_id, [content_fingerprint(d) for d in users]) for paper_id, users in sorted(shared.items())])

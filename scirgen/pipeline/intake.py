@@ -39,14 +39,14 @@ def open_input(config: Config, registry: Registry, domain: Domain | None, folder
 
 
 def input_identity(config: Config) -> str:
-    """Hash of a run's input, whatever its limit: two commands with the same hash make the same run."""
+    """Return the hash of a run's input, whatever its limit: two commands with the same hash make the same run."""
     folders = [f and str(Path(f).expanduser().resolve()) for f in (config.input, config.papers)]
     return digest(folders, config.domain, config.collect.source, config.collect.options)
 
 
 def intake_fingerprint(ctx: StageContext) -> str:
-    """Hash of the settings that decide the content of a catalogue's page; the limit is part of the page's key
-    instead."""
+    """Return the hash of the settings that decide the content of a catalogue's page; the limit is part of the page's
+    key instead."""
     config = ctx.config
     return digest("collect", 3, config.seed, config.language, fingerprinted(config.collect), config.domain)
 

@@ -28,7 +28,7 @@ class Observer:
         """Take note of an item's result; ``reused`` if it was already in the store."""
 
     def subjects(self, chosen: int, read: int) -> None:
-        """Take note of how many of the datasets read go through the later steps."""
+        """Take note of the number of datasets that continue to the later steps."""
 
     def note(self, message: str) -> None:
         """Show a line to the user."""

@@ -91,7 +91,7 @@ class ScreenObserver(Observer):
         return self._counts.setdefault(stage, _Counts())
 
     def subjects(self, chosen: int, read: int) -> None:
-        """Count only the datasets that go on."""
+        """Count only the datasets that continue."""
         self._chosen = chosen
         self.note(f"pairs are made about {chosen:,} of {read:,} datasets; the others are read and searched")
 
@@ -100,7 +100,7 @@ class ScreenObserver(Observer):
         self._console.print(message, highlight=False, markup=False)
 
     def models(self, waiting: Callable[[], int]) -> None:
-        """Say from now on if it is the models that the run waits for."""
+        """Show from now on when the run is waiting for models."""
         self._waiting = waiting
 
     def _beat(self) -> None:

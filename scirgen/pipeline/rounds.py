@@ -1,4 +1,5 @@
-"""Plans the later rounds of a run with a target: which subjects are asked about again, and what known items fill."""
+"""Plans the later rounds of a run with a target: which subjects get more questions, and which rows known items
+supply."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Runs the plan: each dataset goes through its steps, datasets overlap, and finished work is not repeated.
 
-`Runner._run` is the loop. From it to a stage's ``process`` the way is `_each`, `_dataset`, `_item`, `_make` and the
+`Runner._run` is the loop. It reaches a stage's ``process`` through `_each`, `_dataset`, `_item`, `_make` and the
 engine's ``execute``.
 """
 
@@ -390,7 +390,7 @@ def complete_on_disk(stored: StoredResult, ctx: StageContext) -> bool:
 
 
 def stage_fingerprint(stage: Stage, ctx: StageContext) -> str:
-    """Hash of everything that a stage's results depend on, except its inputs."""
+    """Return the hash of everything that a stage's results depend on, except its inputs."""
     config: Config = ctx.config
     uses: Uses = stage.uses(config)
     pack = ctx.chat_session.pack if ctx.chat_session else "standard"

@@ -232,7 +232,7 @@ class Store:
             self.db.execute(f"UPDATE datasets SET fingerprint='' {'WHERE id=?' if parameters else ''}", parameters)
 
     def read_only(self, datasets: Mapping[str, str], keep: Sequence[str]) -> None:
-        """Record that datasets go no further than the stages ``keep``: id -> the fingerprint of their complete path."""
+        """Record that datasets stop after the stages ``keep``: id -> the fingerprint of their complete path."""
         marks = ",".join("?" * len(keep))
         with self.transaction():
             self.db.executemany(
@@ -288,7 +288,7 @@ class Store:
             self.db.execute("DELETE FROM results WHERE id=?", (result_id,))
 
     def forget_crashes(self) -> None:
-        """Mark as to do what was rejected because a parser's process died: the paper may be sound."""
+        """Mark for redoing the papers that were rejected because a parser's process died: they may be sound."""
         ids = self.rows("SELECT DISTINCT result_id FROM rows WHERE kind='Rejection' AND code IN ('damaged', 'killed')")
         for (result_id,) in ids:
             result = StoredResult(*self.row(f"SELECT {COLUMNS} FROM results r WHERE r.id=?", result_id))

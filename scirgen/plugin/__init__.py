@@ -1,4 +1,5 @@
-"""The names that a plugin may import beside those of `scirgen` and `scirgen.testing`; `__init__.pyi` lists them."""
+"""The names that a plugin may import in addition to those of `scirgen` and `scirgen.testing`; `__init__.pyi` lists
+them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Says who judged the rows of a release: language models and people, with their agreement."""
+"""Describes who judged the rows of a release: language models and people, with their agreement."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def known_writer(models: Iterable[str]) -> str:
 
 
 def judged_by(info: ReleaseInfo) -> str:
-    """Say which model judged, what it has to do with the writer, and whether people tested it; "" without a judge."""
+    """State which model judged, how it relates to the writer, and whether people tested it; "" without a judge."""
     judges = {made.model for made in info.made if made.stage == "filter" and made.prompt.startswith(f"{_JUDGE} ")}
     writers = {made.model for made in info.made if made.stage in ("answer", "generate")}
     if not judges:
@@ -40,7 +40,7 @@ def judged_by(info: ReleaseInfo) -> str:
 
 
 def label_note(note: LabelNote) -> str:
-    """Say who labelled how many items, by which guideline, and how well they agree."""
+    """State who labelled how many items, by which guideline, and how well they agree."""
     people = note.annotators - note.language_models
     readers = [f"{people} {'person' if people == 1 else 'people'}"] if people else []
     if note.language_models:

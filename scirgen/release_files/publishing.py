@@ -18,7 +18,8 @@ FILE: Final = "licences.csv"
 
 
 class LicenceRow(NamedTuple):
-    """The number of things of each kind under a licence; a question is under those of the texts that it quotes."""
+    """The number of things of each kind under a licence; a question counts under the licences of the texts that it
+    quotes."""
 
     licence: str
     terms: Terms
@@ -130,5 +131,5 @@ def write_lines(out: TextIO, lines: Iterable[Line]) -> int:
 
 
 def cell(text: str) -> str:
-    """Return a text that no spreadsheet takes for a formula."""
+    """Return a text that no spreadsheet reads as a formula."""
     return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text

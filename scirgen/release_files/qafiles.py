@@ -37,8 +37,8 @@ _DATASET_KEYS = ("dataset_id", "gold", "doc_id", "document_id")
 @dataclass(frozen=True)
 class QARow:
     """One question. ``answer`` is None if the format has no answers; ``question_type`` is as the file spells it, or "".
-    ``language`` is what the file says or, if it says nothing, what the words show. ``judged``: a judge read it and kept
-    it."""
+    ``language`` is the one that the file states or, if it states none, the detected one. ``judged``: a judge read it and
+    kept it."""
 
     id: str
     question: str
@@ -87,7 +87,7 @@ class QAFile:
 
 
 class Reader(Protocol):
-    """The door ``reader``: a plugin's class that reads question-answer sets of another form."""
+    """Base of plugins of kind ``reader``, which read question-answer sets of other forms."""
 
     def claims(self, path: Path) -> bool:
         """Return whether a file or folder has this form, from its names or its first record."""

@@ -162,7 +162,7 @@ class ReleaseRow(Record):
 
 
 class RowField(Record):
-    """A field that a plugin adds to the rows (door ``row_fields``)."""
+    """A field that a plugin of kind ``row_fields`` adds to the rows."""
 
     name: str
     plugin: str = Field(description="registered name of what adds it")
@@ -246,7 +246,7 @@ class Passage(Record):
 
     @property
     def headline(self) -> str:
-        """Title, authors and year of its source: what a question may name it by."""
+        """Title, authors and year of its source, by which a question may name it."""
         by = ", ".join((*self.authors, *([str(self.year)] if self.year else ())))
         return f"{self.title} ({by})" if by else self.title
 

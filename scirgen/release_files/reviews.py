@@ -51,7 +51,7 @@ class LabelReader(Protocol):
         ...
 
     def fingerprint(self, folders: Sequence[Path]) -> str:
-        """Hash of what the folders hold. Their paths do not matter."""
+        """Return the hash of the folders' content; their paths do not count."""
         ...
 
 

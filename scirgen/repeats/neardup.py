@@ -1,7 +1,7 @@
 """Near-duplicate questions: within a dataset and over a whole run. Pure functions of their input, whatever its order.
 
-The share of common content words decides; `setjoin` finds the pairs that can reach it. This module also decides what
-becomes of a group; the release stage carries it out.
+The share of common content words decides; `setjoin` finds the pairs that can reach it. This module also decides which
+questions of a group are kept; the release stage applies the decision.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Wordprint:
     stated: str = ""
 
     def similarity(self, other: Wordprint) -> float:
-        """Share of content words in common (Jaccard); 1 for equal texts.
+        """Return the share of content words in common (Jaccard); 1 for equal texts.
 
         0 if they cannot be the same question: their type differs (a researcher may ask why after asking whether), a
         number differs, a proper name or another word is exchanged, or the direction is reversed.
@@ -199,7 +199,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Resolution:
-    """The duplicates of a run, and what becomes of them.
+    """The duplicates of a run, and how each is handled.
 
     Attributes:
         groups: all groups of two or more, by leader.
@@ -262,7 +262,7 @@ def resolve(
     embed_threshold: float = 0.95,
     answer_threshold: float = ANSWER_THRESHOLD,
 ) -> Resolution:
-    """Decide what becomes of the near-duplicates of a run; the same whatever the order of ``asked``.
+    """Decide how to handle the near-duplicates of a run; the order of ``asked`` does not matter.
 
     Of one dataset: the leader stays. Of several datasets: one question with several positives when all answers agree
     with the leader's; else nobody can say which dataset is meant, and the whole group is dropped.
@@ -338,7 +338,7 @@ def _decide(
 
 
 def answers_agree(first: str, second: str, wording: LanguageWording, threshold: float = 0.6) -> bool:
-    """Return whether two answers say the same, as far as their words show.
+    """Return whether two answers agree, judged by their words.
 
     Yes or no must be equal. All numbers of the shorter answer, and at least ``threshold`` of its content words, must be
     in the other one. For two answers that are little more than a number, the number decides.

@@ -57,7 +57,7 @@ class Fact:
         return self.asked.words | self.answer
 
     def similarity(self, other: Fact) -> float:
-        """Share of the words of both pairs in common (Jaccard), if they can state one fact, otherwise 0.
+        """Return the share of the words of both pairs in common (Jaccard), if they can state one fact, otherwise 0.
 
         They cannot if they share no evidence, if a name, a number or a direction is exchanged, or if each question
         names something of the evidence that the other pair does not. A No states the opposite of its question. Pairs

@@ -1,4 +1,5 @@
-"""Finds all pairs of similar sets, exactly and without comparing all with all. The caller decides what the sets hold.
+"""Finds all pairs of similar sets, exactly and without comparing all with all. The caller decides what the sets
+contain.
 
 Prefix filtering (Chaudhuri et al. 2006; Bayardo et al. 2007; bounds as in Xiao et al. 2008, PPJoin): of two sets that
 share much, the rarest members of each overlap, so that only sets with a rare member in common are compared.

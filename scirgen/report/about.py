@@ -1,4 +1,4 @@
-"""Says about a run or a release what its figures do not: its field, its day, who judged it, its datasets."""
+"""Describes a run or a release beyond its figures: field, date, judges and datasets."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def day_of(*files: Path) -> str:
 
 
 def judgements(info: ReleaseInfo | None) -> tuple[str, ...]:
-    """Say who judged the rows of a release, and how well they agree."""
+    """State who judged the rows of a release, and how well they agree."""
     if info is None:
         return ()
     people = tuple(f"Labels ({note.task}): {label_note(note)}" for note in info.labels)

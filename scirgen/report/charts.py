@@ -22,7 +22,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Chart:
-    """The distribution of a score. Rejected and kept pairs have axes of their own, since most pairs are kept.
+    """The distribution of a score. Rejected and kept pairs have separate axes, since most pairs are kept.
 
     Attributes:
         name: the score.

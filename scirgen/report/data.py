@@ -100,13 +100,13 @@ def shown(text: str, most: int = SHOWN_TEXT) -> str:
     return text if len(text) <= most else f"{text[:most].rstrip()} … ({len(text):,} characters in all)"
 
 
-def cut_out(text: str, at: int, said: str, where: str) -> Highlight:
+def cut_out(text: str, at: int, quote: str, where: str) -> Highlight:
     """Return a span that begins at ``at`` with the text around it; without, if the text does not contain it there."""
-    end = at + len(said)
-    held = text[at:end] == said
+    end = at + len(quote)
+    held = text[at:end] == quote
     return Highlight(
         before=text[max(0, at - _AROUND) : at] if held else "",
-        text=shown(said, SHOWN_SPAN),
+        text=shown(quote, SHOWN_SPAN),
         after=text[end : end + _AROUND] if held else "",
         where=where,
     )

@@ -144,10 +144,10 @@ def _came_about(data: ReportData) -> str:
     if not set(data.asked) - {"known_item"} and not data.seeking:
         return ""
     total = sum(data.asked.values())
-    said = ", ".join(f"{data.asked.get(o, 0):,} {words}" for o, words in ORIGINS.items() if data.asked.get(o))
+    origins = ", ".join(f"{data.asked.get(o, 0):,} {words}" for o, words in ORIGINS.items() if data.asked.get(o))
     filled = math.ceil(total * data.seeking) - (total - data.asked.get("known_item", 0))
     rest = f" {data.seeking:.0%} were to be asked by people; known items fill {filled:,} of these rows."
-    return f"Of {total:,} questions, {said}." + (rest if filled > 0 and data.asked.get("known_item") else "")
+    return f"Of {total:,} questions, {origins}." + (rest if filled > 0 and data.asked.get("known_item") else "")
 
 
 _FLOW: Final = {

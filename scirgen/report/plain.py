@@ -1,4 +1,4 @@
-"""Says in plain sentences what was read and what was lost and why, for readers who decide and do not program."""
+"""Describes in plain sentences what was read, what was lost and why, for readers who do not program."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def _sentences(data: ReportData, stages: Mapping[str, StageRow]) -> Iterator[tup
         yield f"{data.released:,} of the {data.rows:,} kept questions are in the release.", *_why(released)
     failed = {stage: row.failures for stage, row in stages.items() if row.failures and stage != "parse"}
     for stage, codes in failed.items():
-        said = ", ".join(f"{words(code)} {n:,}" for code, n in codes.items())
-        yield (f"In the step {stage}, {said} could not be done; the same command tries again.",)
+        reasons = ", ".join(f"{words(code)} {n:,}" for code, n in codes.items())
+        yield (f"In the step {stage}, {reasons} could not be done; the same command tries again.",)
 
 
 def _apart(row: StageRow, codes: tuple[str, ...]) -> tuple[StageRow, StageRow]:

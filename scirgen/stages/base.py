@@ -189,7 +189,7 @@ class RunView(Protocol):
         """Yield the accepted and tagged pairs, by id."""
         ...
 
-    def within_target(self, ctx: StageContext, left: frozenset[str]) -> tuple[frozenset[str], tuple[str, ...]]:
+    def within_target(self, ctx: StageContext, releasable: frozenset[str]) -> tuple[frozenset[str], tuple[str, ...]]:
         """Return the ids of the rows (of those that can be released) that the target keeps, and a line for the card on
         each cell with too few rows."""
         ...
@@ -251,7 +251,8 @@ class PaperReader(Protocol):
 
 @dataclass(frozen=True)
 class StageContext:
-    """The services that a stage may use. It never changes: there is one per run, and ``at`` makes that of one item."""
+    """The services that a stage may use. It never changes: there is one per run, and ``at`` returns the one of an
+    item."""
 
     config: Config
     resources: Resources
@@ -343,8 +344,8 @@ class Stage(ABC):
         return Uses(config=(self.name,))
 
     def definitions(self, ctx: StageContext) -> str:
-        """Hash of what the items' salts hold besides `uses`: gates, scorers, strategies or recipes, with versions and
-        prompts.
+        """Return the hash of the items' salts except for `uses`: gates, scorers, strategies or recipes, with versions
+        and prompts.
 
         A dataset that is complete is planned again only if this or `uses` changes.
         """

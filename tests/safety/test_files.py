@@ -227,9 +227,9 @@ def _large(folder: Path) -> Path:
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda _: Path("/dev/zero"), "not an ordinary file"),
-        (_pipe, "not an ordinary file"),
-        (lambda f: _pipe(f) / "pipe", "not an ordinary file"),
+        (lambda _: Path("/dev/zero"), "not a regular file"),
+        (_pipe, "not a regular file"),
+        (lambda f: _pipe(f) / "pipe", "not a regular file"),
         (_large, "more than 4 GB"),
         (lambda _: Path("/proc/kmsg"), "is empty"),
         (lambda f: f / "none", "No such file"),

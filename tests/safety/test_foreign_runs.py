@@ -288,7 +288,7 @@ async def test_a_plugins_settings_in_a_foreign_run_do_not_act(tmp_path: Path) ->
     forge(tmp_path / "part", query={"judgements": ["/dev/zero"], "abstracts": "all"})
     merge(tmp_path / "merged", [tmp_path / "part"])
     assert release_bytes(tmp_path / "merged") == own and any(n.startswith("tasks/") for n in own)
-    with pytest.raises(InputError, match=r"query\.judgements: /dev/zero: not an ordinary file"):
+    with pytest.raises(InputError, match=r"query\.judgements: /dev/zero: not a regular file"):
         merge(tmp_path / "mine", [tmp_path / "part"], settings={"query.judgements": ["/dev/zero"]})
 
 

@@ -96,7 +96,7 @@ def endless(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
 
 @pytest.mark.parametrize("name", READERS)
 def test_a_device_or_a_pipe_is_refused_by_whoever_reads_it(name: str, endless: Path) -> None:
-    assert "not an ordinary file" in told(READERS[name], endless)
+    assert "not a regular file" in told(READERS[name], endless)
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
@@ -133,7 +133,7 @@ def test_a_reader_that_never_ends_is_told(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_pipe_among_the_overrides_is_refused(name: str, tmp_path: Path) -> None:
     (tmp_path / name).parent.mkdir(parents=True)
     os.mkfifo(tmp_path / name)
-    assert f"{name}: not an ordinary file" in told(lambda folder: Resources(overrides=folder), tmp_path)
+    assert f"{name}: not a regular file" in told(lambda folder: Resources(overrides=folder), tmp_path)
 
 
 @pytest.mark.parametrize("name", ["records.jsonl", "papers/b.md", "b.pdf"])
@@ -144,7 +144,7 @@ def test_a_dry_run_names_a_pipe_of_the_folder(name: str, tmp_path: Path) -> None
     os.mkfifo(tmp_path / name)
     for folder in {tmp_path, (tmp_path / name).parent}:
         run = told(lambda path: CliRunner().invoke(cli, ["generate", "--dry-run", str(path)]).output, folder)
-        assert f"not read: {Path(name).name}: not an ordinary file" in run
+        assert f"not read: {Path(name).name}: not a regular file" in run
 
 
 @pytest.mark.parametrize("shared", [False, True])

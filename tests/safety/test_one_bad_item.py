@@ -166,7 +166,7 @@ async def test_a_paper_of_odd_headings_costs_a_bounded_number_of_calls(monkeypat
     document = assemble(Paper(id="p"), ParsedPaper(parser="x", blocks=tuple(blocks)))
     reply = json.dumps({f"s{n}": "none" for n in range(1, 25)})
     ctx, chat = make_context(lambda prompt, n: reply, stage="section", key="p")
-    monkeypatch.setattr("scirgen.stages.section.stage._MOST_CALLS", 3)
+    monkeypatch.setattr("scirgen.stages.section.stage._MAX_CALLS", 3)
     result = await SectionStage().process(WorkItem("p", (document,)), ctx)
     assert len(chat.prompts) == 3 and isinstance(document, Document) and len(result.outputs) >= 300
 

@@ -146,7 +146,7 @@ def test_text_from_outside_may_be_fenced_inert_or_counted(tmp_path: Path, templa
 
 
 def test_a_file_that_replaces_a_prompt_cannot_trust_more_than_it(tmp_path: Path) -> None:
-    with pytest.raises(ResourceError, match="may not trust it"):
+    with pytest.raises(ResourceError, match="cannot list as trusted"):
         prompt(tmp_path, "{{ question }}", "trusted: [question]\n")
 
 

@@ -57,7 +57,7 @@ class PairMetric(evaluate.Metric):  # type: ignore[misc]  # evaluate ships no ty
         return [type(self).of_pair(*pair) for pair in zip(*texts, strict=True)]
 
     def counts(self, value: float) -> float:
-        """Give a value its weight in the mean."""
+        """Return the weight of a value in the mean."""
         return value
 
 
@@ -108,7 +108,7 @@ class EntailmentAccuracy(PairMetric):
         return [None if e is None else e.entailment for e in judged]
 
     def counts(self, value: float) -> float:
-        """1 if the answer is right."""
+        """Return 1 if the answer is right."""
         return float(value > THRESHOLD)
 
 

@@ -102,7 +102,7 @@ class Calibrated:
     """The question types of the taxonomy: `generate` knows no others."""
 
     def as_json(self) -> dict[str, object]:
-        """Plain data in the form of ``--json``."""
+        """Return plain data in the form of ``--json``."""
         return asdict(self)
 
     def thresholds(self) -> dict[str, object]:
@@ -215,8 +215,8 @@ async def calibrate(
 async def measure_score(
     name: str, rows: Sequence[Labelled], config: Config, resources: Resources, registry: Registry
 ) -> tuple[list[float | None], dict[str, int], str]:
-    """One scorer's values for labelled answers (None for an answer without one), failures by code, and the model that
-    was asked."""
+    """Return one scorer's values for labelled answers (None for an answer without one), failures by code, and the model
+    that was asked."""
     config = config.model_copy(update={"filter": config.filter.model_copy(update={"faithfulness": (name,)})})
     measured: dict[str, list[float | None]] = {name: [None] * len(rows)}
     failed: dict[str, dict[str, int]] = {name: {}}
@@ -227,8 +227,8 @@ async def measure_score(
 
 
 def findings(rows: Sequence[Judged], failed: dict[str, int], threshold: float, precision: float) -> ScorerFindings:
-    """All numbers of one scorer. If rows are dev and test items, thresholds are fitted on dev, and everything else is
-    measured on test."""
+    """Return all numbers of one scorer. If rows are dev and test items, thresholds are fitted on dev, and everything
+    else is measured on test."""
     dev = fitting(rows)
     rows = reported(rows)
     fitted = threshold_for(dev, precision)

@@ -1,4 +1,4 @@
-"""Makes true answers false by rule, in eight kinds, so that what catches them can be measured. Pure functions.
+"""Makes true answers false by rule, in eight kinds, to measure which parts of the filter catch them. Pure functions.
 
 An answer is changed only where the change makes it false: the new number, place or year is nowhere in its evidence.
 """
@@ -161,7 +161,7 @@ def swapped(pair: QAPair, around: Around) -> str:
 
 
 def stronger(pair: QAPair, around: Around) -> str:
-    """Take away a reservation, or claim all where the evidence speaks of some."""
+    """Remove a qualification, or claim all where the evidence says some."""
     evidence = _evidence(pair).lower()
     for mild, strong in _shuffled(_STRONGER, around):
         found = re.search(rf"\b{mild}\b", pair.answer)
@@ -171,7 +171,7 @@ def stronger(pair: QAPair, around: Around) -> str:
 
 
 def other_study(pair: QAPair, around: Around) -> str:
-    """Answer with what another dataset's pair of the same type answers."""
+    """Answer with the answer of another dataset's pair of the same type."""
     fit = [a for a in around.others if a != pair.answer and 0.4 <= len(a) / max(1, len(pair.answer)) <= 2.5]
     return around.draw.choice(fit) if fit and polarity(pair.answer, around.wording) is None else ""
 

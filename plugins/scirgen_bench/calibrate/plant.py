@@ -1,5 +1,5 @@
-"""`scirgen calibrate --plant`: plants falsehoods among a run's own candidates, and measures what the filter catches of
-them and what good candidates it costs, gate by gate, score by score, and with the judge."""
+"""`scirgen calibrate --plant`: plants falsehoods among a run's own candidates, and measures how many of them, and of
+the good candidates, each gate, each score and the judge reject."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Planted:
 
 @dataclass
 class Caught:
-    """Counts of one gate, score, judge or the whole filter: falsehoods and good candidates that it takes.
+    """Counts of one gate, score, judge or the whole filter: falsehoods and good candidates that it rejects.
 
     Attributes:
         kinds: kind of falsehood -> number caught.
@@ -82,7 +82,7 @@ class PlantedReport:
 def items_of(run: Path, *, each: int, good: int, seed: int, language: Worded) -> list[tuple[WorkItem, list[Planted]]]:
     """Draw a run's candidates and falsify some: for each dataset, return the filter's item and its content.
 
-    A false candidate takes the place of the true one, so that none gives itself away as a duplicate.
+    A false candidate takes the place of the true one, so that none is rejected as a duplicate.
 
     Args:
         run: the run's folder.
@@ -153,7 +153,7 @@ async def measure(
 ) -> PlantedReport:
     """Run gates, scores, judge and the whole filter over planted candidates.
 
-    Rules see every candidate, whatever the others find. The judge's figures are those of its first reading and of the
+    Rules see every candidate, whatever the others find. The judge's figures are for its first reading, and for the
     whole filter, in which it looks at doubts again.
     """
     kinds = {r.pair.id: r.kind for _, rows in items for r in rows}
@@ -208,7 +208,7 @@ async def _rules(pairs: Sequence[QAPair], material: Material, taken: Mapping[str
 
 
 def caught_by(taken: Mapping[str, set[str]], kinds: Mapping[str, str]) -> dict[str, Caught]:
-    """Count for each gate or score what it takes: falsehoods by kind, good pairs, and what nothing else takes.
+    """Count what each gate or score rejects: falsehoods by kind, good pairs, and pairs that nothing else rejects.
 
     Args:
         taken: gate or score -> ids of the pairs it takes.
@@ -240,7 +240,8 @@ def _told(pair: QAPair, kind: str) -> dict[str, str]:
 
 
 def store_aucs(path: Path, found: PlantedReport) -> Coefficients:
-    """Write the shift's AUC by question type into a file of coefficients, which then decide where the shift does."""
+    """Write the shift's AUC by question type into a file of coefficients, which then decide for which types the shift
+    decides."""
     made = read_coefficients(path)
     measured = {kind: auc for kind, auc in found.auc.get("shift", {}).items() if kind != "*"}
     made = made.model_copy(update={"aucs": made.aucs | measured})
@@ -249,7 +250,7 @@ def store_aucs(path: Path, found: PlantedReport) -> Coefficients:
 
 
 def as_text(found: PlantedReport) -> str:
-    """Format the figures as a table: one line a gate, score and judge."""
+    """Format the figures as a table: one line per gate, score and judge."""
     planted = sum(n for kind, n in found.rows.items() if kind != GOOD)
     names = [k for k in KINDS if found.rows[k]]
     lines = [f"{found.rows[GOOD]} candidates as they were, {planted} made false; {', '.join(found.models)}"]

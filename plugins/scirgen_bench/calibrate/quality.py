@@ -89,7 +89,7 @@ def roc_auc(rows: Sequence[Judged]) -> float | None:
 
 
 def quality(rows: Sequence[Judged], threshold: float, *, resamples: int = 0, seed: int = 0) -> Quality:
-    """Precision, recall and F1 of keeping answers that score above ``threshold``.
+    """Return precision, recall and F1 of keeping answers that score above ``threshold``.
 
     Args:
         rows: labelled answers.
@@ -110,7 +110,7 @@ def quality(rows: Sequence[Judged], threshold: float, *, resamples: int = 0, see
 
 
 def auc_interval(rows: Sequence[Judged], *, resamples: int = 500, seed: int = 0) -> Interval | None:
-    """Bootstrap 95 % interval of `roc_auc`."""
+    """Return the bootstrap 95 % interval of `roc_auc`."""
     return percentile_interval(roc_auc(again) for again in redrawn(_clusters(rows), resamples, seed)) if rows else None
 
 
@@ -145,7 +145,7 @@ def threshold_for(rows: Sequence[Judged], precision: float) -> float | None:
 
 
 def thresholds_by_type(rows: Sequence[Judged], precision: float) -> dict[str, float]:
-    """Question type -> threshold, for types with enough labels of both kinds; "*" for all others."""
+    """Return a mapping: question type -> threshold, for types with enough labels of both kinds; "*" for all others."""
     found: dict[str, float] = {}
     for kind, group in grouped(rows, lambda r: r.question_type).items():
         good = sum(r.faithful for r in group)
@@ -158,7 +158,7 @@ def thresholds_by_type(rows: Sequence[Judged], precision: float) -> dict[str, fl
 
 
 def grouped(rows: Sequence[Judged], key: Callable[[Judged], str]) -> Mapping[str, list[Judged]]:
-    """Rows by a key, keys sorted."""
+    """Return the rows by a key, keys sorted."""
     groups: dict[str, list[Judged]] = {}
     for row in rows:
         groups.setdefault(key(row), []).append(row)

@@ -1,4 +1,4 @@
-"""``scirgen benchmark agree``: whether two sets of queries rank retrieval systems alike."""
+"""``scirgen benchmark agree``: measures whether two sets of queries rank retrieval systems alike."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from scirgen_bench.cli.options import PATH, json_file_option, write_json
     help="Semicolon-separated retrievers, as in benchmark retrieval; SPEC@title and SPEC@text index one field. "
     "[default: ten of bm25 and tfidf]",
 )
-@click.option("--more", help="Further systems beside the default ones, e.g. 'st:MODEL;st:MODEL@text;hybrid:MODEL'.")
+@click.option("--more", help="Systems in addition to the default ones, e.g. 'st:MODEL;st:MODEL@text;hybrid:MODEL'.")
 @click.option("--quiet", is_flag=True, help="Print only the result.")
 @json_file_option
 def agree(

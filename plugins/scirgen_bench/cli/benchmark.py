@@ -258,7 +258,7 @@ def qa(
     by: str | None,
     settings: tuple[str, ...],
 ) -> None:
-    """Measure closed-book and retrieval-augmented answers, beside the baselines always-Yes and copy-the-context."""
+    """Measure closed-book and retrieval-augmented answers, and the baselines always-Yes and copy-the-context."""
     import asyncio
 
     from scirgen import Release

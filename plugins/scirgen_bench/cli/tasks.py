@@ -53,7 +53,8 @@ class Count:
 
 
 def beside(release: Release, name: str) -> Path:
-    """Default folder for results about a release: next to it, since a release contains only the files it lists."""
+    """Return the default folder for results about a release: next to it, since a release contains only the files it
+    lists."""
     place = release.folder.resolve()
     return place.with_name(f"{place.name}-{name}")
 

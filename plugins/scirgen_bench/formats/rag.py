@@ -36,8 +36,8 @@ class RagFormat:
 
 
 def sample(release: Release, size: int = SAMPLE) -> list[ReleaseRow]:
-    """Answered questions of the test split (or dev or train, if test has none), in the order of the hashes of their
-    ids."""
+    """Return the answered questions of the test split (or dev or train, if test has none), in the order of the hashes
+    of their ids."""
     for split in reversed(SPLITS):
         keys = sorted((digest("rag", r.id), r.id) for r in release.rows(split) if r.answer)[:size]
         if keys:

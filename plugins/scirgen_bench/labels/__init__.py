@@ -1,1 +1,1 @@
-"""Folders of labels by people: their records, and what a release takes from them. `scirgen_label` makes them."""
+"""Folders of labels by people: their records, and the part that a release uses. `scirgen_label` makes them."""

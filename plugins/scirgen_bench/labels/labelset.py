@@ -169,7 +169,7 @@ class Label(Record):
     guideline: str
 
     def unfinished(self) -> str:
-        """Name what the label still needs to be complete; "" if nothing."""
+        """Return what the label lacks to be complete; "" if nothing."""
         task = TASKS[self.task]
         if not self.label:
             return "label"
@@ -210,12 +210,12 @@ class LabelSet:
         self.folder = folder
         _refuse_links(folder)
         if not (folder / "sample.json").is_file():
-            raise InputError(f"{folder} holds no sample.json", hint="Make one with: scirgen label draw RUN --out L/")
+            raise InputError(f"{folder} has no sample.json", hint="Make one with: scirgen label draw RUN --out L/")
         self.sample = read_record(folder / "sample.json", Sample)
         self.items = tuple(read_lines(folder / "items.jsonl", Item))
         if sample_id(self.sample.task, self.items) != self.sample.id:
             raise InputError(
-                f"{folder / 'items.jsonl'} is not what was drawn: its hash differs from the one in sample.json",
+                f"{folder / 'items.jsonl'} was changed after the draw: its hash differs from the one in sample.json",
                 hint="Restore the file, or draw again into a new folder.",
             )
         self.by_id = {i.id: i for i in self.items}
@@ -233,7 +233,7 @@ class LabelSet:
         return tuple(a for a in sorted(self.labels) if a != ADJUDICATOR)
 
     def contexts(self) -> dict[str, str]:
-        """Key -> whole context."""
+        """Return a mapping: key -> whole context."""
         return self.texts("contexts.json")
 
     def texts(self, name: str) -> dict[str, str]:
@@ -243,13 +243,13 @@ class LabelSet:
             InputError: it cannot be read, or is not such a file.
         """
         path = self.folder / name
-        found = read_json(path, hint="Restore the file, or draw again.", most=_MOST_CONTEXTS)
+        found = read_json(path, hint="Restore the file, or draw again.", most=_MAX_CONTEXTS)
         if not isinstance(found, dict) or not all(isinstance(text, str) for text in found.values()):
             raise InputError(f"{path} does not map keys to texts", hint="Restore the file, or draw again.")
         return found
 
     def part(self, name: Part | None) -> list[Item]:
-        """Items of one part, in their order; None: all."""
+        """Return the items of one part, in their order; None: all."""
         return [i for i in self.items if name is None or i.part == name]
 
     def column(self, annotator: str, items: Sequence[Item]) -> list[str | None]:
@@ -279,14 +279,14 @@ class LabelSet:
         return Settled(given[0].label, "agreed", len(given), _corrections(given))
 
     def content_hash(self) -> str:
-        """Hash of the sample and of all labels. A release made with them depends on it."""
+        """Return the hash of the sample and of all labels. A release made with them depends on it."""
         labels = [
             label.model_dump(mode="json") for a in sorted(self.labels) for _, label in sorted(self.labels[a].items())
         ]
         return digest(self.sample.model_dump(mode="json"), labels)
 
 
-_MOST_CONTEXTS = 2**30
+_MAX_CONTEXTS = 2**30
 
 
 def _refuse_links(folder: Path) -> None:
@@ -314,12 +314,12 @@ def _corrections(labels: Sequence[Label]) -> dict[str, str]:
 
 
 def sample_id(task: str, items: Sequence[Item]) -> str:
-    """Hash of a sample."""
+    """Return the hash of a sample."""
     return digest("sample", task, [i.model_dump(mode="json") for i in items])[:16]
 
 
 def read_record(path: Path, kind: type[R]) -> R:
-    """One record from a JSON file.
+    """Return one record from a JSON file.
 
     Raises:
         InputError: the file cannot be read, or does not hold one.

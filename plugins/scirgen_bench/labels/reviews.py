@@ -1,4 +1,4 @@
-"""Reads what a release takes from folders of labels (``release.labels``), and their agreement."""
+"""Reads the part of folders of labels that a release uses (``release.labels``), and their agreement."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class LabelFolders:
         return Reviewed(why, checked, wording, history, tuple(notes))
 
     def fingerprint(self, folders: Sequence[Path]) -> str:
-        """Hash of what the folders hold. Their paths do not matter."""
+        """Return the hash of the folders' content; their paths do not count."""
         parts = []
         for folder in folders:
             labels = LabelSet(folder)

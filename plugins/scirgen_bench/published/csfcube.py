@@ -24,7 +24,7 @@ _GRADES = ("0 unrelated", "1 related", "2 similar", "3 near identical")
 
 def csfcube(src: Path) -> ReleaseContent:
     """Read ``abstracts-csfcube-preds.jsonl``, ``test-pid2anns-csfcube-FACET.json`` for each facet, and, where they
-    exist, ``test-pid2pool-csfcube.json`` (what put a candidate into the pool) and ``evaluation_splits.json``.
+    exist, ``test-pid2pool-csfcube.json`` (the reason why a candidate is in the pool) and ``evaluation_splits.json``.
 
     The first fold's dev half is the split dev, its test half the split test; all is dev without the splits' file.
 

@@ -130,7 +130,7 @@ def listed(path: Path) -> list[dict[str, Any]]:
 
 @contextmanager
 def damaged(place: str) -> Iterator[None]:
-    """Turn what Python raises on a file of another shape into an error that names the place.
+    """Turn Python's exceptions on a file of another shape into an error that names the place.
 
     Raises:
         InputError: the block read a key, a type or a length that is not there.

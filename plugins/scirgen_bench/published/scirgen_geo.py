@@ -54,7 +54,7 @@ def scirgen_geo(src: Path, split_of_rest: str | None = None) -> ReleaseContent:
         pairs[dataset.id] = list(questions(record))
         unanswered += sum(not q.answer for q in pairs[dataset.id])
     if not datasets:
-        raise InputError(f"{src} holds no ScIRGen-Geo records", hint=HINT)
+        raise InputError(f"{src} contains no ScIRGen-Geo records", hint=HINT)
     notes = [f"{unanswered} question(s) have no answer in the source."] if unanswered else []
     missing = [d for d in datasets if d not in splits]
     if missing and (splits or split_of_rest):

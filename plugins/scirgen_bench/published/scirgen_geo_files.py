@@ -1,4 +1,4 @@
-"""ScIRGen-Geo's records as published: which files hold them, in which split, and the questions in them."""
+"""ScIRGen-Geo's records as published: their files, their splits, and the questions in them."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def records_in(src: Path) -> Iterator[tuple[Record, str | None, str]]:
         names.add(file.name)
         yield from _file(file)
     if not names:
-        raise InputError(f"{src} holds no ScIRGen-Geo records", hint=HINT)
+        raise InputError(f"{src} contains no ScIRGen-Geo records", hint=HINT)
 
 
 def _file(file: Path) -> Iterator[tuple[Record, str | None, str]]:

@@ -28,7 +28,7 @@ def squeezed(text: str) -> str:
 
 
 def covered(span: str, chunk: str) -> list[Interval]:
-    """Return the parts of a squeezed span that a squeezed chunk holds, in order."""
+    """Return the parts of a squeezed span that a squeezed chunk contains, in order."""
     if span in chunk:
         return [(0, len(span))]
     starts = range(0, max(1, len(span) - _SEED + 1), _SEED // 2)
@@ -55,7 +55,7 @@ def length(intervals: Iterable[Interval]) -> int:
 
 
 def spans_of(texts: Iterable[str]) -> list[str]:
-    """Squeezed spans, without those that stand inside another."""
+    """Return the squeezed spans, without those inside another."""
     found = sorted({s for s in map(squeezed, texts) if s}, key=lambda s: (-len(s), s))
     kept: list[str] = []
     for span in found:
@@ -65,12 +65,12 @@ def spans_of(texts: Iterable[str]) -> list[str]:
 
 
 def shares(spans: Sequence[str], chunks: Sequence[str]) -> list[float]:
-    """Return the share of each squeezed span that the squeezed chunks hold together."""
+    """Return the share of each squeezed span that the squeezed chunks contain together."""
     return [length(i for chunk in chunks for i in covered(span, chunk)) / len(span) for span in spans]
 
 
 class Texts:
-    """All texts of a release, to tell how much of a chunk is in them."""
+    """All texts of a release, to measure how much of a chunk is in them."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         """Index the texts; neighbours that belong together may be given as one."""

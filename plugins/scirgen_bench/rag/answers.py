@@ -1,4 +1,4 @@
-"""Reads what a system found and answered: JSON Lines of ``{id, chunks: [{text, document?}], answer}``."""
+"""Reads a system's chunks and answers: JSON Lines of ``{id, chunks: [{text, document?}], answer}``."""
 
 from __future__ import annotations
 

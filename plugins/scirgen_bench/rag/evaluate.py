@@ -1,5 +1,4 @@
-"""Scores what systems found and answered: how much of the answer spans their chunks hold, and what a model says of
-their answers."""
+"""Scores systems: how much of the answer spans their chunks contain, and how a model judges their answers."""
 
 from __future__ import annotations
 

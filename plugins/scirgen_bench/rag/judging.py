@@ -17,10 +17,10 @@ from scirgen_bench.rag.answers import Given
 from scirgen_bench.rag.evaluate import Judged
 
 _SUPPORT: Final = {"full": 1.0, "partial": 0.5, "none": 0.0}
-_MOST_CHARS = 24_000
+_MAX_CHARS = 24_000
 """Characters of chunks that a judge is shown, at most; of a small window, half."""
 _CHARS_A_TOKEN = 4
-_MOST_SENTENCES = 12
+_MAX_SENTENCES = 12
 
 
 async def judge_systems(
@@ -85,7 +85,7 @@ async def _support(pairs: Pairs, chat: ChatSession, prompts: PromptLibrary, conc
     gate = asyncio.Semaphore(concurrency)
 
     async def one(row: ReleaseRow, given: Given) -> float | None:
-        said = [given.answer[a:b] for a, b in sentence_spans(given.answer, row.language)][:_MOST_SENTENCES]
+        said = [given.answer[a:b] for a, b in sentence_spans(given.answer, row.language)][:_MAX_SENTENCES]
         labels: Any = Literal[tuple(_SUPPORT)]
         fields: dict[str, Any] = {f"s{n}": (labels, ...) for n in range(1, len(said) + 1)}
         prompt = prompts.get("benchmark/support", chat.pack).render(
@@ -110,7 +110,7 @@ async def _support(pairs: Pairs, chat: ChatSession, prompts: PromptLibrary, conc
 
 def _shown(given: Given, window: int | None) -> list[str]:
     """Return the chunks that fit into half of the judge's window, best first."""
-    room = min(_MOST_CHARS, (window or _MOST_CHARS) * _CHARS_A_TOKEN // 2)
+    room = min(_MAX_CHARS, (window or _MAX_CHARS) * _CHARS_A_TOKEN // 2)
     shown: list[str] = []
     for chunk in given.chunks:
         if room <= 0:

@@ -175,7 +175,7 @@ class _Asked:
             ) from None
 
     def search(self, spec: str, retriever: Retriever) -> tuple[dict[str, object], list[list[Scored]]]:
-        """Parameters, and for each query the documents that are measured, best first."""
+        """Return the parameters, and for each query the documents that are measured, best first."""
         ids = [d.id for d in self.documents]
         if isinstance(retriever, Identified):
             retriever.identify([q.id for q in self.queries], frozenset(q.id for q in self._all), ids)
@@ -251,7 +251,7 @@ def _rows(
 
 
 def _array(rows: Sequence[Values], metric: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """One value a query; nan where the query does not count."""
+    """One value per query; nan if the query does not count."""
     return np.asarray([np.nan if (v := row[metric]) is None else v for row in rows], dtype=np.float64)
 
 

@@ -1,7 +1,7 @@
 """Grades a pool with one or more model judges, and an adjudicator for pairs on which two differ. All grades are kept.
 
 As in CSFCube (NeurIPS 2021) and DORIS-MAE (NeurIPS 2023); but judges are models, and each grade has its judge's name. A
-reply that does not hold exactly one answer is a failure; it never counts as a grade.
+reply without exactly one answer is a failure; it never counts as a grade.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ class Graded:
 
 
 def to_grade(everything: Sequence[TaskQuery], queries: Sequence[TaskQuery], pool: Pool) -> list[Asked]:
-    """Every pooled pair of the ``queries``. For a need of many parts, every different requirement with every document.
+    """Return every pooled pair of the ``queries``. For a need of many parts, every different requirement with every
+    document.
 
     Args:
         everything: all queries of the task with their parts.
@@ -105,7 +106,7 @@ class Judging:
         )
 
     def prompt_tokens(self, asked: Sequence[Asked], pack: str = "standard") -> int:
-        """Estimated tokens of all prompts of one judge, at four characters each. No model is called."""
+        """Return the estimated tokens of all prompts of one judge, at four characters each. No model is called."""
         return sum(len(text) for a in asked for _, text in self._rendered(a, pack).messages) // 4
 
     async def judge(self, asked: Sequence[Asked], name: str, chat: ChatSession) -> Graded:
@@ -113,7 +114,7 @@ class Judging:
         return _gathered(await asyncio.gather(*(self._one(a, name, chat) for a in asked)))
 
     async def settle(self, asked: Sequence[Asked], grades: Iterable[Grade], name: str, chat: ChatSession) -> Graded:
-        """Have an adjudicator grade the facet pairs on which the judges differ; it sees what each of them said."""
+        """Have an adjudicator grade the facet pairs on which the judges differ; it sees all their replies."""
         by: dict[tuple[str, str], list[Grade]] = defaultdict(list)
         for grade in grades:
             by[grade.query_id, grade.document_id].append(grade)
@@ -200,11 +201,11 @@ class Judging:
 
 
 class AmbiguousReply(Exception):
-    """A reply holds none of the words, or more than one."""
+    """A reply contains none of the words, or more than one."""
 
 
 def word_in(text: str, words: Sequence[str]) -> str:
-    """Return the word that a reply holds in capitals, as a whole word (AGREE is not in DISAGREE).
+    """Return the word that a reply contains in capitals, as a whole word (AGREE is not in DISAGREE).
 
     Raises:
         AmbiguousReply: none of them, or more than one.

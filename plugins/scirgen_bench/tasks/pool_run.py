@@ -116,7 +116,8 @@ async def run_task_pool(
 
 
 def gold_seen(grades: Sequence[Grade]) -> dict[str, float]:
-    """Mean grade of gold and of other documents, by judge and kind: it shows whether a judge recognises the gold."""
+    """Return the mean grade of gold and of other documents, by judge and kind: it shows whether a judge recognises the
+    gold."""
     groups: dict[str, list[int]] = {}
     for grade in grades:
         kind = "gold" if GOLD in grade.found_by else "other"

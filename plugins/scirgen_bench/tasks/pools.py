@@ -1,5 +1,5 @@
-"""Selects the documents to grade for a task's queries: those that several retrievers find in turn, gold documents, and
-cited papers.
+"""Selects the documents to grade for a task's queries: those that several retrievers contribute in turn, gold
+documents, and cited papers.
 
 CSFCube (section 3.2) draws from its methods in turn and takes the next candidate of a list if one is in the pool
 already; DORIS-MAE (section 3.3) searches by sentence and by paragraph, then with embeddings (a second pool), and adds
@@ -55,7 +55,7 @@ class PoolSettings:
 
 
 def queries_to_grade(task: Task, settings: PoolSettings) -> list[TaskQuery]:
-    """All queries of the task with their parts; needs in people's wording."""
+    """Return all queries of the task with their parts; needs in people's wording."""
     found = list(task.queries())
     return found if settings.reviewed is None else reviewed_needs(found, settings.reviewed, drafts=False)
 
@@ -130,7 +130,9 @@ def _lists(
     for spec in settings.pool_with:
         retriever = make_retriever(registry, spec)
         if isinstance(retriever, Identified):
-            raise ConfigError(f"{spec} cannot pool: it replays a ranking", hint="Pool with bm25, tfidf, st:MODEL.")
+            raise ConfigError(
+                f"{spec} cannot be used for pooling: it replays a ranking", hint="Pool with bm25, tfidf, st:MODEL."
+            )
         retriever.index([d.searched for d in documents])
         asked = [(q, way, text) for q in queries for way, text in _texts(q, abstracts, whole=_embeds(spec))]
         found = retriever.search([text for _, _, text in asked], depth).documents.tolist()

@@ -18,7 +18,7 @@ class Query(Record):
     parts.
 
     An ``aspect`` has the complex query as its ``parent``, a ``sub_aspect`` its aspect; both point with ``spans`` at the
-    sentences of the complex query's text that they stand for (``document_id`` is that query's id).
+    sentences of the complex query's text that they represent (``document_id`` is that query's id).
     """
 
     id: Id = Field(min_length=1)
@@ -40,7 +40,7 @@ class Query(Record):
 
     @staticmethod
     def make_id(recipe: str, form: QueryForm, paper_id: str, text: str) -> str:
-        """Content hash, the same on every machine."""
+        """Return the content hash, the same on every machine."""
         return content_id("q", recipe, form, paper_id, text)
 
 

@@ -93,7 +93,7 @@ def write_tasks(
 
 
 def linked(queries: Iterable[Query], years: Mapping[str, int]) -> LinkedInfo | None:
-    """Popularity and age of the datasets that answer queries; None if the queries ask for no datasets.
+    """Return the popularity and age of the datasets that answer queries; None if the queries ask for no datasets.
 
     Args:
         queries: with their gold; those of one paper count once.

@@ -26,7 +26,8 @@ class Need:
 
 
 def reviewed_drafts(folders: Sequence[Path]) -> dict[str, Need | None]:
-    """Id -> the need in people's wording, or None if they dropped it, from folders of labels of the task ``query``.
+    """Return a mapping: id -> the need in people's wording, or None if they dropped it, from folders of labels of the
+    task ``query``.
 
     Drafts that are not settled are left out. If annotators edited a draft differently, the adjudicator's wording
     counts.
@@ -118,7 +119,7 @@ def _after_review(query: Q, need: Q, review: Need, parts: Mapping[str, str]) -> 
 
 
 def validated_judges(folders: Sequence[Path]) -> set[str]:
-    """Identities of the judges that passed the test on these folders' labels as they are now.
+    """Return the identities of the judges that passed the test on these folders' labels as they are now.
 
     Raises:
         ConfigError: a folder's agreement.json is missing, damaged or older than its labels.

@@ -108,12 +108,12 @@ class Task:
         return (q for q in found if split is None or q.split == split)
 
     def grades(self) -> Iterator[Grade]:
-        """All grades, judge by judge; empty if nobody judged."""
+        """Return all grades, judge by judge; empty if nobody judged."""
         path = self.folder / "grades.jsonl"
         return read_records(path, Grade) if path.is_file() else iter(())
 
     def qrels(self, split: str) -> dict[str, dict[str, int]]:
-        """query id -> document id -> grade."""
+        """Return a mapping: query id -> document id -> grade."""
         return read_qrels(self.folder / "qrels" / f"{split}.tsv")
 
     def documents(self, setting: str = "without-paper") -> list[TaskDocument]:
@@ -176,7 +176,7 @@ class Questions(Task):
         return iter(())
 
     def qrels(self, split: str) -> dict[str, dict[str, int]]:
-        """question id -> dataset id -> 1."""
+        """Return a mapping: question id -> dataset id -> 1."""
         return self.release.qrels(split)
 
 
@@ -190,7 +190,7 @@ def open_task(release: Release, name: str | None) -> Task:
 
 
 class PoolInfo(Record):
-    """``pool.json`` in a folder of grades: what was graded, and by whom."""
+    """``pool.json`` in a folder of grades: the graded task and the judges."""
 
     release: str
     task: str
@@ -204,7 +204,7 @@ class PoolInfo(Record):
     failed: int = 0
 
     def identity(self, judge: str) -> str:
-        """Name all that a judge's grades depend on: the model with its revision, and the prompts."""
+        """Identify everything that a judge's grades depend on: the model with its revision, and the prompts."""
         return f"{judge}, prompt {', '.join(self.prompts.get(judge, ()))}"
 
 
@@ -229,10 +229,10 @@ def read_pools(folders: Sequence[Path], known: Collection[str]) -> tuple[list[Gr
 
     Args:
         folders: each with ``pool.json`` and ``grades.jsonl``.
-        known: ids of the queries there are; grades of other queries are ignored.
+        known: ids of the existing queries; grades of other queries are ignored.
 
     Raises:
-        ConfigError: a folder is not one, or none of its queries is known: it belongs to another release.
+        ConfigError: a folder has no grades, or only grades of another release's queries.
     """
     grades: list[Grade] = []
     unvalidated: set[str] = set()
@@ -250,7 +250,8 @@ def read_pools(folders: Sequence[Path], known: Collection[str]) -> tuple[list[Gr
 
 
 def settled(grades: Iterable[Grade]) -> dict[str, dict[str, int]]:
-    """query id -> document id -> one grade: the adjudicated one, else the judges' lower median (the lower of two)."""
+    """Return a mapping: query id -> document id -> one grade: the adjudicated one, else the judges' lower median (the
+    lower of two)."""
     pairs: dict[tuple[str, str], dict[str, int]] = {}
     for grade in grades:
         pairs.setdefault((grade.query_id, grade.document_id), {})[grade.judge] = grade.grade
@@ -261,8 +262,8 @@ def settled(grades: Iterable[Grade]) -> dict[str, dict[str, int]]:
 
 
 def requirements(queries: Iterable[Query]) -> dict[str, tuple[str, ...]]:
-    """Complex query or sub-query id -> ids of its different aspects and sub-aspects, each text once (the first one's
-    id).
+    """Return a mapping: complex query or sub-query id -> ids of its different aspects and sub-aspects; a repeated text
+    has the id of its first occurrence.
 
     DORIS-MAE divides by the number of different texts, since sub-aspects repeat under several aspects.
     """
@@ -283,8 +284,8 @@ def requirements(queries: Iterable[Query]) -> dict[str, tuple[str, ...]]:
 
 
 def added_up(needed: Mapping[str, Sequence[str]], grades: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
-    """Complex query -> document -> sum of its grades over the requirements; only documents graded for every one of
-    them."""
+    """Return a mapping: complex query -> document -> sum of its grades over the requirements; only documents graded for
+    every one of them."""
     table: dict[str, dict[str, int]] = {}
     for query, parts in needed.items():
         documents = set.intersection(*(set(grades.get(p, ())) for p in parts)) if parts else set()

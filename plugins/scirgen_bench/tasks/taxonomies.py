@@ -82,7 +82,7 @@ class Facets(Frozen):
     requirement: tuple[GradeWord, ...]
 
     def facet(self, id: str) -> Facet:
-        """One facet by id.
+        """Return one facet by id.
 
         Raises:
             ResourceError: no entry has that id.

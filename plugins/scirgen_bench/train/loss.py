@@ -52,7 +52,7 @@ class QuestionLoss(nn.Module):
         self._examples = examples
 
     def forward(self, sentence_features: Iterable[dict[str, Tensor]], labels: Tensor) -> Tensor:
-        """Mean over the questions of the batch.
+        """Return the mean over the questions of the batch.
 
         Args:
             sentence_features: the tokens of the documents, then of the first, second ... questions (rows, tokens).
@@ -86,7 +86,8 @@ def autocast(model: Any, bf16: bool) -> torch.autocast:
 
 
 def in_order(dataset: Any, **given: Any) -> DefaultBatchSampler:
-    """Batches of the rows in their order: the examples already are in random order, with similar documents together."""
+    """Return the batches of the rows in their order: the examples already are in random order, with similar documents
+    together."""
     return DefaultBatchSampler(SequentialSampler(dataset), **given)
 
 

@@ -221,8 +221,8 @@ def learned_and_selected(release: Release, texts: Mapping[str, str], settings: T
 
 
 def examples_of(train: Split, texts: Mapping[str, str], settings: TrainingSettings) -> list[Example]:
-    """Examples for all steps: documents with some of their questions each, in random order, similar documents
-    together."""
+    """Return the examples for all steps: documents with some of their questions each, in random order, similar
+    documents together."""
     from scirgen_bench.train.loss import Example
 
     random = Random(settings.seed)

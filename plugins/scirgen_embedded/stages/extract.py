@@ -32,7 +32,7 @@ class SmallExtractStage(ExtractStage):
     async def read(
         self, document: Document, sentences: Sequence[Sentence], datasets: Sequence[Dataset], ctx: StageContext
     ) -> list[Picked]:
-        """Sort the section's sentences; the datasets play no part."""
+        """Sort the section's sentences, whatever the datasets."""
         return await sort_section(sentences, ctx)
 
 

@@ -8,6 +8,6 @@ from scirgen.stages.filter.stage import FilterStage
 
 
 class SmallFilterStage(FilterStage):
-    """The stage with further gates, whose rejections small models deserve more often (docs/gates.md)."""
+    """The stage with further gates, which are right more often about pairs of small models (docs/gates.md)."""
 
     more_gates: ClassVar[tuple[str, ...]] = ("type_question", "unknown_name", "vague")

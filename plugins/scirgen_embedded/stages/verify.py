@@ -28,7 +28,7 @@ class SmallVerifyStage(VerifyStage):
     """Stage `verify` for small models."""
 
     async def judge(self, item: WorkItem, aspects: Sequence[Aspect], ctx: StageContext) -> list[Verdict]:
-        """Decide by shared words, and ask about single sentences that these leave open."""
+        """Decide by shared words, and ask the model about each sentence that these leave open."""
         title = next((d.title for d in item.of(Document)), "")
         return await judge_singly(item.one(Dataset), item.one(Link), title, aspects, ctx)
 

@@ -41,7 +41,7 @@ def change(sentence: str, opposites: Sequence[tuple[str, str]], rng: random.Rand
     """Return the sentence with one fact changed by rule, so that the source contradicts it; None if no rule applies.
 
     In order of preference: a word by its opposite, a number by another of the same form, the year of a beginning by an
-    earlier one. A name is not exchanged: that the source names one does not say that another is false.
+    earlier one. A name is not exchanged: if the source names one, another is not necessarily false.
     """
     for fact, word in opposed(sentence, rng.sample(list(opposites), len(opposites))):
         return Change(sentence[: fact.start] + word + sentence[fact.end :], fact.text, word)
@@ -59,7 +59,7 @@ def change(sentence: str, opposites: Sequence[tuple[str, str]], rng: random.Rand
 
 
 def opposed(sentence: str, opposites: Sequence[tuple[str, str]]) -> list[tuple[Fact, str]]:
-    """Return the words of a sentence whose opposite it does not hold, each with the opposite, in the order of
+    """Return the words of a sentence whose opposite it does not contain, each with the opposite, in the order of
     ``opposites``."""
     found = []
     for pair in opposites:

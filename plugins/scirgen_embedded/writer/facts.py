@@ -170,7 +170,7 @@ def _counted(following: Sequence[str]) -> list[str]:
 
 
 def telling_apart(sentence: str, fact: Fact, found: Sequence[Fact]) -> set[str]:
-    """Return the words that distinguish a value from others of its unit: those of its clause that are nowhere else in
+    """Return the words that distinguish a value from others of its unit: words of its clause that occur nowhere else in
     the sentence.
 
     Empty if it is the only value of its unit, or if no word distinguishes them.

@@ -13,7 +13,7 @@ def shots(kind: QuestionType, domain: str, own: Iterable[Mapping[str, object]]) 
     """Return ``text`` and ``question`` of each example, in the form of the task.
 
     ``own`` are a prompt's examples; their ``for`` names the kind of answer (``yes_no``, ``option``, ``number``...). An
-    example of the type is left out if its answer cannot be blanked out of the evidence, is No, or is an option.
+    example of the type is left out if its answer cannot be removed from the evidence, is No, or is an option.
     """
     made = [{"text": str(e["text"]), "question": str(e["question"])} for e in own if e.get("for") == kind.answer.kind]
     for example in kind.examples_for(domain):

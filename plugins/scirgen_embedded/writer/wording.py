@@ -109,8 +109,8 @@ def _uncapitalised(subject: str, known: str) -> str:
 
 
 def placed(question: str, title: str, within: str) -> str:
-    """Return the question about a dataset with the dataset's name before it, unless it says the name; ``within``: "In
-    the {name} data, "."""
+    """Return the question about a dataset with the dataset's name before it, unless it contains the name; ``within``:
+    "In the {name} data, "."""
     name = short_name(title)
     if name is None or not within or re.search(rf"(?<!\w){re.escape(name)}(?!\w)", question):
         return question
@@ -126,7 +126,7 @@ def names_subject(question: str, topic: str) -> bool:
 
 
 def stranger(question: str, told: str, allowed: Collection[str] = ()) -> str | None:
-    """Return the first word or number of a question that its material does not have; None if there is none."""
+    """Return the first word or number of a question that its material does not contain; None if there is none."""
     known = {stem(w) for w in (*words(told), *_ALWAYS, *(x for a in allowed for x in words(a)))}
     known |= {stem(stem(w)) for w in known}
     for word in words(question):

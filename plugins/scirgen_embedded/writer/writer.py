@@ -34,8 +34,8 @@ _NO_QUESTIONS = 3
 class SmallWriter:
     """Writes the pair of one wish.
 
-    ``further`` are passages, in the order in which they are tried, for a "No" if ``evidence`` holds no fact that can be
-    changed.
+    ``further`` are passages, in the order in which they are tried, for a "No" if ``evidence`` contains no fact that can
+    be changed.
     """
 
     def __init__(
@@ -290,7 +290,7 @@ class SmallWriter:
 def holds_answer(
     text: str, kind: QuestionType, others: Sequence[str] = (), opposites: Sequence[tuple[str, str]] = ()
 ) -> bool:
-    """Return whether a sentence holds a fact that can be the answer to such a question.
+    """Return whether a sentence contains a fact that can be the answer to such a question.
 
     ``others`` are the other sentences, which provide the second option between two names; ``opposites`` are pairs of
     words.

@@ -1,4 +1,4 @@
-"""The parts of ScIRGen's published procedure (KDD 2025) that scirgen does otherwise: two strategies of the pack
+"""The parts of ScIRGen's published procedure (KDD 2025) that scirgen does differently: two strategies of the pack
 ``examples/scirgen-paper``. `docs/method.md` compares the two."""
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from scirgen import Discard, Draft, GenerationTask, Judgement, MatchPair, StageContext
 
-_MOST_SHOWN = 24_000
+_MAX_SHOWN = 24_000
 """Characters of a record that the call for types shows."""
 
 
@@ -43,7 +43,7 @@ class PublishedQuestions:
     async def _chosen(self, task: GenerationTask, count: int, ctx: StageContext) -> GenerationTask:
         """Give each wish without a type one of those that the model chooses, each type once."""
         prompt = ctx.prompt("published_types").render(
-            record=task.dataset.text[:_MOST_SHOWN], types=task.kinds, count=count
+            record=task.dataset.text[:_MAX_SHOWN], types=task.kinds, count=count
         )
         answer = await ctx.chat.ask(prompt, ChosenTypes, seed=ctx.seed("types"))
         known = {kind.id: kind for kind in task.kinds}

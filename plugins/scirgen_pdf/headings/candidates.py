@@ -98,7 +98,7 @@ class Candidate:
 
     @property
     def run_in(self) -> bool:
-        """Tells whether the paragraph continues in the same line."""
+        """True if the paragraph continues in the same line."""
         return self.length > 0
 
     @cached_property
@@ -114,7 +114,7 @@ class Candidate:
 def candidates(
     groups: Sequence[Group], body: Style, outline: Outline, first: int, rules: Candidates = _RULES
 ) -> list[Candidate]:
-    """All candidates from index ``first`` on, in order of reading."""
+    """Return all candidates from index ``first`` on, in reading order."""
     found: list[Candidate] = []
     for index, group in enumerate(groups[first:], first):
         prose = group.kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM)

@@ -100,7 +100,7 @@ class _Paper:
 
 
 def rows(found: Sequence[Candidate], groups: Sequence[Group], body: Style) -> list[list[float]]:
-    """One row of `NAMES` for each candidate."""
+    """Return one row of `NAMES` for each candidate."""
     paper = _Paper(found, groups, body)
     return [_row(candidate, paper) for candidate in found]
 

@@ -1,6 +1,6 @@
 """Reads the numbers of headings: 2.1, IV., A., b., B2, II-A1., Appendix C, 三、, 第二章.
 
-It also tells whether they follow one another.
+It also checks whether they follow one another.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def number_of(text: str) -> list[Number]:
 
 
 def in_sequence(numbers: Sequence[Sequence[Number]]) -> list[Number | None]:
-    """For each text in order of reading, the number that continues an earlier one (2 after 1, 2.1 after 2), else
+    """Return for each text, in reading order, the number that continues an earlier one (2 after 1, 2.1 after 2), or
     None."""
     seen: dict[str, set[tuple[int, ...]]] = {}
     chosen: list[Number | None] = []

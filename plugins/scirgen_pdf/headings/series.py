@@ -1,5 +1,5 @@
-"""Accepts headings that the classifier is unsure of because they stand in a series: one type, one scheme of numbers,
-or one form.
+"""Accepts headings that the classifier is unsure of if they belong to a series: one type, one scheme of numbers, or one
+form.
 
 The classifier has seen few papers with headings in the body's own size ("II. METHODS" in small capitals,
 "B. Sampling" in italics, "Sampling. We took ..." in bold).

@@ -1,4 +1,4 @@
-"""Repairs characters of a page: accents drawn beside their letters, ligatures without names, blanks that readers leave
+"""Repairs characters of a page: accents drawn beside their letters, ligatures without names, spaces that readers leave
 out."""
 
 from __future__ import annotations
@@ -7,13 +7,15 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
-from typing import Final
+from typing import Annotated, Final
 
 from fontTools import agl
 
 from scirgen_pdf.reading.page import Glyph, PdfFile, Span, TextLine
+from scirgen_pdf.units import Count, Ems, Share
 
 _MARKS: Final = {
     "´": "\u0301", "`": "\u0300", "¨": "\u0308", "ˆ": "\u0302", "˜": "\u0303", "ˇ": "\u030c", "˚": "\u030a",
@@ -31,7 +33,8 @@ _SHORT_WORD: Final = re.compile(
 
 
 def composed(text: str) -> str:
-    """Return the text in Unicode normal form C, with accents that are before or after their letters put on them."""
+    """Return the text in Unicode normal form C, with accents that stand before or after their letters combined with
+    them."""
     if _HAS.search(text):
         text = _ACCENT.sub(_compose, text)
     return text if unicodedata.is_normalized("NFC", text) else unicodedata.normalize("NFC", text)
@@ -62,7 +65,7 @@ def _compose(match: re.Match[str]) -> str:
 
 
 def _kept(match: re.Match[str], before: str, gap: str, after: str) -> str:
-    """Return a blank before an accent: many fonts have one before a raised accent inside a word in capitals."""
+    """Return the space before an accent: many fonts have one before a raised accent inside a word in capitals."""
     inside = gap and before.isupper() and after in _VOWELS
     return "" if inside and not _SHORT_WORD.search(match.string[: match.start("gap")]) else gap
 
@@ -72,8 +75,30 @@ def _joined(letter: str, mark: str) -> str:
     return made if len(made) == 1 and letter.isalpha() else ""
 
 
-_LEAST: Final = 5
-_LEAST_WORDS: Final = 50
+@dataclass(frozen=True)
+class Characters:
+    """Limits of the repairs of characters, and of the check that a text is readable."""
+
+    # Ligatures, ornaments
+    beside: Annotated[Count, "codes of ligatures next to letters in a paper; fewer may be formulas"] = 5
+    words: Annotated[Count, "words of four letters in a font of text"] = 50
+    ornaments: Annotated[Share, "of the characters; a paper about ornaments has fewer"] = 0.2
+    # Spaces that readers leave out
+    sideways: Annotated[Share, "the rise of a base line that is not level"] = 0.1
+    blank: Annotated[Ems, "the narrowest gap between words"] = 0.1
+    within: Annotated[Ems, "the usual gap within words, at most; wider is letter-spaced text"] = 0.03
+    gaps: Annotated[Count, "of a span that shows its usual gap"] = 3
+    # Unreadable text
+    sampled: Annotated[Count, "pages whose glyphs are counted"] = 4
+    unmapped: Annotated[Share, "glyphs without a Unicode value, at most"] = 0.3
+    judged: Annotated[Count, "Latin words of a text that can be judged"] = 60
+    small: Annotated[Share, "small letters of the letters of a readable text"] = 0.6
+    garbage: Annotated[Share, "words with a vowel; a text with fewer is garbage"] = 0.6
+    readable: Annotated[Share, "words with a vowel that show a readable text"] = 0.75
+    leftward: Annotated[Share, "letters of right-to-left scripts; a text with fewer quotes them"] = 0.3
+
+
+_RULES: Final = Characters()
 _WORD: Final = re.compile(r"[a-z]{4}")
 _OLD: Final = dict(zip(range(0x0B, 0x10), ("ff", "fi", "fl", "ffi", "ffl"), strict=True))
 _CORK: Final = dict(zip(range(0x1B, 0x20), ("ff", "fi", "fl", "ffi", "ffl"), strict=True)) | dict(
@@ -86,7 +111,7 @@ _BESIDE_LETTERS: Final = {
 
 
 def name_ligatures(spans: Iterable[Span]) -> None:
-    """Replace the codes of ligatures in the text of spans whose fonts are ones of words and have them beside letters.
+    """Replace the codes of ligatures by their letters, in fonts of words that have these codes next to letters.
 
     TeX's old encoding has them at 11 to 15, the Cork encoding at 27 to 31; a document's fonts mostly share one
     encoding.
@@ -98,11 +123,11 @@ def name_ligatures(spans: Iterable[Span]) -> None:
             for name, pattern in _BESIDE_LETTERS.items():
                 beside[name][span.font] += len(pattern.findall(span.text))
     words: Counter[str] = Counter()
-    for span in known if any(sum(counts.values()) >= _LEAST for counts in beside.values()) else ():
+    for span in known if any(sum(counts.values()) >= _RULES.beside for counts in beside.values()) else ():
         words[span.font] += len(_WORD.findall(span.text))
     for name, table in (("old", _OLD), ("cork", _CORK)):
-        fonts = {font for font, count in beside[name].items() if count and words[font] >= _LEAST_WORDS}
-        if sum(beside[name][font] for font in fonts) >= _LEAST:
+        fonts = {font for font, count in beside[name].items() if count and words[font] >= _RULES.words}
+        if sum(beside[name][font] for font in fonts) >= _RULES.beside:
             for span in known:
                 if span.font in fonts:
                     span.text = span.text.translate(table)
@@ -114,23 +139,19 @@ _DINGBATS: Final = {
     for code in (*_OLD, *_CORK, *range(0x21, 0x7F))
     if (sign := agl.toUnicode(f"a{code}", isZapfDingbats=True))
 }
-_LEAST_DINGBATS: Final = 0.2  # of the characters; a paper about ornaments has fewer
 
 
 def name_letters(spans: Iterable[Span]) -> None:
-    """Replace the ornaments that readers give for letters in fonts of dvips, which calls a letter "a" and its code."""
+    """Replace ornaments by letters: readers give ornaments for fonts of dvips, which names a letter "a" and its
+    code."""
     known = list(spans)
     signs = sum(ord(c) in _DINGBATS for span in known for c in span.text if not c.isascii())
-    if signs and signs > _LEAST_DINGBATS * sum(len(span.text) for span in known):
+    if signs and signs > _RULES.ornaments * sum(len(span.text) for span in known):
         for span in known:
             span.text = span.text.translate(_DINGBATS)
 
 
 _GLUED: Final = re.compile(r"(?<![\w/.@:-])[A-Za-zÀ-ÿ]{25,}(?![\w/@:]|\.\w)")
-_SIDEWAYS: Final = 0.1  # the rise of a base line that is not level
-_LEAST_BLANK, _MOST_WITHIN, _LEAST_GAPS = 0.1, 0.03, 3
-"""Parts of the type's size: the least gap between words, and the most usual one within words; and the least number of
-gaps."""
 
 
 def has_glued_words(text: str) -> bool:
@@ -139,9 +160,9 @@ def has_glued_words(text: str) -> bool:
 
 
 def with_blanks(lines: Iterable[TextLine]) -> None:
-    """Put a blank into each span's text at each gap of its glyphs that is as wide as one."""
+    """Put a space into each span's text at each gap between its glyphs that is as wide as one."""
     for line in lines:
-        level = abs(line.direction[1]) < _SIDEWAYS
+        level = abs(line.direction[1]) < _RULES.sideways
         last: Glyph | None = None
         for span in line.spans:
             characters = span.glyphs
@@ -154,7 +175,7 @@ def with_blanks(lines: Iterable[TextLine]) -> None:
 
 def _text(characters: Sequence[Glyph], size: float) -> str:
     pairs = list(pairwise(characters))
-    if size <= 0 or len(pairs) < _LEAST_GAPS or median(_gap(a, b) for a, b in pairs) > _MOST_WITHIN * size:
+    if size <= 0 or len(pairs) < _RULES.gaps or median(_gap(a, b) for a, b in pairs) > _RULES.within * size:
         return "".join(c.text for c in characters)
     return "".join([characters[0].text, *(f" {b.text}" if _apart(a, b, size) else b.text for a, b in pairs)])
 
@@ -164,17 +185,12 @@ def _gap(a: Glyph, b: Glyph) -> float:
 
 
 def _apart(a: Glyph, b: Glyph, size: float) -> bool:
-    return _gap(a, b) >= _LEAST_BLANK * size and " " not in (a.text, b.text)
+    return _gap(a, b) >= _RULES.blank * size and " " not in (a.text, b.text)
 
 
-_SAMPLED: Final = 4
-_MAX_UNMAPPED: Final = 0.3
-_MIN_WORDS, _MIN_SMALL = 60, 0.6  # words of a text that can be judged; small letters of its letters
-_MIN_WITH_VOWEL, _SURE_WITH_VOWEL = 0.6, 0.75  # of the words: fewer are garbage, and more are none
 _LATIN_WORD: Final = re.compile(r"[A-Za-zÀ-ÿ]{3,}")
 _VOWEL: Final = re.compile(r"[aeiouyà-åè-ïò-öù-üý]", re.I)
 _RIGHT_TO_LEFT: Final = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
-_MAX_RIGHT_TO_LEFT: Final = 0.3
 
 
 def is_unreadable(file: PdfFile, texts: Iterable[str]) -> bool:
@@ -188,24 +204,24 @@ def is_unreadable(file: PdfFile, texts: Iterable[str]) -> bool:
     joined = " ".join(texts)
     if _like_words(joined):
         return False
-    if _unmapped(file) > _MAX_UNMAPPED:
+    if _unmapped(file) > _RULES.unmapped:
         return True
     words = _LATIN_WORD.findall(joined)
-    return len(words) >= _MIN_WORDS and _with_vowel(words) < _MIN_WITH_VOWEL
+    return len(words) >= _RULES.judged and _with_vowel(words) < _RULES.garbage
 
 
 def is_right_to_left(text: str) -> bool:
     """Return whether many of a text's letters are of a right-to-left script (Arabic, Hebrew, Syriac ...)."""
     found = len(_RIGHT_TO_LEFT.findall(text))
-    return found > 0 and found > _MAX_RIGHT_TO_LEFT * max(1, sum(map(str.isalpha, text)))
+    return found > 0 and found > _RULES.leftward * max(1, sum(map(str.isalpha, text)))
 
 
 def _like_words(text: str) -> bool:
     """Return whether most letters are small ones and most words have a vowel."""
     words = _LATIN_WORD.findall(text)
     letters = "".join(words)
-    small = sum(map(str.islower, letters)) >= _MIN_SMALL * len(letters)
-    return len(words) >= _MIN_WORDS and small and _with_vowel(words) >= _SURE_WITH_VOWEL
+    small = sum(map(str.islower, letters)) >= _RULES.small * len(letters)
+    return len(words) >= _RULES.judged and small and _with_vowel(words) >= _RULES.readable
 
 
 def _with_vowel(words: Sequence[str]) -> float:
@@ -214,5 +230,5 @@ def _with_vowel(words: Sequence[str]) -> float:
 
 def _unmapped(file: PdfFile) -> float:
     """Return the share of glyphs without a Unicode value on a few pages."""
-    places = {round(i * (file.count - 1) / max(1, _SAMPLED - 1)) for i in range(min(file.count, _SAMPLED))}
+    places = {round(i * (file.count - 1) / max(1, _RULES.sampled - 1)) for i in range(min(file.count, _RULES.sampled))}
     return file.unmapped(sorted(places))

@@ -1,5 +1,4 @@
-"""Lines of a PDF page with their typography, made from a reader's spans. See the other modules for what the lines
-mean."""
+"""Lines of a PDF page with their typography, made from a reader's spans. Other modules interpret the lines."""
 
 from __future__ import annotations
 
@@ -192,7 +191,7 @@ class Line:
 
 
 def page_lines(raw: Iterable[TextLine], page: int, rules: Lines = _RULES) -> list[Line]:
-    """Lines of one page (1-based number) from a reader's; only upright text."""
+    """Return the lines of one page (1-based number) from a reader's; only upright text."""
     found: list[Line] = []
     for number, block in groupby(raw, key=lambda line: line.block):
         found += _stitched([line for one in block if (line := _line(one, page, number, rules)) is not None], rules)
@@ -432,7 +431,7 @@ def _is_line_number(number: Line, text: Line, rules: Lines) -> bool:
 
 
 def join(left: Line, right: Line, glue: str = " ") -> Line:
-    """One line of two pieces in a row."""
+    """Join two pieces of a row into one line."""
     box = (left.x0, min(left.y0, right.y0), right.x1, max(left.y1, right.y1))
     runs = [*left.runs]
     if glue and runs and not runs[-1].text.endswith(" "):
@@ -441,6 +440,6 @@ def join(left: Line, right: Line, glue: str = " ") -> Line:
 
 
 def same_row(a: Line, b: Line) -> bool:
-    """Return whether two pieces stand in the same row: they overlap by half of the lower one."""
+    """Return whether two pieces are in the same row: they overlap by half of the lower one."""
     overlap = min(a.y1, b.y1) - max(a.y0, b.y0)
     return overlap > _IN_ONE_ROW * min(a.y1 - a.y0, b.y1 - b.y0)

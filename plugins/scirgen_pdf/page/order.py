@@ -22,7 +22,7 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True)
 class Columns:
-    """Rules of the pass that puts a page's columns in the order of reading."""
+    """Rules of the pass that puts a page's columns in reading order."""
 
     # Rows
     same_row: Annotated[Share, "of the lower of two lines: how far apart the middles of one row's lines are"] = 0.3
@@ -72,7 +72,7 @@ class Region:
 
 
 def reading_order(lines: Sequence[Line], known: Interval | None = None, rules: Columns = _RULES) -> list[Region]:
-    """Columns of a page in the order in which they are read.
+    """Return the columns of a page in reading order.
 
     Args:
         lines: the page's lines, in any order.

@@ -1,16 +1,17 @@
-"""Turns pages whose text stands sideways or upside down."""
+"""Turns pages whose text is sideways or upside down."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import Final
+from typing import Annotated, Final
 
 from scirgen.plugin import Box
 from scirgen_pdf.reading.page import Glyph, Page, Point
+from scirgen_pdf.units import Chars, Share
 
-_LEAST_SIDEWAYS: Final = 100  # characters
-_MOST_TEXT: Final = 0.7  # of the page that stands in one direction
+_CHARS: Final[Annotated[Chars, "of a page in one direction; fewer are a figure's"]] = 100
+_TURNED: Final[Annotated[Share, "of the page's characters that are in this direction"]] = 0.7
 
 
 def upright(page: Page) -> Page:
@@ -29,7 +30,7 @@ def upright(page: Page) -> Page:
         (0, 1): lambda x, y: (y, width - x),
         (-1, 0): lambda x, y: (width - x, height - y),
     }
-    if most not in turns or weights[most] < max(_LEAST_SIDEWAYS, _MOST_TEXT * weights.total()):
+    if most not in turns or weights[most] < max(_CHARS, _TURNED * weights.total()):
         return page
     turn = turns[most]
     for line in page.lines:

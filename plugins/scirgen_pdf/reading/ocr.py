@@ -6,17 +6,17 @@ import csv
 import shutil
 import subprocess
 from itertools import groupby
-from typing import Final
+from typing import Annotated, Final
 
 from scirgen_pdf.reading.page import Page, PdfFile, Span, TextLine, around
+from scirgen_pdf.units import Chars, Count, Share
 
-_DPI: Final = 300
-_SECONDS: Final = 600
-_POINTS: Final = 72  # of an inch
-_SAID: Final = 200  # characters of its error
-_SURE: Final = 10.0  # per cent; what Tesseract is less sure of is dirt
-_SIZE: Final = 0.95
-"""A line's type size in parts of the median height of its words with ascenders and descenders."""
+_DPI: Final[Annotated[Count, "dots of an inch"]] = 300
+_SECONDS: Final[Annotated[Count, "that Tesseract may take for a page"]] = 600
+_POINTS: Final[Annotated[Count, "of an inch"]] = 72
+_ERROR: Final[Annotated[Chars, "of Tesseract's error that are shown"]] = 200
+_SURE: Final[Annotated[float, "per cent; what Tesseract is less sure of is dirt"]] = 10.0
+_SIZE: Final[Annotated[Share, "of the median height of a line's words with ascenders and descenders: its size"]] = 0.95
 
 
 def has_tesseract() -> bool:
@@ -35,7 +35,7 @@ def recognised(file: PdfFile, number: int, language: str) -> Page:
     command = ["tesseract", "stdin", "stdout", "-l", language, "--dpi", str(_DPI), "tsv"]
     done = subprocess.run(command, input=picture, capture_output=True, timeout=_SECONDS, check=False)
     if done.returncode:
-        raise RuntimeError(f"Tesseract failed: {done.stderr.decode('utf-8', 'replace').strip()[-_SAID:]}")
+        raise RuntimeError(f"Tesseract failed: {done.stderr.decode('utf-8', 'replace').strip()[-_ERROR:]}")
     rows = csv.DictReader(done.stdout.decode("utf-8").splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
     found = [row for row in rows if row["level"] == "5" and float(row["conf"]) >= _SURE and row["text"].strip()]
     lines = [

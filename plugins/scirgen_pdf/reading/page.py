@@ -1,4 +1,4 @@
-"""The typed input of the layout: what a reader gives for a page, and what it must offer for a file.
+"""The typed input of the layout: the pages that a reader returns, and the methods that it must have.
 
 All boxes are in points from the top left corner of the page as it is shown (cropped and rotated).
 """
@@ -50,7 +50,7 @@ class Span:
 
 @dataclass(slots=True)
 class TextLine:
-    """A line as the file draws it: spans in the order of reading; columns side by side are different lines.
+    """A line as the file draws it: spans in reading order; columns side by side are different lines.
 
     ``direction`` is (1, 0) for upright text; lines of one ``block`` follow each other closely.
     """
@@ -62,7 +62,7 @@ class TextLine:
 
 
 class Word(NamedTuple):
-    """Characters between blanks, and the box around them."""
+    """Characters between spaces, and the box around them."""
 
     text: str
     box: Box
@@ -79,16 +79,16 @@ class Page:
     rules: Sequence[Box] = ()
 
     def spans(self) -> Iterator[Span]:
-        """All spans, line by line."""
+        """Return all spans, line by line."""
         return (span for line in self.lines for span in line.spans)
 
     def text(self) -> str:
-        """Return the text of all spans, joined by blanks."""
+        """Return the text of all spans, joined by spaces."""
         return " ".join(span.text for span in self.spans())
 
 
 class Raster(NamedTuple):
-    """A page drawn in grey: one byte a pixel, row by row."""
+    """A page drawn in grey: one byte per pixel, row by row."""
 
     width: int
     height: int
@@ -118,7 +118,7 @@ class PdfFile(Protocol):
         ...
 
     def facts(self) -> Facts:
-        """Return what the file says of itself."""
+        """Return the facts that the file states about itself."""
         ...
 
     def outline(self) -> Sequence[tuple[int, str, int]]:
@@ -152,6 +152,11 @@ class PdfFile(Protocol):
     def close(self) -> None:
         """Close the file."""
         ...
+
+
+def is_unnamed(code: int) -> bool:
+    """Return whether a code point is the replacement character, or of the private use area."""
+    return code == ord("\ufffd") or ord("\ue000") <= code <= ord("\uf8ff")
 
 
 def around(boxes: Iterable[Box]) -> Box:

@@ -6,13 +6,16 @@ import ctypes
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import pypdfium2.raw as pdfium
 
+from scirgen_pdf.units import Ems
+
 _TAG: Final = re.compile(r"^[A-Z]{6}\+")
-_HIGHEST, _LOWEST = 1.3, -0.6  # ems: an ascent or a descent beyond is a mistake of the font
-_USUAL: Final = (0.8, -0.2)  # ems, where the font does not tell
+_HIGHEST: Final[Annotated[Ems, "the ascent of a font; more is a mistake of the font"]] = 1.3
+_LOWEST: Final[Annotated[Ems, "the descent of a font; less is a mistake of the font"]] = -0.6
+_USUAL: Final[Annotated[tuple[Ems, Ems], "ascent and descent of a font that does not state them"]] = (0.8, -0.2)
 
 
 class Font:
@@ -53,7 +56,7 @@ class Fonts:
     """A file's fonts, each read once."""
 
     def __init__(self, texts: Callable[[str], Mapping[int, str]]) -> None:
-        """Take the texts of a font's codes, by its name, from ``texts``."""
+        """Look up the texts of a font's codes, by its name, with ``texts``."""
         self._known: dict[int, Font] = {}
         self._texts = texts
 

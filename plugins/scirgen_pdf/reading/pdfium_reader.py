@@ -11,29 +11,31 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from math import hypot, sqrt
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 import pypdfium2
 import pypdfium2.raw as pdfium
 
 from scirgen.plugin import Box
-from scirgen_pdf.reading.page import Facts, Glyph, Page, Point, Raster, Signs
+from scirgen_pdf.reading.page import Facts, Glyph, Page, Point, Raster, Signs, is_unnamed
 from scirgen_pdf.reading.pdfium_fonts import Font, Fonts
-from scirgen_pdf.reading.placed import NO_BLANK, ONE_LINE, Piece, Typeface, placed_lines
+from scirgen_pdf.reading.placed import STEPS, Piece, Typeface, placed_lines
 from scirgen_pdf.reading.rules import straight
 from scirgen_pdf.reading.signs import extent
 from scirgen_pdf.reading.type1 import Objects, Type1Font, misread_signs
+from scirgen_pdf.units import Count, Ems, Share
 
 FAULT: Final = pypdfium2.PdfiumError
 _MAY_COPY: Final = 16  # ISO 32000-1, table 22, bit 5
 _ITALIC: Final = 1 << 6
 _BOLD: Final = 1 << 18
 _LIGATED: Final = frozenset("filt")
-_OVERHANG: Final = 0.15  # ems
-_ROUNDED, _LEVEL = 0.0005, 0.5  # of a direction: as good as a whole number; more level than upright
+_OVERHANG: Final[Annotated[Ems, "by which a glyph's box may exceed its width"]] = 0.15
+_ROUNDED: Final[Annotated[Share, "of a direction: how far it may be from a whole number that it means"]] = 0.0005
+_LEVEL: Final[Annotated[Share, "of a direction: a base line that is more level than upright"]] = 0.5
 _HYPHENS: Final = ("\x02", "\ufffe")
 """The signs that pdfium gives for a hyphen at the end of a line."""
-_DEEPEST: Final = 4  # forms within forms whose drawings are read
+_DEEPEST: Final[Annotated[Count, "forms within forms whose drawings are read"]] = 4
 
 
 def _direct(function: Any, result: Any, *arguments: Any) -> Any:
@@ -182,7 +184,7 @@ class PdfiumFile:
                 if code > 0x20 and not pdfium.FPDFText_IsGenerated(text.raw, index):
                     printed += 1
                     unknown = pdfium.FPDFText_HasUnicodeMapError(text.raw, index) == 1
-                    missing += unknown or 0xE000 <= code <= 0xF8FF or code == 0xFFFD
+                    missing += unknown or is_unnamed(code)
             text.close()
             page.close()
         return missing / max(1, printed)
@@ -289,11 +291,11 @@ class _Text:
         begin = start
         for index in (i for i in range(start, end) if self._letters[i] == " " and self._is_made(i)):
             gap = self._gap(index, face) if begin < index < end - 1 else 0.0
-            if NO_BLANK * size < gap < ONE_LINE * size:
+            if STEPS.no_blank * size < gap < STEPS.line * size:
                 continue
             ranges.append((begin, index))
             begin = index + 1
-            if gap >= ONE_LINE * size:
+            if gap >= STEPS.line * size:
                 yield from self._piece(ranges, face)
                 ranges = []
         yield from self._piece([*ranges, (begin, end)], face)

@@ -6,20 +6,29 @@ The distances, in parts of the type's size, are those of MuPDF's text device, so
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from typing import Annotated, Final, NamedTuple
 
 from scirgen.plugin import Box
 from scirgen_pdf.reading.page import Glyph, Point, Span, TextLine, around
+from scirgen_pdf.units import Ems, Points, Share
 
-_SAME_DIRECTION: Final = 0.999  # cosine
-NO_BLANK: Final = 0.15
-"""The widest gap without a blank."""
-_LEAST_BLANK: Final = 0.05  # the narrowest blank that a file draws
-ONE_LINE: Final = 0.8
-"""The widest gap and the highest step inside a line."""
-_ONE_BLOCK: Final = 1.4  # the highest step between lines of a block
-_INDENT: Final = 0.5  # points; a line that begins elsewhere begins a block
-_RISE: Final = 0.1  # of a superscript, above the base line of the line's first character
+
+@dataclass(frozen=True)
+class Steps:
+    """Limits of the movement from one piece to the next; those in ems are MuPDF's."""
+
+    direction: Annotated[Share, "the cosine of two base lines of one direction, at least"] = 0.999
+    no_blank: Annotated[Ems, "the widest gap without a space"] = 0.15
+    drawn_blank: Annotated[Ems, "the narrowest space that a file draws"] = 0.05
+    line: Annotated[Ems, "the widest gap and the highest step inside a line"] = 0.8
+    block: Annotated[Ems, "the highest step between lines of a block"] = 1.4
+    indent: Annotated[Points, "a line that begins elsewhere begins a block"] = 0.5
+    rise: Annotated[Ems, "of a superscript, above the base line of the line's first character"] = 0.1
+
+
+STEPS: Final = Steps()
+"""The limits in use."""
 
 
 class Typeface(NamedTuple):
@@ -72,18 +81,18 @@ def placed_lines(pieces: Iterable[Piece]) -> list[TextLine]:
 def _step(last: Piece, first: Piece, new: Piece) -> str:
     """Return the movement to a piece: none, "blank", "line" or "block"."""
     (x, y), size = new.face.direction, new.face.size
-    if x * last.face.direction[0] + y * last.face.direction[1] < _SAME_DIRECTION:
+    if x * last.face.direction[0] + y * last.face.direction[1] < STEPS.direction:
         return "block"
     dx, dy = new.start[0] - last.end[0], new.start[1] - last.end[1]
     along, across = dx * x + dy * y, abs(dy * x - dx * y)
-    if across < ONE_LINE * size:
-        if abs(along) >= ONE_LINE * size:
+    if across < STEPS.line * size:
+        if abs(along) >= STEPS.line * size:
             return "line"
-        blank = along > (_LEAST_BLANK if new.spaced else NO_BLANK) * size
+        blank = along > (STEPS.drawn_blank if new.spaced else STEPS.no_blank) * size
         return "blank" if blank and _takes_blank(last.text, new.text) else ""  # accents move back
-    if across > _ONE_BLOCK * size:
+    if across > STEPS.block * size:
         return "block"
-    return "block" if abs(new.start[0] - first.start[0]) > _INDENT else "line"
+    return "block" if abs(new.start[0] - first.start[0]) > STEPS.indent else "line"
 
 
 def _takes_blank(before: str, after: str) -> bool:
@@ -110,7 +119,7 @@ def _line(pieces: Sequence[Piece], block: int) -> TextLine:
     before: tuple[Typeface, bool] | None = None
     for piece in pieces:
         face = piece.face
-        raised = level and piece.start[1] < first.start[1] - _RISE * face.size
+        raised = level and piece.start[1] < first.start[1] - STEPS.rise * face.size
         if (face, raised) == before:
             span = spans[-1]
             span.text += piece.text

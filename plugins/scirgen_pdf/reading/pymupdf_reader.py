@@ -9,7 +9,7 @@ from typing import Any, Final
 import pymupdf
 
 from scirgen.plugin import Box
-from scirgen_pdf.reading.page import Facts, Glyph, Page, Raster, Signs, Span, TextLine
+from scirgen_pdf.reading.page import Facts, Glyph, Page, Raster, Signs, Span, TextLine, is_unnamed
 from scirgen_pdf.reading.rules import straight
 from scirgen_pdf.reading.type1 import Objects, misread_signs
 
@@ -99,7 +99,7 @@ class PyMuPDFFile:
 
     def unmapped(self, numbers: Sequence[int]) -> float:
         text = "".join("".join(self._document[n].get_text("text", flags=_PLAIN).split()) for n in numbers)
-        return sum(c == "\ufffd" or "\ue000" <= c <= "\uf8ff" for c in text) / max(1, len(text))
+        return sum(is_unnamed(ord(c)) for c in text) / max(1, len(text))
 
     def close(self) -> None:
         self._document.close()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Annotated, Final
 
 from scirgen.plugin import Box
+from scirgen_pdf.units import Points
 
-_THICKEST: Final = 3.0  # points
-_SHORTEST: Final = 4.0  # points; shorter strokes are those of signs
+_THICKEST: Final[Annotated[Points, "of a rule; a thicker one is a bar of a figure"]] = 3.0
+_SHORTEST: Final[Annotated[Points, "of a rule; shorter strokes are those of signs"]] = 4.0
 
 
 def straight(strokes: Iterable[Box]) -> list[Box]:

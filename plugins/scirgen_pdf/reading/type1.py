@@ -1,7 +1,7 @@
-"""Reads what a file's Type 1 fonts say of their glyphs: names, codes, outlines. Both readers lack a part of it.
+"""Reads the names, codes and outlines of glyphs in a file's Type 1 fonts. Each reader lacks a part of them.
 
-pypdf finds the fonts, fontTools reads them. A file or font that either cannot read gives nothing; its text stays as the
-reader gives it.
+pypdf finds the fonts, fontTools reads them. The text of a file or font that either cannot read stays as the reader
+returns it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from fontTools import agl
 from fontTools.cffLib import CFFFontSet
@@ -24,12 +24,21 @@ from pypdf import PdfReader
 
 from scirgen_pdf.reading.page import Signs
 from scirgen_pdf.reading.signs import RIGHT, Outline, Point, distinct, extent, sign_of
+from scirgen_pdf.units import Bytes, Count, Ems, Share
 
-_MOST_GLYPHS: Final = 400
-_LARGEST_FONT: Final = 200_000  # bytes; the fonts in question hold a few glyphs
-_LEAST_SHARE: Final = 0.2
-_LETTERS: Final = 8
-_BELOW: Final = -0.12  # ems: the foot of a μ; that of an m is on the base line
+
+@dataclass(frozen=True)
+class Fonts:
+    """Limits of the fonts whose glyphs are read by shape."""
+
+    glyphs: Annotated[Count, "that are read of a font"] = 400
+    program: Annotated[Bytes, "of the largest font; fonts of signs have a few glyphs"] = 200_000
+    misread: Annotated[Share, "of a font's glyphs: misread ones of a font of signs"] = 0.2
+    letters: Annotated[Count, "small letters that a font of text names"] = 8
+    foot: Annotated[Ems, "above the base line: the foot of a μ is lower; that of an m is on the line"] = -0.12
+
+
+_FONTS: Final = Fonts()
 _UNNAMED: Final = frozenset("\0\ufffd")
 _SINGLES: Final = re.compile(r"beginbfchar(.*?)endbfchar", re.S)
 _BY_CODE: Final = re.compile(r"<([0-9a-fA-F]+)>\s*<([0-9a-fA-F]{4})>")
@@ -63,7 +72,7 @@ class Type1Font:
 
 
 class Objects:
-    """The objects of a file as pypdf reads them; one that pypdf cannot read has none."""
+    """The objects of a file as pypdf reads them; none if pypdf cannot read it."""
 
     def __init__(self, path: Path, password: str | None) -> None:
         """Read the table of a file's objects."""
@@ -142,16 +151,16 @@ def misread_signs(fonts: Sequence[Type1Font]) -> Signs:
 def _of_font(font: Type1Font) -> dict[int, str]:
     """Read what the font's glyphs show, by the character that readers give: mostly that character, or else another
     sign."""
-    if not 0 < len(font.program) <= _LARGEST_FONT:
+    if not 0 < len(font.program) <= _FONTS.program:
         return {}
     try:
         glyphs, scale = _glyphs(font.program)
         every = glyphs.keys()  # CharStrings of fontTools cannot be iterated
-        names = list(islice((name for name in every if name != ".notdef"), _MOST_GLYPHS))
+        names = list(islice((name for name in every if name != ".notdef"), _FONTS.glyphs))
         known = {name: agl.toUnicode(name) or "\0" for name in names}
         codes = {n: font.unicode.get(c) or (known.get(n) or "\0").replace("\0", chr(c)) for c, n in font.names.items()}
         # A font of letters may have an H like a plus: only what it does not name, and its m, may be something else.
-        text = sum(len(name) == 1 and name.islower() for name in names) >= _LETTERS
+        text = sum(len(name) == 1 and name.islower() for name in names) >= _FONTS.letters
         asked = [n for n in names if (n in codes if known[n] in _UNNAMED else not text or n == "m")]
         outlines = {name: _outlines(glyphs[name], scale) for name in asked}
     except Exception:  # fontTools raises what Python raises on broken fonts
@@ -186,10 +195,10 @@ def _misread(
             continue
         if sign and not {known[name], given} & set(RIGHT[sign]) and given.strip("\0\ufffd "):
             (sure if known[name] in _UNNAMED else signs)[ord(given)] = sign
-        if given == name == "m" and curves and min(extent(points)[1] for points, _ in curves) < _BELOW:
+        if given == name == "m" and curves and min(extent(points)[1] for points, _ in curves) < _FONTS.foot:
             sure[ord(given)] = "μ"  # of a Greek font; as "m" it makes metres of micrometres
     drawn = sum(bool(curves) for curves in outlines.values())
-    of_signs = len(signs) + len(sure) >= _LEAST_SHARE * drawn
+    of_signs = len(signs) + len(sure) >= _FONTS.misread * drawn
     return sure | (signs if of_signs else {})
 
 

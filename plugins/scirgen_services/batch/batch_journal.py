@@ -1,6 +1,6 @@
 """Persistent state of a batch backend: which request is in which batch, and replies that no caller has taken yet.
 
-Two tables beside the reply cache, in the run's own file, so a reply is always in one or the other, even if the run is
+Two tables next to the reply cache, in the run's own file, so a reply is always in one or the other, even if the run is
 killed.
 """
 

@@ -35,7 +35,7 @@ from scirgen_services.batch.batch_journal import Arrived, BatchJournal, OpenBatc
 GIVE_UP_S: Final = 600.0
 """If the server does not report on a batch for this long, the run stops; the next run collects the batch."""
 
-_MOST_BYTES: Final = 150_000_000  # size of a file; OpenAI accepts 200 MB
+_MAX_BYTES: Final = 150_000_000  # size of a file; OpenAI accepts 200 MB
 _LULLS: Final = 15  # number of lulls after its first request when a batch is sent, even if more requests keep coming
 
 
@@ -194,7 +194,7 @@ class BatchQueue:
         self._last_came = now
         self._unsent[custom_id] = waiting
         self._unsent_bytes += waiting.size
-        if len(self._unsent) >= self.settings.requests or self._unsent_bytes >= _MOST_BYTES:
+        if len(self._unsent) >= self.settings.requests or self._unsent_bytes >= _MAX_BYTES:
             self._send()
         elif self._flusher is None or self._flusher.done():
             self._flusher = self._spawn(self._send_after_a_lull())

@@ -1,4 +1,4 @@
-"""Reads fields of services' irregular JSON; what this wing takes for it from behind the public line."""
+"""Reads fields of services' irregular JSON; imports for it that are not part of the public API."""
 
 from scirgen.core.secrets import secret_from_environment
 from scirgen.core.text.language import by_language, stated_language

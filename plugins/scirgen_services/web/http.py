@@ -31,7 +31,7 @@ from scirgen_services.web.replies import Download, ReplyCache
 
 T = TypeVar("T")
 
-_MOST_REDIRECTS = 5
+_MAX_REDIRECTS = 5
 _LONGEST_REPLY = 64 * 1024 * 1024
 _BUSY = "The service is busy, or what it gives free is used up; run again later."
 _MAY_PASS = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -212,7 +212,7 @@ class Http:
 
     def _follow(self, url: str, files: Path, wanted: str) -> Download:
         ends = time.monotonic() + self.settings.max_file_s
-        for _ in range(_MOST_REDIRECTS + 1):
+        for _ in range(_MAX_REDIRECTS + 1):
             left = ends - time.monotonic()
             with ends_in(left), self._stream(url, {"Accept": f"{wanted}, */*;q=0.5"}) as response:
                 if response.has_redirect_location:
@@ -224,7 +224,7 @@ class Http:
                     raise PaperError(f"{shown(url)}: the file does not exist", code="not_found")
                 _raise_for_status(response, url)
                 return self._save(response, url, files, wanted, ends)
-        raise PaperError(f"{shown(url)}: more than {_MOST_REDIRECTS} redirects", code="too_many_redirects")
+        raise PaperError(f"{shown(url)}: more than {_MAX_REDIRECTS} redirects", code="too_many_redirects")
 
     def _save(self, response: httpx2.Response, url: str, files: Path, wanted: str, ends: float) -> Download:
         """Write the body under its content hash: first to a temporary file, which is renamed when it is complete."""

@@ -96,12 +96,13 @@ class WebService(Generic[O]):
 
 
 def related_papers(dataset: Dataset) -> Iterator[Candidate]:
-    """Yield the papers whose DOIs the record's related identifiers hold, each once and without the dataset's own."""
+    """Yield the papers whose DOIs are among the record's related identifiers, each once and without the dataset's
+    own."""
     for doi in dict.fromkeys(d for entry in dataset.related for d in find_dois(entry)):
         if doi != dataset.doi:
             yield paper_by_doi(doi, "related_identifier")
 
 
 def paper_by_doi(doi: str, found_by: str) -> Candidate:
-    """Return a candidate of which only the DOI is known."""
+    """Return a candidate known only by its DOI."""
     return Candidate(Paper(id=doi, doi=doi, url=f"https://doi.org/{doi}"), found_by)

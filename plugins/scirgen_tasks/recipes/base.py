@@ -109,7 +109,7 @@ class QueryRecipe(ABC):
         )
 
     def definitions(self, ctx: StageContext) -> str:
-        """Hash of the recipe's code, prompts and taxonomies."""
+        """Return the hash of the recipe's code, prompts and taxonomies."""
         pack = ctx.chat_session.pack if ctx.chat_session else "standard"
         return digest(
             self.name,

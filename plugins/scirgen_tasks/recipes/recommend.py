@@ -1,7 +1,7 @@
 """``recommend``: the need for data behind a paper, as a sentence and as keyphrases (DataFinder, ACL 2023).
 
-The paper's used links say which datasets answer it. They are known only at the release, which then also refuses texts
-that name one.
+The datasets that the paper uses answer it. They are known only at the release, which then also refuses texts that name
+one.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from scirgen_bench.tasks.taxonomies import NeedField, needs_of
 from scirgen_tasks.recipes.base import PaperMaterial, QueryRecipe, paper_materials, rejected
 from scirgen_tasks.recipes.checks import shares_run
 
-_LEAST_WORDS, _MOST_WORDS = 8, 60
+_LEAST_WORDS, _MAX_WORDS = 8, 60
 _TITLE_RUN = 6
 _FIELD_WORDS = 12
 _SUPPORTED = 0.5
 _MATERIAL = (AspectCategory.OBJECTIVE, AspectCategory.METHODS, AspectCategory.CHALLENGES)
 _REASONS: Final = {
-    "length": f"the sentence does not have {_LEAST_WORDS} to {_MOST_WORDS} words",
+    "length": f"the sentence does not have {_LEAST_WORDS} to {_MAX_WORDS} words",
     "copies_title": f"{_TITLE_RUN} consecutive words are from the paper's title",
     "no_fields": "no field of the need could be filled from the text",
 }
@@ -132,6 +132,6 @@ def _supported(
 
 
 def _wrong_sentence(sentence: str, paper: PaperMaterial) -> str:
-    if not _LEAST_WORDS <= len(words(sentence)) <= _MOST_WORDS:
+    if not _LEAST_WORDS <= len(words(sentence)) <= _MAX_WORDS:
         return "length"
     return "copies_title" if shares_run(sentence, paper.document.title, _TITLE_RUN) else ""

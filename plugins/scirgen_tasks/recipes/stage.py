@@ -33,7 +33,7 @@ class QueryStage(Stage):
     name = STAGE
 
     def uses(self, config: Config) -> Uses:
-        """Return nothing of recipes: each item's salt accounts for their prompts and taxonomies."""
+        """Return the same for all recipes: each item's salt accounts for their prompts and taxonomies."""
         chosen = settings(config)
         asks = bool(set(chosen.recipes) - ({"facets"} if chosen.facets_by == "rules" else set()))
         return Uses(config=(STAGE,), roles=("generator",) if asks else ())
@@ -49,7 +49,7 @@ class QueryStage(Stage):
             recipe.check(ctx)
 
     def definitions(self, ctx: StageContext) -> str:
-        """Hash of the chosen recipes' code, prompts and taxonomies."""
+        """Return the hash of the chosen recipes' code, prompts and taxonomies."""
         return digest([r.definitions(ctx) for r in chosen_recipes(settings(ctx.config).recipes, ctx.registry)])
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:

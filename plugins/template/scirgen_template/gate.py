@@ -9,7 +9,7 @@ from scirgen import ACCEPT, Material, PairGate, QAPair, StageContext, Verdict
 
 
 class TemplateGate(PairGate):
-    """Questions with too many words; replace `judge` with what your field does not want."""
+    """Questions with too many words; replace `judge` with your field's rule."""
 
     code: ClassVar[str] = "template_gate"
     explanation: ClassVar[str] = "The question has more words than the threshold."

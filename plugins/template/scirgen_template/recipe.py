@@ -16,7 +16,7 @@ class TemplateRecipe(QueryRecipe):
     name: ClassVar[str] = "template_recipe"
 
     async def write(self, item: WorkItem, ctx: StageContext) -> StageResult:
-        """The queries of one paper."""
+        """Return the queries of one paper."""
         (paper,) = paper_materials(item)
         title = paper.document.title
         key = Query.make_id(self.name, "sentence", paper.paper_id, title)

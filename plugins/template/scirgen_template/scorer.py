@@ -10,7 +10,7 @@ from scirgen import Faithfulness, Material, QAPair, Score, StageContext
 
 
 class TemplateScorer(Faithfulness):
-    """Share of the answer's words that stand in its evidence; replace `score` with your own measure."""
+    """Share of the answer's words that occur in its evidence; replace `score` with your own measure."""
 
     name: ClassVar[str] = "template_scorer"
     needs = ()  # ("scorer",) for one that asks a model

@@ -34,11 +34,13 @@ class TemplateSource:
         return (path / "catalogue.json").is_file()
 
     def revision(self, cursor: str | None) -> str | None:
-        """Changes when the catalogue does, so that a run reads it again. None is right for a catalogue on the web."""
+        """Return a value that changes with the catalogue, so that a run reads it again; None for a catalogue on the
+        web."""
         return hashlib.sha256(self._file.read_bytes()).hexdigest()
 
     def datasets(self, cursor: str | None = None) -> Iterator[Dataset | Cursor | Rejection]:
-        """All records from the cursor on; a cursor every hundred. A broken record is set aside, the others go on."""
+        """Yield all records from the cursor on; a cursor every hundred. A broken record is set aside; the others
+        continue."""
         start = int(cursor or 0)
         for number, record in enumerate(self._records()):
             if number < start:
@@ -48,7 +50,8 @@ class TemplateSource:
             yield self._dataset(record, number)
 
     def papers(self, dataset: Dataset) -> Iterator[Candidate]:
-        """Papers that may use the dataset, and how they were found. Whether they do is decided by a later stage."""
+        """Yield the papers that may use the dataset, and how they were found. Whether they do is decided by a later
+        stage."""
         for record in self._records():
             if record.get("id") == dataset.id:
                 for name in record.get("papers", []):
@@ -56,7 +59,7 @@ class TemplateSource:
                     yield Candidate(Paper(id=name, file=str(path), licence="cc0-1.0"), "catalogue")
 
     def fetch(self, paper: Paper) -> Fetched:
-        """The paper's file, or why there is none."""
+        """Return the paper's file, or why there is none."""
         path = Path(paper.file or "")
         if not path.is_file():
             return Fetched(code="not_found", reason=f"{path.name} is not in the folder of papers")

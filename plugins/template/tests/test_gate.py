@@ -1,4 +1,4 @@
-"""Tests of `gate.py`: replace what it rejects together with it."""
+"""Tests of `gate.py`: change them together with the gate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of `recipe.py`: replace what it asks together with it."""
+"""Tests of `recipe.py`: change them together with the recipe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of `scorer.py`: replace what it measures together with it."""
+"""Tests of `scorer.py`: change them together with the scorer."""
 
 from __future__ import annotations
 

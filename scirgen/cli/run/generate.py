@@ -75,7 +75,7 @@ def generate(
 
 
 def default_folder(config: Config, runs: Path = Path("runs")) -> Path:
-    """Return ``runs/latest``, or the first of ``runs/latest-2`` ... that holds no run of other input."""
+    """Return ``runs/latest``, or the first of ``runs/latest-2`` ... without a run of other input."""
     for number in count(1):
         folder = runs / ("latest" if number == 1 else f"latest-{number}")
         if not (folder / "run.db").is_file():
@@ -193,7 +193,7 @@ def summarise(run: Run) -> int:
 
 
 def echo_unwritten_formats(run: Run) -> None:
-    """Print which formats the release has nothing for."""
+    """Print the formats for which the release has no data."""
     written = (run.release / "release.json").is_file()
     for note in Release(run.release).info.notes if written else ():
         if note.startswith("The format "):

@@ -200,7 +200,7 @@ class AskConfig(Section):
 
 
 class SearchConfig(Section):
-    """Step search: what is read to answer a question."""
+    """Step search: the passages that are read to answer a question."""
 
     depth: int = Field(
         default=20, ge=1, description="passages taken from each search for a question; of records, two and a half times"

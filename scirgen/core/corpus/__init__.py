@@ -1,4 +1,4 @@
-"""All that a run has read, cut once into passages with stable ids, and the index over it."""
+"""Everything that a run has read, divided once into passages with stable ids, and the index over it."""
 
 from scirgen.core.corpus.cut import Passage, Sentence, passages_of, record_passage
 from scirgen.core.corpus.reading import Reading

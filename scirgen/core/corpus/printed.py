@@ -1,4 +1,4 @@
-"""Joins what a catalogue states about a paper with what the paper prints: the one way to a paper's metadata."""
+"""Combines a catalogue's metadata of a paper with the metadata that the paper prints. All code gets it here."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class Printed(Protocol):
 
 
 def papers_of(run: StoredRecords, dataset_id: str | None = None) -> dict[str, Paper]:
-    """Return the papers of a run, or of one dataset, by id, completed with what they print if the catalogue states
-    nothing."""
+    """Return the papers of a run, or of one dataset, by id, completed with printed metadata where the catalogue has
+    none."""
     papers = {p.id: p for p in run.records("collect", Paper, dataset_id)}
     for document in run.records("parse", Document, dataset_id):
         if document.paper_id in papers:
@@ -50,9 +50,9 @@ def papers_of(run: StoredRecords, dataset_id: str | None = None) -> dict[str, Pa
 
 
 def as_printed(paper: Paper, document: Printed | None) -> Paper:
-    """Return the paper, completed with what it prints if the catalogue states nothing.
+    """Return the paper, completed with printed metadata where the catalogue has none.
 
-    Its licence is the one that both name; if they differ, it is the text of both, which no filter takes for open.
+    Its licence is the one that both state; if they differ, it is the text of both, which no filter treats as open.
     """
     if document is None:
         return paper
@@ -70,7 +70,7 @@ def as_printed(paper: Paper, document: Printed | None) -> Paper:
 def differences(paper: Paper, document: Document) -> list[str]:
     """Return one line for each of DOI, year, authors and licence in which catalogue and print disagree.
 
-    A year counts from a distance of two: papers appear online before they are in an issue.
+    Years differ if they are at least two apart: papers appear online before they are in an issue.
     """
     names, printed = ({letters(w) for a in x.authors for w in a.split() if len(w) > 2} for x in (paper, document))
     far = paper.year is not None and document.year is not None and abs(paper.year - document.year) > 1

@@ -1,5 +1,5 @@
-"""The records of asking first: questions of people who have not read the text, what a search found for them, and those
-that nothing read can answer."""
+"""Records of questions asked first: questions of people who have not read the text, the passages found for them, and
+the questions that no passage answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Wants = Literal["data", "answer"]
 
 
 class Question(Record):
-    """A question, before anything was searched for it."""
+    """A question before the search for passages that answer it."""
 
     id: Id
     dataset_id: Id = Field(description="the dataset whose subject, or whose paper's, it is about")
@@ -56,8 +56,8 @@ class Pooled(Record):
 
 
 class Pool(Record):
-    """All that was found for a question, best first. It counts by its content: a new paper that no search finds changes
-    nothing."""
+    """Everything found for a question, best first. Its content is its fingerprint: a new paper that no search finds
+    changes nothing."""
 
     id: Id = Field(description="the question's")
     dataset_id: Id
@@ -118,7 +118,7 @@ def fates(
 
 
 class Regraded(Record):
-    """The grades of one call of step answer beside those of a second grader, who saw the passages in another order."""
+    """The grades of one call of step answer, and those of a second grader, who saw the passages in another order."""
 
     id: Id = Field(description="the first question's")
     dataset_id: Id

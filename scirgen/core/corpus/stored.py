@@ -19,7 +19,7 @@ Unit = Literal["passages", "datasets"]
 
 
 class Embed(Protocol):
-    """Gives texts vectors of length 1, shape (len(texts), dimensions)."""
+    """Embeds texts as vectors of length 1, shape (len(texts), dimensions)."""
 
     def __call__(self, texts: Sequence[str], role: Literal["query", "document"], /) -> Any: ...
 

@@ -14,7 +14,7 @@ from scirgen.core.files.named import ordinary
 _ALWAYS = 16 * 2**20
 _RATIO = 50
 _MOST = 256 * 2**20
-_MOST_OF_FILE = 2 * 2**30
+_MAX_OF_FILE = 2 * 2**30
 
 
 class TooLargeError(OSError):
@@ -50,7 +50,7 @@ def open_gzip(path: Path) -> IO[bytes]:
     Reading further raises `TooLargeError`, which is an OSError as `gzip.BadGzipFile` is.
     """
     inner = gzip.open(path, "rb")  # noqa: SIM115 - closed with the outer file
-    return io.BufferedReader(_Bounded(inner, _allowed(path.stat().st_size, _MOST_OF_FILE)))
+    return io.BufferedReader(_Bounded(inner, _allowed(path.stat().st_size, _MAX_OF_FILE)))
 
 
 def open_maybe_gzipped(path: Path, *, encoding: str = "utf-8", newline: str | None = None) -> TextIO:

@@ -23,8 +23,8 @@ R = TypeVar("R", bound=BaseModel)
 _SHORT = 2**20
 _BYTES_PER_OBJECT = 232  # a dict with one entry, in CPython 3.11
 _BYTES_PER_VALUE = 64
-_MOST_BYTES = 256 * 2**20
-_MOST_PER_CHARACTER = 8
+_MAX_BYTES = 256 * 2**20
+_MAX_PER_CHARACTER = 8
 
 
 @dataclass(frozen=True)
@@ -237,7 +237,7 @@ def json_value(text: str | bytes) -> Any:
             else (text.count("{") + text.count("["), text.count(","))
         )
         needed = opened * _BYTES_PER_OBJECT + commas * _BYTES_PER_VALUE
-        if needed > max(_MOST_BYTES, _MOST_PER_CHARACTER * len(text)):
+        if needed > max(_MAX_BYTES, _MAX_PER_CHARACTER * len(text)):
             raise ValueError(f"it has too many values for its length ({opened:,} objects and lists, {commas:,} commas)")
     try:
         return json.loads(text)

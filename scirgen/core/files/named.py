@@ -1,4 +1,4 @@
-"""Opens files that options and settings name: only ordinary ones, with a size limit if they are read whole."""
+"""Opens files that options and settings name: only regular ones, with a size limit if they are read whole."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def ordinary(path: Path, most: int | None = MOST_NAMED_BYTES) -> Path:
     """
     status = path.stat()
     if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
-        raise OSError(errno.EINVAL, "not an ordinary file", str(path))
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
     if most is not None and status.st_size > most:
         raise OSError(errno.EFBIG, f"larger than {most / 1e6:,.0f} MB", str(path))
     return path

@@ -49,7 +49,7 @@ def load_yaml(path: Path) -> tuple[object, dict[tuple[str | int, ...], int]]:
         ResourceError: not readable, not YAML, or a key given twice.
     """
     try:
-        text = ordinary(path, _MOST_CHARACTERS).read_text(encoding="utf-8")
+        text = ordinary(path, _MAX_CHARACTERS).read_text(encoding="utf-8")
     except OSError as error:
         raise ResourceError(f"{path}: cannot be read: {error.strerror or error}", hint="Check the path.") from error
     except UnicodeDecodeError as error:
@@ -66,7 +66,7 @@ def load_yaml(path: Path) -> tuple[object, dict[tuple[str | int, ...], int]]:
             if not _is_bounded(value):
                 raise ResourceError(
                     f"{path}: too large when its aliases are expanded",
-                    hint=f"A file may have {_MOST_VALUES:,} values and {_MOST_CHARACTERS:,} characters.",
+                    hint=f"A file may have {_MAX_VALUES:,} values and {_MAX_CHARACTERS:,} characters.",
                 )
         finally:
             loader.dispose()
@@ -84,8 +84,8 @@ def load_yaml(path: Path) -> tuple[object, dict[tuple[str | int, ...], int]]:
     return value, lines
 
 
-_MOST_VALUES = 200_000
-_MOST_CHARACTERS = 10_000_000
+_MAX_VALUES = 200_000
+_MAX_CHARACTERS = 10_000_000
 
 
 def _is_bounded(value: object) -> bool:
@@ -101,7 +101,7 @@ def _is_bounded(value: object) -> bool:
             left += [*one, *one.values()]
         elif isinstance(one, list):
             left += one
-        if values > _MOST_VALUES or characters > _MOST_CHARACTERS or len(left) > _MOST_VALUES:
+        if values > _MAX_VALUES or characters > _MAX_CHARACTERS or len(left) > _MAX_VALUES:
             return False
     return True
 

@@ -1,4 +1,4 @@
-"""The records of what is written: questions with answers and evidence, and what is measured of them."""
+"""The records of questions with answers and evidence, and of their measurements."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Score(Record):
 
 
 class Doubt(Record):
-    """A reason to look at a pair again: that of a rule, of a score, or of the judge's first reading."""
+    """A reason to judge a pair again, from a rule, a score or the judge's first reading."""
 
     code: str = Field(description="code of the gate, or name of the scorer")
     reason: str

@@ -1,4 +1,5 @@
-"""The records of what is read: datasets of a catalogue, papers, their documents, links between both, and statements."""
+"""The records of a run's input: datasets of a catalogue, papers, their documents, links between both, and
+statements."""
 
 from __future__ import annotations
 
@@ -115,8 +116,8 @@ class Link(Record):
 
 
 def count_links(links: Iterable[Link]) -> dict[str, int]:
-    """Count the links that hold, those of them that a model judged, the model's "yes" to each criterion, and the links
-    of papers to records made from them."""
+    """Count the links that state use, those of them that a model judged, the model's "yes" to each criterion, and the
+    links of papers to records made from them."""
     used = [link for link in links if link.used]
     judged = [link.criteria for link in used if link.criteria]
     yes = {f"links_{name}": sum(getattr(c, name) == "yes" for c in judged) for name in Criteria.model_fields}

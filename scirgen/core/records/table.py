@@ -59,7 +59,7 @@ class Table(BaseModel):
         return {(c.start, c.end): c for c in self.cells}
 
     def headers(self, cell: Cell) -> tuple[Cell, ...]:
-        """Return the cells that say what a cell is: its group's heading row, its row's and its column's headers."""
+        """Return the cells that label a cell: its group's heading row, its row's and its column's headers."""
         if cell.row < self.header_rows or self.is_group(cell):
             return ()
         last = cell.column + cell.columns

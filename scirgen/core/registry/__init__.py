@@ -1,4 +1,4 @@
-"""The registry of plugins, what makes a result, and models that plugins describe."""
+"""The registry of plugins, the identity of the code behind a result, and models that plugins describe."""
 
 from scirgen.core.registry._registry import (
     CONTRACTS,

@@ -340,7 +340,7 @@ def _takes_self(kind: type, method: object) -> bool:
 
 
 def described(error: Exception) -> str:
-    """Describe an error of somebody's code: class, message, and the innermost line, which syntax errors already
+    """Describe an error in a plugin's code: class, message, and the innermost line, which syntax errors already
     name."""
     said = f"{type(error).__name__}: {error}"
     frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith("<frozen")]

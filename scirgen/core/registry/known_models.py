@@ -21,6 +21,6 @@ class KnownModel(Protocol):
 
 
 def known_model(uri: str) -> KnownModel | None:
-    """Return what is known of a model by its URI's scheme; None for any other."""
+    """Return the known model of a URI's scheme; None for any other scheme."""
     scheme, registry = uri.partition(":")[0], load_registry()
     return cast(KnownModel, registry.get("known_model", scheme)) if scheme in registry.names("known_model") else None

@@ -1,5 +1,5 @@
-"""Identifies what makes a result: scirgen's own classes by versions, which are raised by hand, all others by a hash of
-their code, so that the results of an edited plugin are made again."""
+"""Identifies the code behind a result: scirgen's own classes by hand-raised versions, all others by a hash of their
+code, so that the results of an edited plugin are made again."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pathlib import Path
 from scirgen.core.fingerprint import digest, file_sha256
 from scirgen.core.registry import OWN, Registry
 
-_MOST_FILES = 500
+_MAX_FILES = 500
 
 
 def made_of(plugin: object) -> str:
-    """Return a hash of what decides an object's results: its ``version``, if any, and its class's code, unless that is
-    scirgen's own."""
+    """Return a hash that changes when an object's results may change: its ``version``, if any, and its class's code,
+    unless that is scirgen's own."""
     return digest(getattr(plugin, "version", 1), plugin_code(type(plugin)))
 
 
@@ -45,7 +45,7 @@ def plugin_code(plugin: type) -> str:
 def _package(name: str) -> tuple[str, ...]:
     """Return the hashes of a package's Python files."""
     root = Path(str(getattr(sys.modules.get(name), "__file__", ""))).parent
-    files = sorted(root.rglob("*.py"))[:_MOST_FILES] if root.name == name else []
+    files = sorted(root.rglob("*.py"))[:_MAX_FILES] if root.name == name else []
     return tuple(file_sha256(f) for f in files)
 
 
@@ -66,5 +66,5 @@ def provided_code(registry: Registry, kind: str, name: str) -> tuple[str, ...]:
     if spec is None or spec.origin is None:
         return ()
     file = Path(spec.origin)
-    files = sorted(file.parent.rglob("*.py"))[:_MOST_FILES] if file.name == "__init__.py" else [file]
+    files = sorted(file.parent.rglob("*.py"))[:_MAX_FILES] if file.name == "__init__.py" else [file]
     return (digest([file_sha256(f) for f in files]),)

@@ -16,7 +16,7 @@ from typing import IO, Any, Final
 from scirgen.core.errors import InputError
 from scirgen.core.files.named import MOST_NAMED_BYTES, ordinary
 
-_MOST_NAMED_FILES: Final = 10_000
+_MAX_NAMED_FILES: Final = 10_000
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
 
@@ -52,9 +52,9 @@ def named_files(name: str, setting: str) -> tuple[Path, list[Path]]:
                 continue
             found.append(one)
             size += status.st_size
-            if size > MOST_NAMED_BYTES or len(found) > _MOST_NAMED_FILES:
+            if size > MOST_NAMED_BYTES or len(found) > _MAX_NAMED_FILES:
                 raise InputError(
-                    f"{setting}: {path} has more than {MOST_NAMED_BYTES / 2**30:g} GB or {_MOST_NAMED_FILES:,} files",
+                    f"{setting}: {path} has more than {MOST_NAMED_BYTES / 2**30:g} GB or {_MAX_NAMED_FILES:,} files",
                     hint="Check the path, or give only the files that are needed.",
                 )
     except OSError as error:
@@ -88,8 +88,8 @@ def private_file(path: Path) -> None:
 
 
 def mode_beside(path: Path) -> int:
-    """Return the mode for a file that shows what another one holds, such as the report on a run: private if the other
-    one is private."""
+    """Return the mode for a file that shows another file's content, such as the report on a run: private if the other
+    file is private."""
     return path.stat().st_mode & 0o644 if path.is_file() else 0o644
 
 

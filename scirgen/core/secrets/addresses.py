@@ -16,7 +16,7 @@ from typing import Final
 
 _LONGEST: Final = 2_000
 """Most characters after ``://`` in which a user's name and password are looked for."""
-_MOST_BLANKS, _WITH_BLANKS = 4, 200
+_MAX_BLANKS, _WITH_BLANKS = 4, 200
 """Most blanks in a password, and most characters of one with blanks."""
 _PASSES: Final = 3
 
@@ -277,7 +277,7 @@ def _length_of_user(rest: str, web: bool) -> int:
         if signs:
             return signs[-1]
         spaced = _SPACED.match(rest)
-        return spaced.end() if spaced and len(spaced.group().split()) <= _MOST_BLANKS + 1 else 0
+        return spaced.end() if spaced and len(spaced.group().split()) <= _MAX_BLANKS + 1 else 0
     if signs and web and (len(head) >= 8 or ":" in rest[: signs[-1]]):
         return signs[-1]
     broken = _BROKEN.match(rest)

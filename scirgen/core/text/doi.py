@@ -14,7 +14,7 @@ _PLACEHOLDER = re.compile(r"(?<![a-z])(?:x{3,}|n{3,}|y{3,}|z{3,}|#{3,}|\?{3,})(?
 """Signs of a template where a number will stand ("10.21105/joss.0XXXX"); no registrant's number begins with 0."""
 _TRAILING = ".,;:!?'\"]}>"
 _TAIL = 120
-_MOST_TAILS = 5_000  # a paper cites about a hundred DOIs
+_MAX_TAILS = 5_000  # a paper cites about a hundred DOIs
 
 
 def find_doi(text: str | None) -> str | None:
@@ -45,7 +45,7 @@ def doi_in_file_name(stem: str) -> str | None:
 def doi_tails(text: str) -> list[str]:
     """Return the text after each ``10.NNNN/`` in running text, white space kept, so that a DOI that is broken over
     lines can be found."""
-    found = islice(re.finditer(r"10\.\d{4,9}\s*/", text), _MOST_TAILS)
+    found = islice(re.finditer(r"10\.\d{4,9}\s*/", text), _MAX_TAILS)
     return [text[m.start() : m.start() + _TAIL] for m in found]
 
 

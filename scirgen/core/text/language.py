@@ -68,7 +68,8 @@ def stated_language(said: str, *texts: str) -> str:
 
 
 def by_language(value: object) -> dict[str, object]:
-    """Return the parts of a value that says one thing in several languages, by their codes; empty for any other value.
+    """Return the translations in a value that holds a text in several languages, by their codes; empty for any other
+    value.
 
     Catalogues write {"de": ..., "en": ...}, or a list of {"@language": ..., "@value": ...}.
     """
@@ -83,7 +84,7 @@ def by_language(value: object) -> dict[str, object]:
 
 
 def in_other_languages(languages: Counter[str], asked: str, of: str) -> str:
-    """Return how many records or papers are in which other language than ``asked``; empty if none is."""
+    """Return the number of records or papers in each language other than ``asked``; empty if none is."""
     others = [(code, n) for code, n in languages.most_common() if code != asked.lower().partition("-")[0]]
     number = sum(n for _, n in others)
     found = f"{number:,} of {languages.total():,} {of} {'is' if number == 1 else 'are'} in"
@@ -109,7 +110,7 @@ def language_name(code: str) -> str:
 
 
 def cannot_write(uri: str, language: str) -> str:
-    """Return in words that the model does not write a language; empty if nothing says so."""
+    """Return a sentence saying that the model cannot write a language; empty if that is not known."""
     model = known_model(uri)
     if model is None or language.lower().partition("-")[0] in model.languages:
         return ""

@@ -85,6 +85,6 @@ def jaccard(a: Collection[object], b: Collection[object]) -> float:
 
 
 def coverage(part: Collection[object], whole: Collection[object]) -> float:
-    """Share of the distinct members of ``part`` that are in ``whole``; 1 when ``part`` is empty."""
+    """Return the share of the distinct members of ``part`` that are in ``whole``; 1 when ``part`` is empty."""
     wanted = set(part)
     return len(wanted & set(whole)) / len(wanted) if wanted else 1.0

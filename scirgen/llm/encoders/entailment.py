@@ -1,4 +1,5 @@
-"""Decides whether one text entails another. The plugin kind ``entailment``; the run's scorer is here.
+"""Decides whether one text entails another. Entailment models are plugins of kind ``entailment``; this module provides
+the one that asks the run's scorer.
 
 A URI names one: ``score:yes-no``, or a plugin's scheme. The callers decide how to use the answer.
 """

@@ -161,10 +161,10 @@ def _from_environment(uri: ModelURI, variable: str) -> str:
 
 
 def key_from_file(uri: ModelURI, file: str) -> str:
-    """Return the key that a file holds alone.
+    """Return the key from a file that contains nothing else.
 
     Raises:
-        ModelAccessError: the file cannot be read, or does not hold one key.
+        ModelAccessError: the file cannot be read, or does not contain exactly one key.
     """
     try:
         with ordinary(Path(file).expanduser()).open(encoding="utf-8") as opened:
@@ -174,7 +174,7 @@ def key_from_file(uri: ModelURI, file: str) -> str:
         raise ModelAccessError(f"{uri}: models.options.api_key_file: {file} cannot be read: {why}") from error
     if not key or len(key.split()) != 1:
         raise ModelAccessError(
-            f"{uri}: models.options.api_key_file: {file} does not hold one key",
+            f"{uri}: models.options.api_key_file: {file} must contain exactly one key",
             hint="Write the key alone into the file.",
         )
     return key

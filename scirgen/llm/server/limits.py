@@ -75,7 +75,7 @@ class AdaptiveLimit:
             raise
 
     def release(self, latency_s: float | None = None, *, refused: bool = False) -> None:
-        """Give the place back, and record the call's latency, or that it was refused for load."""
+        """End a call: free its place, and record its latency or that it was refused for load."""
         if refused:
             self._refused += 1
         elif latency_s is not None:

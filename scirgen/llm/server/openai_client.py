@@ -60,7 +60,7 @@ _LIST_S: Final = 30.0
 MAX_WINDOW: Final = 2**31
 """A longer context window in a server's answer is ignored."""
 
-_MOST_FILE: Final = 512 * 2**20
+_MAX_FILE: Final = 512 * 2**20
 """Bytes of a batch's result file: up to 50,000 replies."""
 
 _NO_LIMIT: Final = 10**6
@@ -186,7 +186,7 @@ class OpenAIServer:
 
     async def _bound(self, answer: httpx2.Response) -> None:
         """Count the size of an answer's body as it arrives and as it is decompressed; called with its headers."""
-        most = _MOST_FILE if answer.request.url.path.endswith("/content") else self._most
+        most = _MAX_FILE if answer.request.url.path.endswith("/content") else self._most
         length, coding = answer.headers.get("content-length", ""), answer.headers.get("content-encoding", "")
         if length.isdecimal() and (len(length) > 18 or int(length) > most):
             raise self._too_large(most)
@@ -225,7 +225,7 @@ class OpenAIServer:
         }
 
     async def windows(self) -> dict[str, int | None]:
-        """Like `list_models`, but a server that is too slow to answer has no such list."""
+        """Like `list_models`, but return {} if the server is too slow to answer."""
         try:
             return await self.list_models()
         except SlowServerError:

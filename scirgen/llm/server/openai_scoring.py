@@ -180,7 +180,7 @@ class OpenAIScoring(ScoringModel):
         first = first_of_answer([piece for piece, _ in rows], text, len(request.prompt))
         if first is None:
             raise ModelError(
-                f"{self.uri}: the server's tokens do not spell the text, so where the answer begins is unknown",
+                f"{self.uri}: the server's tokens do not match the text, so the start of the answer cannot be found",
                 hint="Score with vllm:..., hf:... or bundled:..., or start vLLM with --enable-scale-out.",
                 code="no_alignment",
             )
@@ -226,7 +226,7 @@ _LOST_RUN: Final = re.compile(f"{LOST}+")
 
 
 def first_of_answer(pieces: Sequence[str], text: str, boundary: int) -> int | None:
-    """Index of the first piece that reaches past ``boundary``; such a piece may begin before it.
+    """Find the first piece that reaches past ``boundary``; such a piece may begin before it.
 
     Args:
         pieces: the text of each token, to the text's end.
@@ -234,7 +234,7 @@ def first_of_answer(pieces: Sequence[str], text: str, boundary: int) -> int | No
         boundary: number of characters before the answer.
 
     Returns:
-        The index, or None if the pieces do not spell the text.
+        Its index, or None if the pieces do not make up the text.
     """
     at, end = len(pieces), len(text)
     while end > boundary:

@@ -39,10 +39,10 @@ class VLLMServer:
     """A vLLM server with ``--enable-scale-out``: ``/v1/completions/render`` encodes, ``/inference/v1/generate``
     computes.
 
-    Encoding happens on the server, prompt and continuation together, and its character offsets say where the boundary
-    is. By default vLLM does not use its prefix cache for requests with ``prompt_logprobs``. This class enables the
-    cache if replies say how many tokens came from it (``--enable-prompt-tokens-details``). Rows of cached tokens hold
-    nothing, so a request whose answer was in the cache is repeated without it.
+    Encoding happens on the server, prompt and continuation together, and its character offsets give the boundary. By
+    default vLLM does not use its prefix cache for requests with ``prompt_logprobs``. This class enables the cache if
+    replies say how many tokens came from it (``--enable-prompt-tokens-details``). Rows of cached tokens hold nothing,
+    so a request whose answer was in the cache is repeated without it.
     """
 
     def __init__(self, uri: ModelURI, window: int | None) -> None:
@@ -53,7 +53,7 @@ class VLLMServer:
         self.unwritten = 0
 
     async def answers(self, server: OpenAIServer) -> bool:
-        """Check with one tiny request whether the server says how much came from its cache.
+        """Check with one tiny request whether the server reports how many tokens came from its cache.
 
         Raises:
             ModelError: the server lacks these endpoints, or does not answer.

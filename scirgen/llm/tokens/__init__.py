@@ -1,1 +1,1 @@
-"""Tokens of models on servers: what prompts share, and what is control."""
+"""Tokens of models on servers: shared beginnings of prompts, and control tokens."""

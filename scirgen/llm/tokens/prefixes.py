@@ -1,4 +1,4 @@
-"""Finds what token sequences share at their beginning, so that a model reads it once."""
+"""Finds the beginnings that token sequences share, so that a model reads each once."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from scirgen.core.errors import ConfigError
 
 _FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json")
-_MOST_BYTES = 200_000_000
+_MAX_BYTES = 200_000_000
 
 
 def special_tokens(folder: Path) -> tuple[str, ...]:
@@ -20,12 +20,12 @@ def special_tokens(folder: Path) -> tuple[str, ...]:
     """
     files = [folder / name for name in _FILES if (folder / name).is_file()]
     if not files:
-        raise ConfigError(f"models.tokenizer: {folder} holds no tokenizer", hint=f"It has none of {', '.join(_FILES)}.")
+        raise ConfigError(f"models.tokenizer: {folder} has no tokenizer", hint=f"It has none of {', '.join(_FILES)}.")
     found: set[str] = set()
     for file in files:
         try:
-            if file.stat().st_size > _MOST_BYTES:
-                raise ValueError(f"larger than {_MOST_BYTES / 1e6:.0f} MB")
+            if file.stat().st_size > _MAX_BYTES:
+                raise ValueError(f"larger than {_MAX_BYTES / 1e6:.0f} MB")
             found.update(_tokens(json.loads(file.read_text(encoding="utf-8")), file.name))
         except (OSError, ValueError, RecursionError) as error:
             raise ConfigError(f"models.tokenizer: {file} cannot be read: {error}") from error

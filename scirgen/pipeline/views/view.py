@@ -112,15 +112,15 @@ class StoreView:
             pairs = {p.id: p for p in self.records("tag", QAPair, dataset_id)}
             yield from (pairs[i] for i in sorted(pairs))
 
-    def within_target(self, ctx: StageContext, left: frozenset[str]) -> tuple[frozenset[str], tuple[str, ...]]:
+    def within_target(self, ctx: StageContext, releasable: frozenset[str]) -> tuple[frozenset[str], tuple[str, ...]]:
         """See `scirgen.stages.base.RunView`."""
         from scirgen.pipeline.rounds import falls_short  # here, since most views are opened to be shown
         from scirgen.stages.generate.quotas import within_target
 
         if ctx.config.generate.quota.total is None:
-            people = sum(p.sought and p.id in left for p in self.pairs())
-            return left, tuple(falls_short(self, ctx, people, len(left)))
-        kept, lines, people = within_target(self, ctx, left)
+            people = sum(p.sought and p.id in releasable for p in self.pairs())
+            return releasable, tuple(falls_short(self, ctx, people, len(releasable)))
+        kept, lines, people = within_target(self, ctx, releasable)
         return kept, (*lines[:1], *falls_short(self, ctx, people, len(kept)), *lines[1:])
 
     def judged_nothing(self) -> tuple[str, ...]:
@@ -236,7 +236,7 @@ class StoreView:
             return digest_of(rows)
 
     def state_digest(self) -> str:
-        """Hash of all current results before release; part of a release's fingerprint."""
+        """Return the hash of all current results before release; part of a release's fingerprint."""
         return digest_of(row[:4] for row in self.state())
 
     def state(self) -> Iterator[tuple[str, str, str, str, int]]:

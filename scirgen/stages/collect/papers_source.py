@@ -28,7 +28,7 @@ from scirgen.stages.collect.files.recordfiles import unopened
 from scirgen.stages.collect.source import NO_INPUT, Candidate, Cursor, Fetched, SourceSetup
 
 _PAGE = 25
-_MOST_NAMES = 10
+_MAX_NAMES = 10
 """Largest number of titles that are looked up for one paper."""
 _NAMES_DATA = re.compile(r"(?i)\b(?:data|datasets?|database|archived?|repositor(?:y|ies)|deposited|available)\b")
 
@@ -55,12 +55,12 @@ class DatasetLookup(Protocol):
         ...
 
     def by_title(self, title: str) -> Dataset | Rejection | None:
-        """Return the same for a dataset with this title, or with one of few more words."""
+        """Return the same for a dataset with this title, or with a slightly longer one."""
         ...
 
 
 class PapersOptions(Frozen):
-    """``collect.options`` of this source; ``base_url`` is the address of what looks datasets up."""
+    """``collect.options`` of this source; ``base_url`` is the address of the service that looks datasets up."""
 
     base_url: str = ""
 
@@ -108,7 +108,7 @@ class PapersSource:
             )
 
     def revision(self, cursor: str | None) -> str:
-        """Return a hash of the listing of files, and of the code that reads them and looks datasets up."""
+        """Return a hash of the listing of files, and of the code that reads them and finds datasets."""
         registry = load_registry()
         code = [provided_code(registry, "dataset_lookup", name) for name in registry.names("dataset_lookup")]
         read_by = *self._reader.versions, self._setup.parse.model_dump(mode="json"), code
@@ -195,7 +195,7 @@ class PapersSource:
                         continue
                     names += how == "title_in_text"
                     known = cited.get(name)
-                    if known is None and (how == "doi_in_text" or names <= _MOST_NAMES):
+                    if known is None and (how == "doi_in_text" or names <= _MAX_NAMES):
                         record = self._looked_up(name, how)
                         known = cited[name] = record.id if isinstance(record, Dataset) else ""
                         if isinstance(record, Dataset) and known not in self._of:

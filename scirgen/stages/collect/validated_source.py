@@ -44,7 +44,7 @@ _DATES = frozenset(
 
 
 def checked(source: object) -> CheckedSource:
-    """Check and wrap a source object of the user.
+    """Check and wrap a source object that the user passed.
 
     Raises:
         PluginError: it is a class instead of an object, lacks a member, or has no name.
@@ -98,7 +98,7 @@ class CheckedSource:
             return digest(found, code) if code else found
         if inspect.iscoroutine(found):
             found.close()
-        raise _wrong(self._source, f"revision() returned a {type(found).__name__}, not a text or None")
+        raise _wrong(self._source, f"revision() returned a {type(found).__name__}, expected a str or None")
 
     def count(self) -> int | None:
         """Return the number of records in the catalogue; None if the source does not know."""
@@ -258,12 +258,12 @@ def _presentable(dataset: Dataset) -> tuple[Dataset | Rejection, list[str]]:
             for key, value in dataset.fields
             if (k := clean(key, 200)) and (v := clean(value, _LONGEST_TITLE * 4, plain_text))
         ),
-        "keywords": tuple(filter(None, (clean(k, _LONGEST_TITLE) for k in dataset.keywords[:_MOST_ENTRIES]))),
-        "authors": tuple(filter(None, (clean(a, _LONGEST_TITLE) for a in dataset.authors[:_MOST_ENTRIES]))),
+        "keywords": tuple(filter(None, (clean(k, _LONGEST_TITLE) for k in dataset.keywords[:_MAX_ENTRIES]))),
+        "authors": tuple(filter(None, (clean(a, _LONGEST_TITLE) for a in dataset.authors[:_MAX_ENTRIES]))),
         "translations": tuple(
-            (c, f, clean(t, _LONGEST_DESCRIPTION, plain_text)) for c, f, t in dataset.translations[:_MOST_ENTRIES]
+            (c, f, clean(t, _LONGEST_DESCRIPTION, plain_text)) for c, f, t in dataset.translations[:_MAX_ENTRIES]
         ),
-        "related": tuple(tame(visible(r), _LONGEST_TITLE) for r in dataset.related[:_MOST_ENTRIES]),
+        "related": tuple(tame(visible(r), _LONGEST_TITLE) for r in dataset.related[:_MAX_ENTRIES]),
         "year": dataset.year if dataset.year is not None else _stated_year(dataset),
         "licence": normalise_licence(dataset.licence),
         "url": visible(dataset.url)[:_LONGEST_TITLE] if dataset.url else dataset.url,
@@ -297,7 +297,7 @@ _LONGEST_ID = 500
 _LONGEST_TITLE = 2_000
 _LONGEST_DESCRIPTION = 200_000
 _LONGEST_RECORD = 100_000
-_MOST_ENTRIES = 5_000
+_MAX_ENTRIES = 5_000
 _UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff]+")
 
 

@@ -1,7 +1,8 @@
 """Reads a section with a model that follows instructions.
 
 The prompt shows numbered sentences, and the reply holds their numbers by aspect. An aspect is always a sentence of the
-document. Of the model's words only a short context is kept: what a sentence is about that does not say so itself.
+document. The only words of the model that are kept are short contexts, which name the subject of a sentence that does
+not name it itself.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ class TableReply(AspectsReply):
 
 @dataclass(frozen=True)
 class Context:
-    """The subject of a sentence, in the model's words, and the place of the paper that says so."""
+    """The subject of a sentence, in the model's words, and the place of the paper that states it."""
 
     about: str
     span: Span | None = None
@@ -81,7 +82,7 @@ class Picked:
 
     category: AspectCategory
     sentence: Sentence | None
-    said: str
+    reference: str
     code: str = ""
     reason: str = ""
     prompt: str = ""
@@ -93,7 +94,7 @@ class Picked:
 async def read_section(
     document: Document, sentences: Sequence[Sentence], datasets: Sequence[Dataset], ctx: StageContext
 ) -> list[Picked]:
-    """Return what is picked, with a call per passage; a section within ``max_tokens_per_call`` is one passage.
+    """Return the picks, with one call per passage; a section within ``max_tokens_per_call`` is one passage.
 
     Args:
         document: the paper.
@@ -137,21 +138,21 @@ async def read_section(
 
 
 def chosen_cells(given: CellsReply, passage: Mapping[int, Sentence]) -> Picked:
-    """Return the cells of one table that a reply names together, or the code of why they cannot be kept."""
-    said = ", ".join(given.cells)
+    """Return the cells of one table that a reply names together, or the code for why they cannot be kept."""
+    reference = ", ".join(given.cells)
     places = [_CELL.fullmatch(one.strip()) for one in given.cells]
     lines = [passage.get(int(p[1])) if p else None for p in places]
     cells: list[Cell] = []
     for place, line in zip(places, lines, strict=True):
         if place is None or line is None or not 0 < int(place[2]) <= len(line.cells):
-            return Picked(given.aspect, None, said, "no_such_cell", "a cell that it names is not in the passage")
+            return Picked(given.aspect, None, reference, "no_such_cell", "a cell that it names is not in the passage")
         cells.append(line.cells[int(place[2]) - 1])
     first = next(iter(lines), None)
     if first is None or len({line.table for line in lines if line}) > 1:
-        return Picked(given.aspect, None, said, "no_such_cell", "it names no cells, or cells of several tables")
-    if len(cells) > _MOST_CELLS:
-        return Picked(given.aspect, None, said, "many_cells", f"{len(cells)} cells are more than a statement")
-    return Picked(given.aspect, first, said, cells=tuple(sorted(set(cells), key=lambda c: c.start)))
+        return Picked(given.aspect, None, reference, "no_such_cell", "it names no cells, or cells of several tables")
+    if len(cells) > _MAX_CELLS:
+        return Picked(given.aspect, None, reference, "many_cells", f"{len(cells)} cells are more than a statement")
+    return Picked(given.aspect, first, reference, cells=tuple(sorted(set(cells), key=lambda c: c.start)))
 
 
 def _contexts(
@@ -211,7 +212,7 @@ def _heading(sentence: Sentence) -> str:
 
 _CITED = PROSE | {BlockKind.CAPTION}
 _CELL = re.compile(r"\[?(\d{1,6})\.(\d{1,3})\]?")
-_MOST_CELLS = 24
+_MAX_CELLS = 24
 """Cells of one statement; more are the table again."""
 _LABEL = re.compile(r"\S+\s+\S*?\d[\w.]*")
 _UNNAMED = "\ufffd"
@@ -278,7 +279,7 @@ def _rows(document: Document, label: SectionLabel) -> Iterator[Sentence]:
 
 
 def cell_spans(document: Document, row: Sentence, cells: Sequence[Cell]) -> tuple[Span, ...]:
-    """Return the places of chosen cells, then those of their headers, which only say what the cells are."""
+    """Return the places of chosen cells, then those of their headers, which only label them."""
     block = document.block_at(row.start)
     if not cells or block is None or block.table is None:
         return ()

@@ -35,14 +35,14 @@ class ExtractStage(Stage):
     version = 9
 
     def uses(self, config: Config) -> Uses:
-        """Its prompt, the definitions of the aspects, and the model."""
+        """Return its prompt, the definitions of the aspects, and the model."""
         return Uses(config=("extract",), prompts=("extract/aspects",), taxonomies=("aspects",), roles=("generator",))
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
         """Yield each labelled section of each paper that the dataset is linked to.
 
-        Nothing where all questions are asked first, as their answers come from the whole text, and no step of a plugin
-        is chosen, which may read statements.
+        Yield nothing if all questions are asked first, since their answers come from the whole text, unless the
+        settings name a plugin's step, which may read statements.
         """
         config = ctx.config
         if not (config.generate.off or config.generate.mix.get("known_item") or config.steps or config.sections):
@@ -119,6 +119,6 @@ def _result(document: Document, picked: Sequence[Picked], ctx: StageContext) -> 
                 continue
             code, reason = "duplicate", "the same sentence was given for the same aspect before"
         about = ("Aspect", f"{ctx.key}|{choice.category.value}#{number}")
-        rejections.append(ctx.reject(code, reason, about, record=choice.said, provenance=provenance))
+        rejections.append(ctx.reject(code, reason, about, record=choice.reference, provenance=provenance))
     ordered = sorted(aspects.values(), key=lambda a: (a.span.start, a.category))
     return StageResult(tuple(ordered), tuple(rejections))

@@ -106,7 +106,7 @@ class Gate(ABC):
 
     @abstractmethod
     async def check(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Verdict]:
-        """One verdict per pair, in order."""
+        """Return one verdict per pair, in order."""
 
     @classmethod
     def models(cls) -> frozenset[Need]:
@@ -175,13 +175,14 @@ class Faithfulness(ABC):
         """
 
     def identity(self, ctx: StageContext) -> str:
-        """Name what its scores depend on besides version, prompts and models, such as a file's hash; fingerprinted."""
+        """Return what its scores depend on besides version, prompts and models, such as a file's hash;
+        fingerprinted."""
         return ""
 
     def edges(self, config: Config) -> tuple[float, float]:
-        """Give the edges of its values: at or below the first a pair is rejected, above the second it is kept."""
+        """Return the edges of its values: at or below the first a pair is rejected, above the second it is kept."""
         return self.default_threshold, self.default_threshold
 
     def why(self, score: Score) -> str:
-        """Say in words why a failing score rejects its pair."""
+        """Describe why a failing score rejects its pair."""
         return score.detail

@@ -27,9 +27,8 @@ Outcome = Literal["kept", "rejected", "unsure"]
 
 @dataclass(frozen=True)
 class Ruling:
-    """The decision of one part of the filter about a pair, as it leaves it: kept, doubted, rejected, or failed.
-
-    A doubt rejects where no judge looks at it.
+    """A pair after one part of the filter: kept, doubted, rejected or failed. Without a judge, a doubt rejects the
+    pair.
     """
 
     pair: QAPair
@@ -140,8 +139,8 @@ def decide(
     """Add edges and verdict to a score: the configured edges for the type or all types, the score's own, or its
     scorer's.
 
-    A scorer is unsure of types that it is ``blind`` to, unless the user set its edges for them. Without ``sure_of`` no
-    score passes.
+    A scorer is unsure of types that it is ``blind`` to, unless the user set its edges for them. If ``sure_of`` is None,
+    no score passes.
     """
     given = config.filter.thresholds.get(score.name, {})
     edges = given.get(type_id, given.get("*"))
@@ -168,7 +167,7 @@ def outcome(pair: QAPair) -> Outcome:
 
 
 def sentence(score: Score, registry: Registry) -> str:
-    """Give the reason of a failing score against a pair, then its figure."""
+    """Return why a failing score rejects a pair, followed by its value."""
     figure = f"{score.name} {score.value:.4g} is not above {score.threshold:g}"
     (scorer,) = select_scorers([score.name], registry)
     why = scorer.why(score)

@@ -44,19 +44,19 @@ def judged_nothing(view: RunView, manifest: Mapping[str, Any]) -> tuple[Idle, ..
     """
     used = manifest.get("filter")
     row = view.funnel()["filter"]
-    left = row["outputs"] + row["rejected"]
-    if not left or not isinstance(used, Mapping) or not set(used) >= _FACTS:
+    reaching = row["outputs"] + row["rejected"]
+    if not reaching or not isinstance(used, Mapping) or not set(used) >= _FACTS:
         return ()  # in a merged run, the parts may have been filtered differently
     found: list[Idle] = []
     scored = sum(row.get(f"rejected:{name}", 0) for name in used["scorers"])
     for code in used["gates"]:
         if code in used["after_scores"]:
-            left, scored = left - scored, 0
-        if not left:
+            reaching, scored = reaching - scored, 0
+        if not reaching:
             found.append(Idle("gate", code, "no pair reached it"))
         elif code in used["without_patterns"]:
             found.append(Idle("gate", code, f"it has no patterns for language {manifest['language']!r}"))
-        left -= row.get(f"rejected:{code}", 0)
+        reaching -= row.get(f"rejected:{code}", 0)
     measured, decided = _scored(view)
     for name in used["scorers"]:
         if not decided[name]:

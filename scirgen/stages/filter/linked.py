@@ -80,8 +80,8 @@ async def _scores(pairs: Sequence[QAPair], material: Material, ctx: StageContext
 
 
 def _without(pair: QAPair, document: str) -> QAPair:
-    left = tuple(s for s in pair.evidence if s.document_id != document)
-    return pair.model_copy(update={"evidence": left})
+    evidence = tuple(s for s in pair.evidence if s.document_id != document)
+    return pair.model_copy(update={"evidence": evidence})
 
 
 async def _ways(pairs: Sequence[QAPair], ctx: StageContext) -> dict[str, str]:

@@ -56,12 +56,12 @@ async def second_look(pairs: Sequence[QAPair], material: Material, ctx: StageCon
     return [_ruling(pair, found[pair.id]) for pair in pairs]
 
 
-def _ruling(pair: QAPair, said: tuple[Action, str, QAPair] | Exception) -> Ruling:
-    if isinstance(said, Exception):
-        return Ruling(pair, error=said)
-    action, why, left = said
+def _ruling(pair: QAPair, outcome: tuple[Action, str, QAPair] | Exception) -> Ruling:
+    if isinstance(outcome, Exception):
+        return Ruling(pair, error=outcome)
+    action, why, mended = outcome
     if action != "reject":
-        return Ruling(left)
+        return Ruling(mended)
     doubt = pair.doubts[-1]
     value = next((s.value for s in pair.scores if s.name == doubt.code), None)
     return Ruling(pair, "reject", doubt.code, f"{why or 'the judge agrees'} (doubt: {doubt.reason})", value)
@@ -87,18 +87,18 @@ async def _ask(
         LookReply, range(1, len(batch.pairs) + 1), v=(Action, None), add=(list[int], []), drop=(list[int], [])
     )
     seed = ctx.seed("second look", *(p.id for p in batch.pairs))
-    said = (await ctx.judge.ask(prompt, wanted, seed=seed)).value
-    found: dict[str, tuple[Action, str, QAPair] | Exception] = {}
+    reply = (await ctx.judge.ask(prompt, wanted, seed=seed)).value
+    outcomes: dict[str, tuple[Action, str, QAPair] | Exception] = {}
     for n, (pair, lines) in enumerate(zip(batch.pairs, mine, strict=True), 1):
-        action: Action | None = getattr(said, f"v{n}")
+        action: Action | None = getattr(reply, f"v{n}")
         if action is None:
-            found[pair.id] = no_verdict(n)
+            outcomes[pair.id] = no_verdict(n)
             continue
         own = {numbers[line]: line for line in lines}
-        gained, lost = ([own[i] for i in dict.fromkeys(getattr(said, f"{w}{n}")) if i in own] for w in ("add", "drop"))
+        gained, lost = ([own[i] for i in dict.fromkeys(getattr(reply, f"{w}{n}")) if i in own] for w in ("add", "drop"))
         mended = _mended(pair, gained, lost, lines, material) if action == "mend" else pair
-        found[pair.id] = action, said.fault(n), mended
-    return found
+        outcomes[pair.id] = action, reply.fault(n), mended
+    return outcomes
 
 
 def _length(line: _Line) -> int:

@@ -70,16 +70,16 @@ async def _read(batch: Batch[Told], ctx: StageContext) -> dict[str, Score | Exce
     prompt = ctx.prompt("reader").render(passages=list(numbered(batch.texts)), questions=asked)
     seed = ctx.seed(READER, *(p.id for p in batch.pairs))
     answers = (await ctx.judge.ask(prompt, reply_to(Answers, numbers, a=(str, ...)), seed=seed)).value
-    told = {n: " ".join(str(getattr(answers, f"a{n}")).split())[:1000] for n, _ in pairs}
+    texts = {n: " ".join(str(getattr(answers, f"a{n}")).split())[:1000] for n, _ in pairs}
     compared = ctx.prompt("agree").render(
-        pairs=[{"number": n, "question": p.question, "one": p.answer, "other": told[n] or "nothing"} for n, p in pairs]
+        pairs=[{"number": n, "question": p.question, "one": p.answer, "other": texts[n] or "nothing"} for n, p in pairs]
     )
     wanted = reply_to(Agreement, numbers, p=(Literal["same", "differs"], ...))
     same = (await ctx.judge.ask(compared, wanted, seed=seed)).value
     return {
         p.id: Score(
             name=READER, value=float(getattr(same, f"p{n}") == "same"), model=str(ctx.judge.identity),
-            prompt_hash=prompt.hash, detail=f"a second reader answers: {told[n][:200]}",
+            prompt_hash=prompt.hash, detail=f"a second reader answers: {texts[n][:200]}",
         )
         for n, p in pairs
     }  # fmt: skip

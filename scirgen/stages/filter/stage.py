@@ -46,7 +46,7 @@ class FilterStage(Stage):
     version: ClassVar[int] = 9
     refuse_empty: ClassVar[bool] = True
     more_gates: ClassVar[tuple[str, ...]] = ()
-    """Gates beside those that are on by default; a variant for a prompt pack names them."""
+    """Extra gates that a prompt pack's variant of the stage turns on."""
 
     def uses(self, config: Config) -> Uses:
         """Return what results depend on; each item's salt accounts for gates, scorers and their prompts."""
@@ -71,8 +71,8 @@ class FilterStage(Stage):
             registry.get("faithfulness", scorer)
 
     def notes(self, ctx: StageContext) -> Iterable[str]:
-        """Yield the gates that cannot reject by wording, since the language has no patterns; the types that the shift
-        cannot tell."""
+        """Yield the gates that cannot reject by wording, since the language has no patterns, and the types for which
+        the shift is unreliable."""
         if silent := silent_gates(ctx.config, ctx.registry, ctx.taxonomies, ctx.pack):
             yield (
                 f"no patterns for language {ctx.config.language!r}: {', '.join(silent)} cannot reject by wording "
@@ -90,7 +90,7 @@ class FilterStage(Stage):
             scorer.check(ctx)
 
     def definitions(self, ctx: StageContext) -> str:
-        """Hash of the gates and scorers in force, with their versions and prompts, also those of plugins."""
+        """Return the hash of the gates and scorers in force, with their versions and prompts, also those of plugins."""
         if ctx.config.generate.off:
             return ""
         parts: list[object] = []
@@ -109,7 +109,7 @@ class FilterStage(Stage):
         return digest(parts)
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
-        """One item: this round's candidates, with the pairs that earlier rounds accepted."""
+        """Yield one item: this round's candidates, with the pairs that earlier rounds accepted."""
         made = (*scope.outputs("answer", QAPair), *scope.outputs("generate", QAPair))
         candidates = [p for p in made if p.round == scope.round]
         if not candidates:
@@ -134,13 +134,13 @@ class FilterStage(Stage):
         pairs = sorted(item.of(QAPair), key=lambda p: p.id)
         sieve = _Sieve(ctx, material_of(item, tuple(p for p in pairs if p.round != round_)))
         gates = gates_of(ctx)
-        left = await sieve.gated([p for p in pairs if p.round == round_], [g for g in gates if not g.after_scores])
-        left = await sieve.looked(await sieve.scored(left))
-        left = await sieve.looked(await sieve.gated(left, [g for g in gates if g.after_scores]))
-        left = await sieve.read_again(left)
+        remaining = await sieve.gated([p for p in pairs if p.round == round_], [g for g in gates if not g.after_scores])
+        remaining = await sieve.looked(await sieve.scored(remaining))
+        remaining = await sieve.looked(await sieve.gated(remaining, [g for g in gates if g.after_scores]))
+        remaining = await sieve.read_again(remaining)
         # Accepted pairs keep the provenance of their generation; the store knows which item of this stage accepted
         # them.
-        return StageResult(tuple(left), tuple(sieve.rejections), tuple(sieve.failures))
+        return StageResult(tuple(remaining), tuple(sieve.rejections), tuple(sieve.failures))
 
 
 async def verdicts_of(gate: Gate, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Verdict]:
@@ -161,7 +161,8 @@ def _needed(config: Config, registry: Registry) -> set[Need]:
 
 
 def gates_of(ctx: StageContext) -> list[Gate]:
-    """Return a run's gates (`select_gates`); if a judge reads every pair, only those that find more than it does."""
+    """Return a run's gates (`select_gates`); if a judge reads every pair, only those that find faults which it
+    misses."""
     return select_gates(ctx.config, ctx.registry, ctx.pack, judged=reads_all(ctx))
 
 
@@ -171,7 +172,7 @@ def select_gates(config: Config, registry: Registry, pack: str = "standard", *, 
     Args:
         config, registry: settings and gates.
         pack: prompts of the model that writes; the stage's variant for it may add gates.
-        judged: leave out the gates that find nothing beside a judge, unless the settings name them.
+        judged: leave out the gates that find nothing that a judge misses, unless the settings name them.
 
     Raises:
         PluginError: a configured gate does not exist ("did you mean").
@@ -209,8 +210,8 @@ def _gates_of(pack: str, registry: Registry) -> tuple[str, ...]:
 
 
 def silent_gates(config: Config, registry: Registry, taxonomies: Taxonomies, pack: str = "standard") -> list[str]:
-    """Codes of the gates in force that have no patterns for ``config.language`` and so accept every pair, in part or
-    in whole."""
+    """Return the codes of the gates in force that have no patterns for ``config.language`` and so accept every pair, in
+    part or in whole."""
     wording = taxonomies.wording.of(config.language)
     return [g.code for g in select_gates(config, registry, pack) if not g.speaks(config.language, wording)]
 

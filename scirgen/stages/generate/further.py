@@ -1,4 +1,5 @@
-"""The door ``further_request``: what a plugin asks in the calls that write pairs, and what it makes of the reply."""
+"""Plugins of kind ``further_request``: they add a request to the calls that write pairs, and make records of its
+reply."""
 
 from __future__ import annotations
 
@@ -34,17 +35,17 @@ class FurtherRequest(ABC):
     reply: ClassVar[type[BaseModel]]
 
     @abstractmethod
-    def variables(self, most: int, turn: int, ctx: StageContext) -> Mapping[str, object] | None:
-        """Give the variables of the prompt for a call; None: this call gets no further request.
+    def variables(self, max_pairs: int, turn: int, ctx: StageContext) -> Mapping[str, object] | None:
+        """Return the prompt's variables for a call; None if the call gets no further request.
 
         Args:
-            most: number of pairs that the call may write.
+            max_pairs: number of pairs that the call may write.
             turn: 0, or the number of the later round.
             ctx: the item's context.
         """
 
     @abstractmethod
-    def tokens(self, most: int) -> int:
+    def tokens(self, max_pairs: int) -> int:
         """Estimate the tokens of the reply's field."""
 
     @abstractmethod
@@ -75,22 +76,22 @@ def definitions(ctx: StageContext) -> list[object]:
 
 
 def with_further(
-    prompt: RenderedPrompt, reply: type[M], most: int, turn: int, ctx: StageContext
+    prompt: RenderedPrompt, reply: type[M], max_pairs: int, turn: int, ctx: StageContext
 ) -> tuple[RenderedPrompt, type[M], int]:
     """Return a call's prompt and reply with the further requests, and the tokens that they add to the reply."""
     texts: list[str] = []
     fields: dict[str, Any] = {}
     tokens = 0
     for request in further_requests(ctx.config, ctx.registry):
-        variables = request.variables(most, turn, ctx)
+        variables = request.variables(max_pairs, turn, ctx)
         if variables is not None:
             texts.append(ctx.prompts.get(request.prompt, ctx.pack).render(**variables).messages[-1][1])
             fields[request.name] = (request.reply, Field(default_factory=request.reply))
-            tokens += request.tokens(most)
+            tokens += request.tokens(max_pairs)
     if not fields:
         return prompt, reply, 0
-    role, said = prompt.messages[-1]
-    messages = (*prompt.messages[:-1], (role, "\n\n".join([said, *texts])))
+    role, content = prompt.messages[-1]
+    messages = (*prompt.messages[:-1], (role, "\n\n".join([content, *texts])))
     return replace(prompt, messages=messages), create_model(reply.__name__, __base__=reply, **fields), tokens
 
 

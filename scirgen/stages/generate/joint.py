@@ -1,6 +1,6 @@
 """The strategy ``joint``: one call writes the pairs of several types from the whole material.
 
-ScIRGen (section 2.2) asks for one type a call, without evidence; `docs/method.md` compares the two.
+ScIRGen (section 2.2) asks for one type per call, without evidence; `docs/method.md` compares the two.
 
 The writer reads record and papers together, chooses what is worth asking, and cites the lines of each pair. So it plans
 in the same call, and asks for no fact twice. The material comes first, so that a server's prefix cache can serve it.
@@ -33,7 +33,7 @@ _DEFAULT_CONTEXT = 8192
 """Sizes the material if the server reports no window; the number of types in a call is then not limited."""
 _MATERIAL_SHARE = 0.45
 _MATERIAL_CHARS = 24_000
-_MOST_OFFERED = 12
+_MAX_OFFERED = 12
 _PAIR_TOKENS = {"numbers": 160, "quotes": 320}
 """Tokens of a reply for each pair."""
 _BOTH_SHARE = 0.1
@@ -51,7 +51,7 @@ class _Call:
     shown: Material
     wishes: tuple[Wish, ...]
     wanted: int
-    most: int
+    max_pairs: int
     prompt: RenderedPrompt
 
 
@@ -87,8 +87,8 @@ class JointStrategy:
         window = ctx.chat.capabilities.context_tokens
         calls: list[_Call] = []
         carries = min(wanted, shown.carries)
-        for most in _sizes(len(_kinds(wishes)), ctx.config.generate.types_per_call):
-            calls = [_share(shown, part, len(wishes), (wanted, carries), called, ctx) for part in _parts(wishes, most)]
+        for size in _sizes(len(_kinds(wishes)), ctx.config.generate.types_per_call):
+            calls = [_share(shown, part, len(wishes), (wanted, carries), called, ctx) for part in _parts(wishes, size)]
             if window is None or all(_fits(call, window, ctx) for call in calls):
                 break
         return calls
@@ -96,10 +96,10 @@ class JointStrategy:
     async def _ask(self, call: _Call, called: Called, turn: int, ctx: StageContext) -> list[Draft | Discard | Further]:
         quotes = ctx.config.generate.evidence == "quotes"
         kinds = _kinds(call.wishes)
-        reply = pairs_reply([k.id for k in kinds], call.most, len(call.shown.lines), quotes=quotes)
+        reply = pairs_reply([k.id for k in kinds], call.max_pairs, len(call.shown.lines), quotes=quotes)
         names = ",".join(k.id for k in kinds)
         try:
-            prompt, reply, more = with_further(call.prompt, reply, call.most, turn, ctx)
+            prompt, reply, more = with_further(call.prompt, reply, call.max_pairs, turn, ctx)
             room = min(_LARGEST_REPLY, _room(call, ctx) + more)
             answer = await ctx.chat.ask(prompt, reply, seed=ctx.seed(names, turn), max_tokens=room)
         except (ReplyInvalidError, ReplyTruncatedError, ReplyRefusedError) as error:
@@ -114,7 +114,7 @@ class JointStrategy:
     ) -> list[Draft | Discard | Further]:
         """Return the wishes of a call whose reply was cut: a server may allow shorter replies than its window holds."""
         halves = _parts(call.wishes, math.ceil(len(_kinds(call.wishes)) / 2))
-        limits = call.wanted, call.most
+        limits = call.wanted, call.max_pairs
         parts = [_share(call.shown, half, len(call.wishes), limits, called, ctx) for half in halves]
         return [one for made in await asyncio.gather(*(self._ask(p, called, turn, ctx) for p in parts)) for one in made]
 
@@ -123,8 +123,8 @@ def _share(
     shown: Material, wishes: Sequence[Wish], of: int, limits: tuple[int, int], called: Called, ctx: StageContext
 ) -> _Call:
     """Return a call for some of the ``of`` wishes about what it shows, for a share of the pairs wanted and carried."""
-    wanted, most = (max(1, math.ceil(limit * len(wishes) / of)) for limit in limits)
-    return _Call(shown, tuple(wishes), wanted, most, _prompt(shown, wishes, most, called, ctx))
+    wanted, max_pairs = (max(1, math.ceil(limit * len(wishes) / of)) for limit in limits)
+    return _Call(shown, tuple(wishes), wanted, max_pairs, _prompt(shown, wishes, max_pairs, called, ctx))
 
 
 def _spread(task: Task) -> list[Wish]:
@@ -137,7 +137,7 @@ def _spread(task: Task) -> list[Wish]:
     wishes = [w for w in task.wishes if w.kind is not None]
     if free:
         support = {k.id: sum(fitness(p, k) for p in task.passages) for k in task.kinds}
-        likely = sorted(task.kinds, key=lambda k: -support[k.id])[:_MOST_OFFERED]
+        likely = sorted(task.kinds, key=lambda k: -support[k.id])[:_MAX_OFFERED]
         offered = [k for k in task.kinds if k in likely]
         wishes += [_fitted(free[n % len(free)], kind) for n, kind in enumerate(offered)]
     seen: defaultdict[str, int] = defaultdict(int)
@@ -153,7 +153,9 @@ def _fitted(wish: Wish, kind: QuestionType) -> Wish:
     return Wish(kind, level, wish.polarity if kind.polar else None, wish.position, wish.about)
 
 
-def _prompt(shown: Material, wishes: Sequence[Wish], most: int, called: Called, ctx: StageContext) -> RenderedPrompt:
+def _prompt(
+    shown: Material, wishes: Sequence[Wish], max_pairs: int, called: Called, ctx: StageContext
+) -> RenderedPrompt:
     record = shown.record[0].span.document_id
     return ctx.prompt("joint").render(
         record=[line.shown for line in shown.record],
@@ -168,8 +170,8 @@ def _prompt(shown: Material, wishes: Sequence[Wish], most: int, called: Called, 
             }
             for p in shown.papers
         ],
-        most=most,
-        both=max(1, round(_BOTH_SHARE * most)) if shown.papers else 0,
+        most=max_pairs,
+        both=max(1, round(_BOTH_SHARE * max_pairs)) if shown.papers else 0,
         tasks=[_task(kind, [w for w in wishes if w.kind == kind], ctx) for kind in _kinds(wishes)],
         levels=ctx.taxonomies.bloom.levels,
         tables=any(line.cells for line in shown.lines.values()),
@@ -196,7 +198,7 @@ def _drafts(reply: Pairs, call: _Call, key: str) -> Iterator[Draft | Discard]:
     """Yield the pairs of a reply, each with the next wish of its type, then the discards for wishes that produced no
     pair.
 
-    A call asks for at most ``most`` pairs. Where the writer used them up, it did not choose the other wishes; where it
+    A call asks for at most ``max_pairs`` pairs. If the writer used them up, it did not choose the other wishes; if it
     wrote fewer, it declined as many.
     """
     open_wishes: defaultdict[str, list[Wish]] = defaultdict(list)
@@ -213,9 +215,9 @@ def _drafts(reply: Pairs, call: _Call, key: str) -> Iterator[Draft | Discard]:
         yield _draft(pair, wish, call, key)
     left = [w for w in call.wishes if any(w is o for o in open_wishes[_kind(w).id])]
     left = left[: max(0, call.wanted - len(reply.pairs))]
-    declined = max(0, call.most - len(reply.pairs))
+    declined = max(0, call.max_pairs - len(reply.pairs))
     why = " ".join(reply.fewer.split()) or "no reason given"
-    full = f"the lines carry at most {call.most} pairs, and the writer chose others"
+    full = f"the lines carry at most {call.max_pairs} pairs, and the writer chose others"
     for number, wish in enumerate(left):
         code, reason = ("declined", why) if number < declined else ("unchosen", full)
         yield Discard(_kind(wish), code, reason, prompt=call.prompt, replies=(key,))
@@ -241,14 +243,14 @@ def _fits(call: _Call, window: int, ctx: StageContext) -> bool:
 
 
 def _room(call: _Call, ctx: StageContext) -> int:
-    """Return the most tokens of a reply: enough for its pairs, and more where the window has room beside the prompt."""
+    """Return the most tokens of a reply: enough for its pairs, and more if the window has room after the prompt."""
     window = ctx.chat.capabilities.context_tokens
     free = window - _tokens(call.prompt) if window else _LARGEST_REPLY
     return min(_LARGEST_REPLY, max(_least(call, ctx), min(call.prompt.sampling.max_tokens, free)))
 
 
 def _least(call: _Call, ctx: StageContext) -> int:
-    return _PAIR_TOKENS[ctx.config.generate.evidence] * call.most
+    return _PAIR_TOKENS[ctx.config.generate.evidence] * call.max_pairs
 
 
 def _tokens(prompt: RenderedPrompt) -> int:
@@ -259,19 +261,19 @@ def _kinds(wishes: Sequence[Wish]) -> list[QuestionType]:
     return list({_kind(w).id: _kind(w) for w in wishes}.values())
 
 
-def _parts(wishes: Sequence[Wish], most: int) -> list[list[Wish]]:
-    return [[w for w in wishes if w.kind in group] for group in in_groups(_kinds(wishes), most)]
+def _parts(wishes: Sequence[Wish], max_types: int) -> list[list[Wish]]:
+    return [[w for w in wishes if w.kind in group] for group in in_groups(_kinds(wishes), max_types)]
 
 
-def _sizes(count: int, most: int) -> Iterable[int]:
+def _sizes(count: int, max_types: int) -> Iterable[int]:
     """Return each size of groups that gives another number of them, from the largest allowed."""
-    fewest = max(1, math.ceil(count / most))
+    fewest = max(1, math.ceil(count / max_types))
     return dict.fromkeys(math.ceil(count / groups) for groups in range(fewest, count + 1))
 
 
-def in_groups(kinds: Sequence[QuestionType], most: int) -> Iterable[Sequence[QuestionType]]:
-    """Yield the types in as few groups of at most ``most`` as possible, of nearly equal sizes."""
-    count = math.ceil(len(kinds) / most)
+def in_groups(kinds: Sequence[QuestionType], max_types: int) -> Iterable[Sequence[QuestionType]]:
+    """Yield the types in as few groups of at most ``max_types`` as possible, of nearly equal sizes."""
+    count = math.ceil(len(kinds) / max_types)
     for n in range(count):
         yield kinds[n * len(kinds) // count : (n + 1) * len(kinds) // count]
 

@@ -29,7 +29,7 @@ _NAMING_LINES = 2
 _TITLE = re.compile("Title: ")
 _WORDS_A_FACT = 20
 _PAIRS_A_STATEMENT = 0.4
-_MOST_PARTS = 2
+_MAX_PARTS = 2
 """Calls about papers that one dataset may take before statements are left out."""
 _RECORD_SHARE = 0.6
 """The share of the room that a long record may take if there are statements of papers too."""
@@ -133,7 +133,7 @@ def material(task: Task, room: int) -> Shown:
     room -= sum(len(line.text) for line in record)
     sizes = [len(_line_text(p)) for p in statements]
     longest = max(sizes, default=0)
-    count = 1 if sum(sizes) <= room else _MOST_PARTS
+    count = 1 if sum(sizes) <= room else _MAX_PARTS
     order = by_worth(statements, task.dataset.id)
     most = room if count == 1 else count * max(0, room - longest)
     chosen = {order[i] for i in _fitting([_line_text(statements[i]) for i in order], most)}

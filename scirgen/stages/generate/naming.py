@@ -25,9 +25,9 @@ _IN_TITLE = (
 _WHOLE_TITLE_WORDS = 5
 _NO_NAMES = frozenset({"abstract", "introduction", "summary", "contents", "untitled", "data", "dataset", "article"})
 """Titles that parsers and catalogues give to what they have no title of."""
-_MOST_WORDS = 8
+_MAX_WORDS = 8
 _FIRST_AUTHORS = 3
-_MOST_CHARACTERS = 60
+_MAX_CHARACTERS = 60
 
 
 class NameReply(BaseModel):
@@ -50,7 +50,7 @@ def makers(authors: Sequence[str], year: int | None) -> str:
 
 
 def whole_title(title: str) -> str:
-    """Return the title, if people would say it as a name: at most five words, not in parts, no heading's name."""
+    """Return the title if it can serve as a name: at most five words, one part, not the name of a heading."""
     short = len(title.split()) <= _WHOLE_TITLE_WORDS and not any(sign in title for sign in ",;:，；：")
     return title if short and title.casefold().strip(" .") not in _NO_NAMES else ""
 
@@ -90,6 +90,6 @@ def checked_name(name: str, dataset: Dataset) -> str:
     """Return a model's name without the quotation marks around it; "" if too long or with words that the record
     lacks."""
     name = " ".join(name.split()).strip("\"'“”.")
-    short = 0 < len(name.split()) <= _MOST_WORDS and len(name) <= _MOST_CHARACTERS
+    short = 0 < len(name.split()) <= _MAX_WORDS and len(name) <= _MAX_CHARACTERS
     known = telling_words(f"{dataset.title} {dataset.text}")
     return name if short and telling_words(name) <= known and not talks_to_machine(name) else ""

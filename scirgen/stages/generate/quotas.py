@@ -103,8 +103,8 @@ def budget(config: QuotaConfig) -> int:
 def rest_of(config: GenerateConfig, reached: Progress, *, hoped: bool = False) -> QuotaConfig:
     """Return the target of the known items: the total less the rows asked first, up to their share.
 
-    With ``hoped``, these still come, and leave what their whole share leaves. If the mix has both, the known items have
-    rounds of their own after those of people's questions.
+    With ``hoped``, rows asked first are counted as their whole share. If the mix has both, the known items have rounds
+    of their own after those of people's questions.
     """
     quota, mix = config.quota, config.mix
     taken = wanted_of_people(config, reached.accepted) if hoped else len(sought(config, reached.accepted))
@@ -361,15 +361,15 @@ def rejection_codes(run: RunRecords) -> dict[str, Counter[str]]:
 
 
 def within_target(
-    run: RunRecords, ctx: StageContext, left: frozenset[str]
+    run: RunRecords, ctx: StageContext, releasable: frozenset[str]
 ) -> tuple[frozenset[str], tuple[str, ...], int]:
     """Return the ids of the rows (of those that can be released) that the target keeps; lines for the card: the target,
     and each cell with too few rows; and how many of the rows are people's questions."""
     quota = ctx.config.generate.quota
     kinds = ctx.taxonomies.wanted_types(ctx.config.generate.types, ctx.pack, ctx.config.language)
     reached = progress(run, ctx.taxonomies)
-    added = left - {a.id for a in reached.accepted}  # by plugins; a target does not count them
-    reached = replace(reached, accepted=tuple(a for a in reached.accepted if a.id in left))
+    added = releasable - {a.id for a in reached.accepted}  # by plugins; a target does not count them
+    reached = replace(reached, accepted=tuple(a for a in reached.accepted if a.id in releasable))
     asked = frozenset(sought(ctx.config.generate, reached.accepted))
     quota = rest_of(ctx.config.generate, reached)
     kept = asked | select(quota, kinds, (a for a in reached.accepted if not a.sought))

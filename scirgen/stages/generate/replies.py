@@ -46,7 +46,7 @@ class Pairs(BaseModel):
     fewer: str = Field(default="", description="why there are fewer pairs than asked for, in a few words")
 
 
-def pairs_reply(types: Sequence[str], most: int, lines: int, *, quotes: bool) -> type[Pairs]:
+def pairs_reply(types: Sequence[str], max_pairs: int, lines: int, *, quotes: bool) -> type[Pairs]:
     """Make the class `Pairs` of some types. Limits of the schema that go beyond the form are not checked in a reply.
 
     Args:
@@ -65,7 +65,7 @@ def pairs_reply(types: Sequence[str], most: int, lines: int, *, quotes: bool) ->
     kind = Field(json_schema_extra={"enum": list(types)})
     pair = create_model("Pair", __base__=base, type=(str, kind), evidence=(evidence, field), **about)
     listed: Any = list[pair]
-    return create_model("Pairs", __base__=Pairs, pairs=(listed, Field(json_schema_extra={"maxItems": most})))
+    return create_model("Pairs", __base__=Pairs, pairs=(listed, Field(json_schema_extra={"maxItems": max_pairs})))
 
 
 def yes_no(wording: LanguageWording) -> tuple[str, str]:

@@ -57,7 +57,7 @@ class GenerateStage(Stage):
         )
 
     def definitions(self, ctx: StageContext) -> str:
-        """Hash of the strategy that writes and its prompts, and of further requests."""
+        """Return the hash of the strategy that writes and its prompts, and of further requests."""
         if ctx.config.generate.off:
             return ""
         writer = self.strategy(ctx)
@@ -192,7 +192,7 @@ def _chosen(kinds: Sequence[QuestionType], count: int, more: Mapping[str, object
 
 
 def known_items(ctx: StageContext, papers: int) -> int:
-    """Return the pairs about a dataset and its papers that match their share beside the questions asked first; 0 if no
+    """Return the pairs about a dataset and its papers that complete the mix with the questions asked first; 0 if no
     questions are asked first."""
     mix = ctx.config.generate.mix
     if not mix.get("seeking") or ctx.pack != "standard":

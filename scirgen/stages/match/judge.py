@@ -41,7 +41,7 @@ _AVAILABLE = re.compile(
     r"\bdata availability\b|\b(?:data|dataset|records?)\b.{0,60}\b(?:available|archived|deposited|downloaded)\b", re.I
 )
 _LEAST_WORDS = 4
-_MOST_SHOWN = 12
+_MAX_SHOWN = 12
 """Largest number of sentences shown to the model."""
 
 
@@ -53,7 +53,7 @@ _DOUBTFUL = re.compile(
 )
 """Words by which a sentence that names a dataset may say that the paper does not use it."""
 _DATA_SECTIONS = (SectionClass.METHOD, SectionClass.EXPERIMENT, SectionClass.INTRODUCTION)
-_MOST_PLACES = 4
+_MAX_PLACES = 4
 Criterion = Literal["yes", "no", "unclear"]
 
 
@@ -78,7 +78,7 @@ class ModelStrategy:
     async def judge(self, pair: Pair, ctx: StageContext) -> Judgement:
         """Ask the model; the guards may overrule it."""
         named = await asyncio.to_thread(find_mentions, pair)
-        nearest = await asyncio.to_thread(nearest_sentences, pair, _MOST_SHOWN)
+        nearest = await asyncio.to_thread(nearest_sentences, pair, _MAX_SHOWN)
         return await ask_model(pair, [*named.uses(), *named.entries], nearest, ctx)
 
 
@@ -102,7 +102,7 @@ class AutoStrategy:
         asks = ctx.chat_session is not None and ctx.chat.pack != "small"
         if by_rule.used and (not asks or any(_is_certain(pair, p) for p in named.uses())):
             return by_rule
-        nearest = await asyncio.to_thread(nearest_sentences, pair, _MOST_SHOWN)
+        nearest = await asyncio.to_thread(nearest_sentences, pair, _MAX_SHOWN)
         if not asks:
             return _as_stated(nearest) if pair.stated else by_rule
         told = [*named.named, *named.cited, *named.entries, *_marked(pair)]
@@ -126,7 +126,7 @@ def _marked(pair: Pair) -> list[Place]:
     names = DatasetNames(pair.dataset)
     text = pair.document.text
     places = (Place(s, e, pair.section(s), "near name") for s, e in pair.sentences if names.marked(text[s:e]))
-    return list(islice((p for p in places if p.section is not SectionClass.RELATED_WORK), _MOST_PLACES))
+    return list(islice((p for p in places if p.section is not SectionClass.RELATED_WORK), _MAX_PLACES))
 
 
 def _beginning(pair: Pair) -> tuple[Place, ...]:
@@ -134,13 +134,13 @@ def _beginning(pair: Pair) -> tuple[Place, ...]:
 
 
 def _as_stated(nearest: Sequence[Sentence]) -> Judgement:
-    places = tuple(s.place for s in nearest[:_MOST_PLACES])
+    places = tuple(s.place for s in nearest[:_MAX_PLACES])
     return Judgement(True, "The record or the user states that this paper belongs to the dataset.", places)
 
 
 async def ask_model(pair: Pair, named: Sequence[Place], nearest: Sequence[Sentence], ctx: StageContext) -> Judgement:
     """Ask the model about the sentences that name the dataset and the nearest ones; the guards may overrule it."""
-    shown = await asyncio.to_thread(_shown, pair, named, [s.place for s in nearest], _MOST_SHOWN)
+    shown = await asyncio.to_thread(_shown, pair, named, [s.place for s in nearest], _MAX_SHOWN)
     if not shown:
         none = Judgement(False, "The paper has no sentence about such data.", code="not_named")
         return _as_stated(nearest) if pair.stated else none
@@ -158,8 +158,8 @@ async def ask_model(pair: Pair, named: Sequence[Place], nearest: Sequence[Senten
 def guarded(
     pair: Pair, reply: JudgeReply, shown: Sequence[Place], when_unsure: Literal["keep", "drop"] = "drop"
 ) -> Judgement:
-    """Judge as a reply says, with the sentences it cites; to count as use, one must be about the dataset, or there is a
-    stated relation.
+    """Return a reply's judgement with the sentences it cites; to count as use, one must be about the dataset, or there
+    is a stated relation.
 
     Args:
         pair: the dataset and the paper.
@@ -175,7 +175,7 @@ def guarded(
     if reply.verdict == "unclear" and when_unsure == "drop" and not pair.stated:
         return Judgement(False, why, places, "unclear", criteria)
     if pair.stated:
-        return Judgement(True, why, places or tuple(shown[:_MOST_PLACES]), criteria=criteria)
+        return Judgement(True, why, places or tuple(shown[:_MAX_PLACES]), criteria=criteria)
     if not places:
         return Judgement(False, f"No cited sentence supports it: {why}", code="no_evidence", criteria=criteria)
     names = DatasetNames(pair.dataset)
@@ -206,13 +206,13 @@ def _shown(pair: Pair, named: Sequence[Place], similar: Sequence[Place], limit: 
     chosen: dict[tuple[int, int], Place] = {}
     data = _data_places(pair, similar)
 
-    def take(places: Iterable[Place], most: int) -> None:
+    def take(places: Iterable[Place], limit: int) -> None:
         for place in places:
             text = pair.document.text[place.start : place.end]
             # A figure's label such as "ERA5" says nothing about use and would take the place of a sentence.
             says = place.in_references or len(text.split()) >= _LEAST_WORDS
             if (
-                len(chosen) < most
+                len(chosen) < limit
                 and place.section is not SectionClass.RELATED_WORK
                 and says
                 and not talks_to_machine(text)

@@ -30,7 +30,7 @@ USE_CUES = re.compile(
 """Verbs by which authors say that they used data."""
 
 _WINDOW = 250
-_MOST_PLACES = 8
+_MAX_PLACES = 8
 _PROGRAMME_COVERAGE = 0.6
 MOST_CITED = 20
 """Number of references to one dataset whose citations are looked for; each is a search through the text."""
@@ -177,13 +177,13 @@ def _around(pair: Pair, hit: _Hit) -> str:
 def _confirms(around: str, name: Name, names: DatasetNames) -> bool:
     """Return whether the words around a name are from the dataset's title, so that the name does not mean something
     else."""
-    said = telling_words(around)
+    nearby = telling_words(around)
     if name.programme:
         wanted = (names.telling | (names.places & telling_words(names.title or ""))) - telling_words(name.text)
-        return bool(wanted) and len(wanted & said) >= max(2, _PROGRAMME_COVERAGE * len(wanted))
+        return bool(wanted) and len(wanted & nearby) >= max(2, _PROGRAMME_COVERAGE * len(wanted))
     if len(names.telling) < 2:
-        return names.telling <= said and bool(said & DATA_WORDS)
-    return len(names.telling & said) >= 2
+        return names.telling <= nearby and bool(nearby & DATA_WORDS)
+    return len(names.telling & nearby) >= 2
 
 
 def _same_title(entry: Reference, names: DatasetNames) -> bool:
@@ -206,7 +206,7 @@ def _place(pair: Pair, offset: int, end: int, what: str) -> Place:
 
 
 def says_use(pair: Pair, place: Place) -> bool:
-    """Return whether a place shows use: in the introduction, only a sentence that says so."""
+    """Return whether a place shows use; in the introduction, the sentence itself must state it."""
     if place.section is not SectionClass.INTRODUCTION:
         return True
     return USE_CUES.search(pair.document.text[place.start : place.end]) is not None
@@ -215,4 +215,4 @@ def says_use(pair: Pair, place: Place) -> bool:
 def evidence(uses: Sequence[Place], entries: Sequence[Place]) -> tuple[Place, ...]:
     """Return the distinct sentences, at most eight, then the references that explain them."""
     distinct = {(p.start, p.end): p for p in sorted(uses, key=lambda p: p.start)}
-    return (*list(distinct.values())[:_MOST_PLACES], *sorted(entries, key=lambda p: p.start))
+    return (*list(distinct.values())[:_MAX_PLACES], *sorted(entries, key=lambda p: p.start))

@@ -105,15 +105,15 @@ def _first_heading(head: tuple[ParsedBlock, ...]) -> str:
     return next((text for text in texts if not kind_of_heading(text) and not _NUMBERED.match(text)), "")
 
 
-def _first_paragraphs(blocks: tuple[ParsedBlock, ...], most: int = 1500) -> str:
+def _first_paragraphs(blocks: tuple[ParsedBlock, ...], limit: int = 1500) -> str:
     """Return the beginning of a paper without an abstract."""
     found = ""
     for block in blocks:
         if block.kind is BlockKind.PARAGRAPH and len(block.text) > _SHORT:
             found = f"{found} {block.text}".strip()
-            if len(found) > most // 2:
+            if len(found) > limit // 2:
                 break
-    return found[:most].rsplit(". ", 1)[0].rstrip(".") + "." if found else ""
+    return found[:limit].rsplit(". ", 1)[0].rstrip(".") + "." if found else ""
 
 
 def _keywords(head: tuple[ParsedBlock, ...]) -> tuple[str, ...]:

@@ -12,11 +12,11 @@ from scirgen.core.records import BlockKind, Box, PlacedLine
 from scirgen.core.records.table import Cell, Table
 from scirgen.stages.parse.base import ParsedBlock
 
-_MOST_ROWS, _MOST_COLUMNS, _MOST_CELLS = 2000, 200, 20_000
+_MAX_ROWS, _MAX_COLUMNS, _MAX_CELLS = 2000, 200, 20_000
 _LEAST_FILLED = 4
 _LONGEST_CELL = 300
 """Characters of a middling cell; longer ones are those of a page that is laid out by a table."""
-_MOST_HEADER_COLUMNS = 3
+_MAX_HEADER_COLUMNS = 3
 REFUSED = {
     "table_shape": "its rows and columns do not make a table: overlapping or too many cells, fewer than two rows or "
     "columns, or cells of running text",
@@ -58,7 +58,7 @@ def table_block(rows: Sequence[Sequence[GivenCell]], header_rows: int | None = N
     dropped = [n for n, row in enumerate(rows) if not any(cell.text for cell in row)]
     if header_rows is not None:
         header_rows -= sum(n < header_rows for n in dropped)
-    placed = [] if refused or len(lines) > _MOST_ROWS else _place(lines)
+    placed = [] if refused or len(lines) > _MAX_ROWS else _place(lines)
     code = refused or _problem(placed)
     if not code:
         top = header_rows if header_rows else _header_rows(placed)
@@ -82,7 +82,7 @@ def _place(rows: Sequence[Sequence[GivenCell]]) -> list[_Placed]:
                 column += 1
             height = min(max(1, cell.rows), len(rows) - number)
             width = max(1, cell.columns)
-            if column + width > _MOST_COLUMNS or len(taken) + height * width > _MOST_CELLS:
+            if column + width > _MAX_COLUMNS or len(taken) + height * width > _MAX_CELLS:
                 return []
             covered = {(number + y, column + x) for y in range(height) for x in range(width)}
             if covered & taken:
@@ -126,7 +126,7 @@ def _header_columns(placed: Sequence[_Placed], top: int, width: int) -> int:
     while marked < width - 1 and all(p.given.header for p in body if p.column == marked):
         marked += 1
     named: dict[int, tuple[str, ...]] = dict.fromkeys((p.row for p in body), ())
-    for column in range(min(_MOST_HEADER_COLUMNS, width - 1)):
+    for column in range(min(_MAX_HEADER_COLUMNS, width - 1)):
         cells = {p.row: p.given.text for p in body if p.column == column}
         counts = list(cells.values()) == [str(n) for n in range(1, height + 1)]
         if column and sum(map(_is_number, cells.values())) > 0.5 * len(cells):
@@ -158,17 +158,17 @@ def _written(placed: Sequence[_Placed], top: int) -> ParsedBlock:
         text += "\n|" if row else "|"
         for column in range(width):
             here = by_place.get((row, column))
-            said = here.given.text.replace("|", "\\|") if here else ""
-            if here and said:
+            cell_text = here.given.text.replace("|", "\\|") if here else ""
+            if here and cell_text:
                 given, start = here.given, len(text) + 1
                 header = row < top or column < side or given.header
                 cells.append(
-                    Cell(start=start, end=start + len(said), row=row, column=column, rows=given.rows,
+                    Cell(start=start, end=start + len(cell_text), row=row, column=column, rows=given.rows,
                          columns=given.columns, header=header)
                 )  # fmt: skip
                 if given.page and given.box:
                     places.append(PlacedLine(start=start, page=given.page, bbox=given.box))
-            text += f" {said} |"
+            text += f" {cell_text} |"
         if row == 0:
             text += "\n|" + " --- |" * width
     table = Table(width=width, header_rows=top, header_columns=side, cells=tuple(cells))

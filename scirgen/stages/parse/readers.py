@@ -1,4 +1,5 @@
-"""The libraries that open PDFs, and which of them reads. A run chooses once, so that all its papers have one reader."""
+"""The libraries that open PDFs, and the choice between them. A run chooses once, so that all its papers have one
+reader."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ _AUTO: dict[FileKind, str] = {kind: kind for kind in get_args(FileKind)} | {"jat
 """The kind of a file -> the parser that ``auto`` takes."""
 _FOR_PDF = ("pdf", "grobid")
 _POOLS: weakref.WeakValueDictionary[tuple[int, int], ParserPool] = weakref.WeakValueDictionary()
-_MOST_KEPT = 20_000
+_MAX_KEPT = 20_000
 """Characters of text that a rejection keeps."""
 _OCR_SLOWNESS = 10
 """The factor by which a scanned page may take longer than one with a text layer."""
@@ -122,13 +122,13 @@ class ParseStage(Stage):
         licence, wanted = as_printed(paper, document).licence, ctx.config.collect.licences
         if wanted and not licence_allowed(licence, wanted):
             return StageResult(rejections=(_rejection(paper, "licence", not_wanted(licence, wanted), ctx),))
-        aside = [_orders(paper, parsed.orders, ctx)] if parsed.orders else []
+        rejections = [_orders(paper, parsed.orders, ctx)] if parsed.orders else []
         for number, block in enumerate(b for b in parsed.blocks if b.refused):
             about = ("Table", f"{paper.id}#{number}")
-            aside.append(ctx.reject(block.refused, REFUSED[block.refused], about, record=block.text[:_MOST_KEPT]))
+            rejections.append(ctx.reject(block.refused, REFUSED[block.refused], about, record=block.text[:_MAX_KEPT]))
         if differ := differences(paper, document):
-            aside.append(ctx.reject("print_differs", "; ".join(differ), ("Paper", paper.id)))
-        return StageResult(outputs=(document,), rejections=tuple(aside))
+            rejections.append(ctx.reject("print_differs", "; ".join(differ), ("Paper", paper.id)))
+        return StageResult(outputs=(document,), rejections=tuple(rejections))
 
     def _workers(self, size: int, memory_mb: int) -> ParserPool:
         if self._pool is None:
@@ -218,7 +218,7 @@ def choose_parser(registry: Registry, wanted: str, kind: FileKind) -> Provided |
 
 def _orders(paper: Paper, sentences: Sequence[str], ctx: StageContext) -> Rejection:
     reason = f"{len(sentences)} sentence(s) address a language model, not the paper's readers; they were removed"
-    return ctx.reject("instructions", reason, ("Sentence", paper.id), record="\n".join(sentences)[:_MOST_KEPT])
+    return ctx.reject("instructions", reason, ("Sentence", paper.id), record="\n".join(sentences)[:_MAX_KEPT])
 
 
 def _rejection(paper: Paper, code: str, reason: str, ctx: StageContext) -> Rejection:

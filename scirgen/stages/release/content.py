@@ -162,15 +162,15 @@ def _second_grades(run: RunView) -> list[str]:
 
 def _guessed(run: RunView) -> list[str]:
     """Return a line for the card: how many questions a model answers without documents."""
-    told = [p.guessable for p in run.pairs() if p.guessable is not None]
+    known = [p.guessable for p in run.pairs() if p.guessable is not None]
     left = sum(r.code == "guessable" for r in run.rejections("filter"))
-    if not told and not left:
+    if not known and not left:
         return []
-    share = (sum(told) + left) / (len(told) + left)
-    rest = f"{left:,} left out, {sum(told):,} kept" if left else "their rows say `guessable`"
+    share = (sum(known) + left) / (len(known) + left)
+    rest = f"{left:,} left out, {sum(known):,} kept" if left else "their rows say `guessable`"
     return [
-        f"A model without documents gives the main part of the answer to {share:.0%} of the {len(told) + left:,} asked "
-        f"and answered questions that papers answer; {rest}."
+        f"A model without documents gives the main part of the answer to {share:.0%} of the {len(known) + left:,} "
+        f"asked and answered questions that papers answer; {rest}."
     ]
 
 

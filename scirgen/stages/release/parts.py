@@ -1,4 +1,4 @@
-"""The doors ``release_part``, for what a plugin adds beside a release's rows, and ``row_fields``, for their fields."""
+"""Plugins of kinds ``release_part``, which add data to a release, and ``row_fields``, which add fields to its rows."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class ReleasePart(ABC):
     taxonomies: ClassVar[tuple[str, ...]] = ()
 
     def fingerprint(self, config: Config) -> str:
-        """Hash of the files outside the run that the part reads."""
+        """Return the hash of the files outside the run that the part reads."""
         return ""
 
     @abstractmethod
@@ -109,7 +109,7 @@ class RowFields(ABC):
     fields: ClassVar[type[Record]]
 
     def fingerprint(self, config: Config) -> str:
-        """Hash of the files outside the run, and of the settings, that the values depend on."""
+        """Return the hash of the files outside the run, and of the settings, that the values depend on."""
         return ""
 
     @abstractmethod

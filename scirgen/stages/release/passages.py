@@ -1,7 +1,7 @@
-"""Makes the passages of a release, and finds the passages that hold a span.
+"""Makes the passages of a release, and finds the passages that contain a span.
 
-A run's documents are cut once, by `scirgen.core.corpus`. Where a paper's licence does not allow its text, a passage has
-only what is quoted of it. Without parsed documents (imports) quotations are cut into windows.
+A run's documents are cut once, by `scirgen.core.corpus`. If a paper's licence does not allow its text, a passage
+contains only quotations of it. Without parsed documents (imports) quotations are cut into windows.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Source:
         return cls(document_id, "paper", dataset_ids, paper.licence, paper.title, paper.authors, paper.year)
 
     def passage(self, id: str, pieces: Sequence[Piece], heading: str = "", *, whole: bool = True) -> Held:
-        """Return a passage of the source that holds these pieces."""
+        """Return a passage of the source that contains these pieces."""
         row = Passage.model_validate(
             {
                 "id": id,

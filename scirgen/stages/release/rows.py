@@ -111,7 +111,7 @@ def all_passages(
         quoted.setdefault(aspect.span.document_id, []).append(aspect.span)
         users.setdefault(aspect.span.document_id, set()).add(aspect.dataset_id or "")
     of_paper = users_of(content.uses)
-    left = set(quoted) | set(evidence)
+    unseen = set(quoted) | set(evidence)
 
     def source(document_id: str, paper_id: str = "") -> Source:
         paper_id = content.document_papers.get(document_id, paper_id)
@@ -120,9 +120,9 @@ def all_passages(
 
     for document in content.documents() if content.documents else ():
         spans = [*quoted.get(document.id, ()), *evidence.get(document.id, ())]
-        left.discard(document.id)
+        unseen.discard(document.id)
         yield _added(paper_passages(source(document.id, document.paper_id), document, spans), index)
-    for document_id in sorted(left):
+    for document_id in sorted(unseen):
         spans = [*quoted.get(document_id, ()), *evidence.get(document_id, ())]
         yield _added(quoted_passages(source(document_id), merge(spans)), index)
 

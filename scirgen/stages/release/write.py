@@ -156,7 +156,7 @@ _MOVE_IT = "A release replaces the whole folder. Move what is there away, or cho
 
 
 def format_writer(registry: Registry, name: str) -> ReleaseFormat | None:
-    """Return what writes a format; None for ``jsonl``, which every release has.
+    """Return the writer of a format; None for ``jsonl``, which every release has.
 
     Raises:
         PluginError: no such format, or it has no ``write``.

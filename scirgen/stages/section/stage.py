@@ -16,7 +16,7 @@ from scirgen.stages.section.rules import HeadingRules, Run, heading_runs
 
 _BEGINNING_CHARS = 600
 _MAX_OUTLINE = 60
-_MOST_CALLS = 60
+_MAX_CALLS = 60
 """Largest number of model calls for one paper; rules decide about its further headings."""
 _MAX_AT_ONCE = 24
 _OPENING = re.compile(r"[\W\d]*(?:summary|synthesis|perspectives?|resumo|resumen)\W*$", re.I)
@@ -48,7 +48,7 @@ class SectionStage(Stage):
         runs = heading_runs(document)
         decided = label_by_rules(document, runs, rules)
         # A paper with a thousand unusual headings must not cost a thousand calls.
-        most = _MOST_CALLS * _MAX_AT_ONCE
+        most = _MAX_CALLS * _MAX_AT_ONCE
         open_runs = [i for i, label in enumerate(decided) if label is None][:most]
         by_model: dict[int, tuple[SectionClass, Provenance]] = {}
         if ctx.config.section.use_model and ctx.chat_session is not None and ctx.chat_session.pack != "small":

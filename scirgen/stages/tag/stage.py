@@ -50,18 +50,20 @@ class TagStage(Stage):
     async def levels(self, pairs: Sequence[QAPair], ctx: StageContext) -> list[QAPair]:
         """Return the pairs with the levels that the model assigns: the judge's, the others in one call."""
         judged = {p.id: level for p in pairs if (level := next((s.level for s in p.scores if s.level), None))}
-        left = [p for p in pairs if p.id not in judged or ctx.prompt("bloom").origin != "scirgen"]
+        untagged = [p for p in pairs if p.id not in judged or ctx.prompt("bloom").origin != "scirgen"]
         found = {p.id: p.model_copy(update={"bloom": judged.get(p.id)}) for p in pairs}
-        if left:
-            prompt = render(left, ctx)
+        if untagged:
+            prompt = render(untagged, ctx)
             ids = tuple(level.id for level in ctx.taxonomies.bloom.levels)
-            answer = await ctx.chat.ask(prompt, levels_reply(len(left), ids), seed=ctx.seed())
-            found |= {p.id: tagged(p, answer.value.of(n), prompt, answer.reply_key, ctx) for n, p in enumerate(left, 1)}
+            answer = await ctx.chat.ask(prompt, levels_reply(len(untagged), ids), seed=ctx.seed())
+            found |= {
+                p.id: tagged(p, answer.value.of(n), prompt, answer.reply_key, ctx) for n, p in enumerate(untagged, 1)
+            }
         return [found[p.id] for p in pairs]
 
 
 def render(pairs: Sequence[QAPair], ctx: StageContext, only: Sequence[str] = ()) -> RenderedPrompt:
-    """Return the prompt about some pairs, with the levels to choose from; all if ``only`` is empty."""
+    """Return the prompt about some pairs, with the levels to choose from: ``only``, or all if it is empty."""
     bloom = ctx.taxonomies.bloom
     levels = [level for level in bloom.levels if level.id in only or not only]
     questions = [{"question": p.question, "shown": _shown(n, p, ctx)} for n, p in enumerate(pairs, 1)]
@@ -77,5 +79,5 @@ def _shown(number: int, pair: QAPair, ctx: StageContext) -> str:
 
 
 def tagged(pair: QAPair, level: str, prompt: RenderedPrompt, reply: str, ctx: StageContext) -> QAPair:
-    """Return a pair with its level and where that comes from."""
+    """Return a pair with its level and the level's origin."""
     return pair.model_copy(update={"bloom": level, "provenance": ctx.provenance(prompt, (reply,))})

@@ -58,7 +58,7 @@ class Verdict:
 
 
 def incomplete(text: str, *, alone: bool = True) -> str:
-    """Say why a text is a piece or cannot be understood; "" if it can. ``alone``: nothing says what it is about."""
+    """Return why a text is a fragment or cannot be understood; "" if it can. ``alone``: nothing states its subject."""
     line = " ".join(text.split())
     item = _ITEM.match(line)
     words = line[item.end() :] if item else line
@@ -80,18 +80,18 @@ def incomplete(text: str, *, alone: bool = True) -> str:
 
 def screen(aspects: Sequence[Aspect]) -> tuple[list[Aspect], list[Verdict]]:
     """Return the aspects that the rules leave open, in order, and verdicts on the others."""
-    left: list[Aspect] = []
+    undecided: list[Aspect] = []
     out: list[Verdict] = []
     for aspect in sorted(aspects, key=lambda a: (a.span.start, a.span.end, a.category)):
         why = "" if aspect.cells else incomplete(aspect.span.text, alone=not aspect.context)
         if why:
             out.append(Verdict(aspect, False, why, "incomplete"))
-        elif (same := _repeated(aspect, left)) is not None:
+        elif (same := _repeated(aspect, undecided)) is not None:
             why = f"it says the same as a sentence on page {same.span.page or '?'} that is kept"
             out.append(Verdict(aspect, False, why, "redundant"))
         else:
-            left.append(aspect)
-    return left, out
+            undecided.append(aspect)
+    return undecided, out
 
 
 def _place(aspect: Aspect) -> tuple[str, int, int, tuple[Span, ...]]:
@@ -125,11 +125,11 @@ class VerifyStage(Stage):
 
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
         dataset = item.one(Dataset)
-        left, verdicts = screen(item.of(Aspect))
+        undecided, verdicts = screen(item.of(Aspect))
         if item.one(Link).found_by == OWN:
-            verdicts = [*verdicts, *(Verdict(a, True, "The record is made from this paper.") for a in left)]
-        elif left:
-            verdicts = [*verdicts, *await self.judge(item, left, ctx)]
+            verdicts = [*verdicts, *(Verdict(a, True, "The record is made from this paper.") for a in undecided)]
+        elif undecided:
+            verdicts = [*verdicts, *await self.judge(item, undecided, ctx)]
         kept = sorted((v for v in verdicts if v.keep), key=lambda v: (v.aspect.span.start, v.aspect.category))
         gone = sorted((v for v in verdicts if not v.keep), key=lambda v: (v.aspect.span.start, v.aspect.category))
         return StageResult(tuple(_kept(v, dataset, ctx) for v in kept), tuple(_rejected(v, dataset, ctx) for v in gone))

@@ -18,9 +18,8 @@ pymupdf = pytest.importorskip("pymupdf")
 Corners = tuple[tuple[float, float], ...]
 CURVED_RING = tuple((0.2 + 0.13 * x, 0.57 + 0.13 * y) for x, y in ((0, 1), (1, 0), (0, -1), (-1, 0)))
 SMALLER_RING = tuple((0.2 + 0.11 * x, 0.57 + 0.11 * y) for x, y in ((0, 1), (1, 0), (0, -1), (-1, 0)))
-
-
 WAVE = ((0.1, 0.27), (0.25, 0.31), (0.55, 0.25), (0.75, 0.29), (0.75, 0.25), (0.6, 0.19), (0.3, 0.25), (0.1, 0.21))
+BRACKET = ((0.22, -0.15), (0.3, -0.15), (0.14, 0.31), (0.3, 0.77), (0.22, 0.77), (0.05, 0.31))
 
 
 def bar(y: float) -> Corners:
@@ -53,6 +52,7 @@ GREATER: Corners = ((0.08, 0.61), (0.08, 0.56), (0.69, 0.32), (0.08, 0.08), (0.0
          ""),
         ([(WAVE, False), (tuple((x, y + 0.15) for x, y in WAVE), False)], "≈"),
         ([(WAVE, False)], "∼"),
+        ([(BRACKET, False)], "("),
         ([(tuple((x, 0.25 + 0.2 * (y - 0.25)) for x, y in WAVE), False)], "−"),  # with round ends
         ([], ""),
     ],

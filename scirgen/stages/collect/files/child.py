@@ -1,4 +1,4 @@
-"""Opens files of others in a process of their own, which is killed when it takes too long or the run ends.
+"""Opens files from outside in a separate process, which is killed when it takes too long or the run ends.
 
 A hostile file can neither hang nor crash the run. `probe` is the program that runs there.
 """

@@ -219,19 +219,19 @@ class FolderSource:
     def _missing(self) -> dict[str, str]:
         """Field -> a line that says that no record has the column that the user named for it. A subclass that reads
         records in its own way is not checked."""
-        left = list(self._mapping.own) if type(self).dataset is FolderSource.dataset else []
+        unmatched = list(self._mapping.own) if type(self).dataset is FolderSource.dataset else []
         there: dict[str, None] = {}
         for file, label in self._files:
-            for entry in read_records(file, label, records=self._options.records) if left else ():
+            for entry in read_records(file, label, records=self._options.records) if unmatched else ():
                 if isinstance(entry, RawRecord):
                     there.update(dict.fromkeys(entry.value) if len(there) <= _COLUMNS_SHOWN else {})
-                    left = self._mapping.lacking(entry.value, left)
-                if not left:
+                    unmatched = self._mapping.lacking(entry.value, unmatched)
+                if not unmatched:
                     break
         return {
             f: f"no record has the column {' or '.join(map(repr, self._mapping.own[f]))} ({f}); columns are "
             + shown((k[:40] for k in there), _COLUMNS_SHOWN)
-            for f in (left if there else ())
+            for f in (unmatched if there else ())
         }
 
     @cached_property

@@ -49,7 +49,7 @@ _ENGLISH = ("titleen",)
 _UNSEEN = {"@context", "@type", "@graph", "type"}
 _LONGEST_FIELD = 4000
 _DEEPEST = 8
-_MOST_ENTRIES = 100
+_MAX_ENTRIES = 100
 
 
 def squeezed(key: str) -> str:
@@ -111,9 +111,9 @@ def text(value: object) -> str:
 def statements(value: object) -> list[str]:
     """Return all texts that state a licence: a text as it is, the names and addresses of objects."""
     if isinstance(value, Mapping):
-        return [said for key, inner in value.items() if key.lower() in _STATING for said in statements(inner)]
+        return [one for key, inner in value.items() if key.lower() in _STATING for one in statements(inner)]
     if isinstance(value, list):
-        return [said for inner in value for said in statements(inner)]
+        return [one for inner in value for one in statements(inner)]
     return [value] if isinstance(value, str) else []
 
 
@@ -219,7 +219,8 @@ class RecordMapping:
 
 
 def unread(record: Mapping[str, object], dataset: Dataset, papers: Sequence[str]) -> list[str]:
-    """Return the dotted keys of a record whose values are nowhere in the dataset and the names of papers made from it.
+    """Return the dotted keys of a record whose values appear neither in the dataset made from it nor in its names of
+    papers.
 
     Values are compared by their letters and digits. Flags and values of one or two signs do not count.
     """
@@ -249,7 +250,7 @@ def _leaves(value: object, path: str = "", depth: int = 0) -> Iterator[tuple[str
             if depth < _DEEPEST and not str(key).startswith("@"):
                 yield from _leaves(inner, f"{path}.{key}" if path else str(key), depth + 1)
     elif isinstance(value, list):
-        for inner in value[:_MOST_ENTRIES]:
+        for inner in value[:_MAX_ENTRIES]:
             yield from _leaves(inner, path, depth + 1)
     elif isinstance(value, (str, int, float)) and not isinstance(value, bool):
         yield path, str(value)

@@ -385,10 +385,10 @@ def paper_texts(files: Sequence[Path]) -> dict[Path, tuple[str, str]]:
         RunStoppingError: the run ends.
     """
     found: dict[Path, str] = {}
-    for are_pdf, most in _BATCH.items():
+    for are_pdf, size in _BATCH.items():
         mine = [f for f in files if (f.suffix.lower() == ".pdf") == are_pdf]
-        for at in range(0, len(mine), most):
-            batch = mine[at : at + most]
+        for at in range(0, len(mine), size):
+            batch = mine[at : at + size]
             texts = _work(batch)
             if texts is None:
                 # A file is too slow or crashes the process: read each one separately, so that only that file is lost.

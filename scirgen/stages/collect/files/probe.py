@@ -1,4 +1,5 @@
-"""The process in which files of others are opened: ``python probe.py text|parquet FILE...``, one JSON value per line.
+"""The process in which files from outside are opened: ``python probe.py text|parquet FILE...``, one JSON value per
+line.
 
 ``text`` prints the text of each paper, to look for DOIs and titles; ``parquet`` prints the rows of a table. `child`
 runs it as a file, without the package, since it then starts in a tenth of the time. It may be killed at any moment.
@@ -101,8 +102,8 @@ def _rows(file: Path) -> None:
         _problem(f"not a readable Parquet file: {error}")
 
 
-def _problem(said: str) -> None:
-    print(json.dumps({"problem": said}))
+def _problem(problem: str) -> None:
+    print(json.dumps({"problem": problem}))
 
 
 def main() -> None:

@@ -84,7 +84,7 @@ def _marks_output(path: Path) -> bool:
 
 
 def unopened(*roots: Path | None) -> list[str]:
-    """Return a line about pipes, devices and broken links below folders; they are passed over, since one may never
+    """Return a line about pipes, devices and broken links below folders; they are skipped, since reading one may never
     end."""
     found = {p.name: None for root in roots if root for p in files_below(root) if not (p.is_file() or p.is_dir())}
     return [f"not read: {shown(found, 4)}: not an ordinary file"] if found else []
@@ -184,8 +184,8 @@ def _json(path: Path, name: str, records: str = "") -> Iterator[RawRecord | Reje
 def _may_be_dataset(node: Mapping[str, object]) -> bool:
     """Return whether a node is a dataset, or has no type. Graphs also hold people, files and organisations."""
     kinds = node.get("@type")
-    said = [k for k in (kinds if isinstance(kinds, list) else [kinds]) if isinstance(k, str)]
-    return not said or any(k.rstrip("/").endswith("Dataset") for k in said)
+    types = [k for k in (kinds if isinstance(kinds, list) else [kinds]) if isinstance(k, str)]
+    return not types or any(k.rstrip("/").endswith("Dataset") for k in types)
 
 
 def _mapping(value: object, where: str, name: str) -> RawRecord | Rejection:

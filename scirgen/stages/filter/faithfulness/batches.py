@@ -40,7 +40,7 @@ class Batch(Generic[T]):
 def batches(
     pairs: Iterable[QAPair], texts: Callable[[QAPair], Sequence[T]], size: int, length: Callable[[T], int]
 ) -> Iterator[Batch[T]]:
-    """Give batches of up to ``size`` pairs whose texts have up to `_CHARACTERS` characters, in order.
+    """Yield batches of up to ``size`` pairs whose texts have up to `_CHARACTERS` characters, in order.
 
     Args:
         pairs: the pairs.
@@ -64,7 +64,7 @@ def batches(
 
 
 def evidence_batches(pairs: Iterable[QAPair], material: Material, size: int) -> Iterator[Batch[Told]]:
-    """Give batches with the pairs' evidence, one text per span; without spans, the texts found for a pair.
+    """Yield batches with the pairs' evidence, one text per span; without spans, the texts found for a pair.
 
     A statement of a paper comes after its context, as the writer read it, and a sentence that answers what somebody
     asked with the title of its source.
@@ -73,12 +73,12 @@ def evidence_batches(pairs: Iterable[QAPair], material: Material, size: int) -> 
 
     def texts(pair: QAPair) -> list[Told]:
         read = span_texts(pair, material) or chosen_window("evidence", pair, material).split("\n")
-        said = [" ".join(t.split()) for t in read if t.strip() or pair.evidence]
-        said = [f"{abouts[t]}: {t}" if t in abouts else t for t in said]
+        shown = [" ".join(t.split()) for t in read if t.strip() or pair.evidence]
+        shown = [f"{abouts[t]}: {t}" if t in abouts else t for t in shown]
         if not pair.grades:
-            return [("", t) for t in said]
+            return [("", t) for t in shown]
         # It may cite several records, whose sentences do not name them.
-        return [(material.title(s.document_id), t) for s, t in zip(pair.evidence, said, strict=True)]
+        return [(material.title(s.document_id), t) for s, t in zip(pair.evidence, shown, strict=True)]
 
     return batches(pairs, texts, size, lambda told: len(told[1]))
 
@@ -118,7 +118,8 @@ def no_verdict(number: int) -> ModelError:
 
 
 def reply_to(base: type[BaseModel], numbers: Sequence[int], **fields: tuple[object, object]) -> type[Any]:
-    """Return a reply with each field once for each number ("p1", "p2"): a third of the tokens that objects take."""
+    """Return the class of a reply with one field per number ("p1", "p2"), which takes a third of the tokens of
+    objects."""
     wanted: dict[str, Any] = {f"{name}{n}": field for name, field in fields.items() for n in numbers}
     return create_model(base.__name__, __base__=base, **wanted)
 
@@ -126,7 +127,7 @@ def reply_to(base: type[BaseModel], numbers: Sequence[int], **fields: tuple[obje
 async def ask_each(
     groups: Iterable[Batch[T]], ask: Callable[[Batch[T]], Awaitable[dict[str, R | Exception]]]
 ) -> dict[str, R | Exception]:
-    """Ask about all batches; return by pair id what ``ask`` gives, or the error that left the pair without it."""
+    """Ask about all batches; return ``ask``'s result for each pair id, or the error in its place."""
 
     async def one(batch: Batch[T]) -> dict[str, R | Exception]:
         try:

@@ -120,7 +120,7 @@ def read_coefficients(path: Path) -> Coefficients:
         ) from error
 
 
-def features(shift: Score, said: Support) -> dict[str, float]:
+def features(shift: Score, support: Support) -> dict[str, float]:
     """Compute the values that the coefficients weigh, by name.
 
     ``shift``: the relative shift. ``least_new``: log-probability, with the evidence, of the least likely token among
@@ -129,11 +129,11 @@ def features(shift: Score, said: Support) -> dict[str, float]:
     """
     return {
         "shift": relative_shift(shift.logprobs_with, shift.logprobs_without),
-        "least_new": _least_new(shift, said.unknown),
-        "missing_numbers": float(bool(said.numbers)),
-        "denied": float(bool(said.denied)),
-        "opposites": float(min(2, len(said.antonyms))),
-        "absolute": float(bool(said.absolute)),
+        "least_new": _least_new(shift, support.unknown),
+        "missing_numbers": float(bool(support.numbers)),
+        "denied": float(bool(support.denied)),
+        "opposites": float(min(2, len(support.antonyms))),
+        "absolute": float(bool(support.absolute)),
     }
 
 
@@ -202,17 +202,17 @@ class CalibratedScorer(Faithfulness):
         shift = next((s for s in pair.scores if s.name == ShiftScorer.name), None)
         if shift is None:
             return ConfigError("scorer 'calibrated' requires scorer 'shift' before it in filter.faithfulness")
-        said = measured_words(pair, material, ctx)
-        if said is None:
+        support = measured_words(pair, material, ctx)
+        if support is None:
             return Score(name=self.name, value=0.0, abstained=True, detail="the words of Yes and No say nothing")
-        values = features(shift, said)
+        values = features(shift, support)
         return Score(
             name=self.name,
             value=made.probability(values),
             threshold=made.reject,
             sure=made.sure,
             model=f"{ctx.scorer.identity} with coefficients {made.hash[:12]}",
-            detail=explain(made.weigh(values), said),
+            detail=explain(made.weigh(values), support),
             parts=tuple((name, round(values[name], 4)) for name in made.features),
         )
 
@@ -220,17 +220,17 @@ class CalibratedScorer(Faithfulness):
         return score.detail
 
 
-def explain(weights: Mapping[str, float], said: Support) -> str:
-    """Say in one sentence what speaks most against the answer."""
+def explain(weights: Mapping[str, float], support: Support) -> str:
+    """Describe in one sentence the strongest reason against the answer."""
     worst = min(weights, key=lambda name: weights[name])
-    if worst == "missing_numbers" and said.numbers:
-        return f"{said.numbers[0].text.strip()} is not in the evidence"
-    if worst == "opposites" and said.antonyms:
-        return f"the evidence says {said.antonyms[0][1]!r}, not {said.antonyms[0][0]!r}"
-    if worst == "denied" and said.denied:
-        return f"the evidence does not deny {said.denied[0]!r}"
-    if worst == "absolute" and said.absolute:
-        return f"the evidence does not say {said.absolute[0]!r}"
-    if said.unknown:
-        return f"neither evidence nor question has {', '.join(repr(w) for w in said.unknown[:4])}"
+    if worst == "missing_numbers" and support.numbers:
+        return f"{support.numbers[0].text.strip()} is not in the evidence"
+    if worst == "opposites" and support.antonyms:
+        return f"the evidence says {support.antonyms[0][1]!r}, not {support.antonyms[0][0]!r}"
+    if worst == "denied" and support.denied:
+        return f"the evidence does not deny {support.denied[0]!r}"
+    if worst == "absolute" and support.absolute:
+        return f"the evidence does not say {support.absolute[0]!r}"
+    if support.unknown:
+        return f"neither evidence nor question has {', '.join(repr(w) for w in support.unknown[:4])}"
     return "the evidence barely raises the answer's probability"

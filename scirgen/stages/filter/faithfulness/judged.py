@@ -153,9 +153,9 @@ def _parts_of(verdict: JudgeVerdict, memory: str | None) -> tuple[tuple[str, flo
     return (("question", float(verdict in ("supported", "minor"))), *guessed)
 
 
-def _context(cited: Sequence[int], said: Sequence[int]) -> tuple[int, ...] | None:
+def _context(cited: Sequence[int], context_lines: Sequence[int]) -> tuple[int, ...] | None:
     """Return the places of the spans whose text is named; None if no span would be left to carry the answer."""
-    found = tuple(at for at, number in enumerate(cited) if number in said)
+    found = tuple(at for at, number in enumerate(cited) if number in context_lines)
     return found if len(found) < len(cited) else None
 
 

@@ -69,7 +69,8 @@ def span_texts(pair: QAPair, material: Material) -> list[str]:
 
 
 def rank(query: str, texts: Sequence[str]) -> list[int]:
-    """Return the indices of the texts, by falling BM25 (k1 = 1.2, b = 0.75) with the query over lower-cased words."""
+    """Return the indices of the texts, by descending BM25 (k1 = 1.2, b = 0.75) with the query over lower-cased
+    words."""
     wanted = sorted(set(words_and_numbers(query)))
     return [i for i, _ in BM25([words_and_numbers(t) for t in texts], k1=1.2).ranked(wanted)]
 

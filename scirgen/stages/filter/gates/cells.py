@@ -1,4 +1,4 @@
-"""The gate for answers that rest on cells of a table: code recomputes what they say of them."""
+"""The gate for answers that rest on cells of a table: code recomputes their numbers."""
 
 from __future__ import annotations
 
@@ -53,10 +53,12 @@ class NotComputedGate(PairGate):
         cells = cell_numbers(pair.evidence)
         if len(cells) < 2:
             return Verdict(False, "it asks for an extreme, and only one cell is cited")
-        said = [q.value for q in quantities(pair.answer) if any(abs(q.value) == abs(c.value) for c in cells)]
+        values = [q.value for q in quantities(pair.answer) if any(abs(q.value) == abs(c.value) for c in cells)]
         alike = [
-            c.value for c in cells if not said or c.unit == next(k.unit for k in cells if abs(k.value) == abs(said[0]))
+            c.value
+            for c in cells
+            if not values or c.unit == next(k.unit for k in cells if abs(k.value) == abs(values[0]))
         ]
-        if len(said) == 1 and abs(said[0]) != abs(asked[0](alike)):
-            return Verdict(False, f"{said[0]:g} is not the {'largest' if asked[0] is max else 'smallest'} cited cell")
+        if len(values) == 1 and abs(values[0]) != abs(asked[0](alike)):
+            return Verdict(False, f"{values[0]:g} is not the {'largest' if asked[0] is max else 'smallest'} cited cell")
         return ACCEPT

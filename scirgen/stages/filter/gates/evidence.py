@@ -92,12 +92,12 @@ class NotSupportedGate(PairGate):
             or (kind is not None and kind.answer.kind == "number" and any(not q.count for q in counted))
         ):
             return ACCEPT
-        said = list(dict.fromkeys(content(worded(pair.answer), wording.stop)))
-        if not said or (not pair.evidence and len(said) < _LONG):
+        terms = list(dict.fromkeys(content(worded(pair.answer), wording.stop)))
+        if not terms or (not pair.evidence and len(terms) < _LONG):
             return ACCEPT
         known = (frozenset(content(pair.question, wording.stop)), vocabulary(stood, wording.stop))
         # All numbers are stated, so "0.25 deg." is half known.
-        share = (share_known(said, *known) * len(said) + len(counted)) / (len(said) + len(counted))
+        share = (share_known(terms, *known) * len(terms) + len(counted)) / (len(terms) + len(counted))
         if share >= self.threshold(ctx.config):
             return ACCEPT
         return Verdict(False, f"only {share:.0%} of the answer's words are in its evidence", share)

@@ -161,8 +161,8 @@ class AnswerInQuestionGate(PairGate):
         kind, wording = type_of(pair, ctx), ctx.taxonomies.wording.of(pair.language)
         if kind is None or kind.answer.kind != "phrase" or set(words(pair.question)) & set(wording.either):
             return ACCEPT
-        said = set(content_words(pair.answer, wording.stop))
-        if not said or said - set(content_words(pair.question, wording.stop)):
+        answer_words = set(content_words(pair.answer, wording.stop))
+        if not answer_words or answer_words - set(content_words(pair.question, wording.stop)):
             return ACCEPT
         return Verdict(False, f"the question holds its answer: {pair.answer[:60]!r}")
 

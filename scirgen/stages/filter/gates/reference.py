@@ -156,8 +156,8 @@ class AsksBackGate(PairGate):
 
 @lru_cache(maxsize=8)
 def shown_examples(taxonomies: Taxonomies, prompts: PromptLibrary) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Normalised questions (type definitions and instructions among them), and answers, that a model may have been
-    shown."""
+    """Return the normalised questions (type definitions and instructions among them), and answers, that a model may
+    have been shown."""
     questions: set[str] = set()
     answers: set[str] = set()
     for kind in taxonomies.graesser.types:

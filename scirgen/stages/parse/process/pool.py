@@ -46,10 +46,10 @@ _OWN_FAULTS = (
 class _Crashed(Exception):
     """The worker died; the error holds the end of what it printed."""
 
-    def __init__(self, status: int, said: bytes) -> None:
+    def __init__(self, status: int, output: bytes) -> None:
         super().__init__(status)
         self.status = status
-        self.said = said
+        self.output = output
 
 
 class _TimedOut(Exception):
@@ -97,10 +97,10 @@ class _Worker:
             while b"\n" not in self._buffer:
                 if is_stopping():
                     raise stopped()
-                left = deadline - time.monotonic()
-                if left <= 0:
+                remaining = deadline - time.monotonic()
+                if remaining <= 0:
                     raise _TimedOut
-                if not poll.select(min(left, _SLICE_S)):
+                if not poll.select(min(remaining, _SLICE_S)):
                     continue
                 chunk = os.read(descriptor, 1 << 20)
                 if not chunk:
@@ -262,7 +262,7 @@ def _out_of_memory() -> PaperError:
 
 
 def _crash_error(crash: _Crashed) -> PaperError:
-    if any(sign in crash.said for sign in _MEMORY_SIGNS):
+    if any(sign in crash.output for sign in _MEMORY_SIGNS):
         return _out_of_memory()
     if crash.status < 0 and -crash.status not in _OWN_FAULTS:
         return ParserKilledError(

@@ -28,8 +28,8 @@ from scirgen.stages.parse.sniff import sniff
 
 _LONGEST_HEADING = 300
 _LONGEST_BLOCK = 100_000
-_MOST_BLOCKS = 50_000
-_MOST_HEADINGS = 1_000
+_MAX_BLOCKS = 50_000
+_MAX_HEADINGS = 1_000
 
 
 def presentable(parsed: ParsedPaper) -> ParsedPaper:
@@ -39,13 +39,13 @@ def presentable(parsed: ParsedPaper) -> ParsedPaper:
     """
     taken: list[str] = []
 
-    def clean(text: str, most: int) -> str:
-        kept, orders = without_orders(tame(text, most), parsed.language or "en")
+    def clean(text: str, max_run: int) -> str:
+        kept, orders = without_orders(tame(text, max_run), parsed.language or "en")
         taken.extend(orders)
         return kept
 
     blocks = _plain_after(
-        tuple(_block(b, clean(b.text, _length_limit(b))) for b in parsed.blocks[:_MOST_BLOCKS]), _MOST_HEADINGS
+        tuple(_block(b, clean(b.text, _length_limit(b))) for b in parsed.blocks[:_MAX_BLOCKS]), _MAX_HEADINGS
     )
     title, abstract = clean(parsed.title, _LONGEST_HEADING * 2), clean(parsed.abstract, _LONGEST_BLOCK)
     same = len(blocks) == len(parsed.blocks) and all(new is old for new, old in zip(blocks, parsed.blocks, strict=True))
@@ -55,15 +55,15 @@ def presentable(parsed: ParsedPaper) -> ParsedPaper:
     return parsed.model_copy(update=found)
 
 
-def _plain_after(blocks: tuple[ParsedBlock, ...], most: int) -> tuple[ParsedBlock, ...]:
+def _plain_after(blocks: tuple[ParsedBlock, ...], limit: int) -> tuple[ParsedBlock, ...]:
     """Return the blocks with at most so many headings; further ones become paragraphs. No paper has as many, and their
     cost grows with their square."""
-    if sum(b.kind is BlockKind.HEADING for b in blocks) <= most:
+    if sum(b.kind is BlockKind.HEADING for b in blocks) <= limit:
         return blocks
     seen, kept = 0, []
     for block in blocks:
         seen += block.kind is BlockKind.HEADING
-        late = block.kind is BlockKind.HEADING and seen > most
+        late = block.kind is BlockKind.HEADING and seen > limit
         kept.append(block.model_copy(update={"kind": BlockKind.PARAGRAPH, "level": None}) if late else block)
     return tuple(kept)
 

@@ -33,7 +33,7 @@ _FORMAT_NOTES = {
 
 @dataclass(frozen=True)
 class Graded:
-    """The grades of passages: queries with a passage of grade 2, the number of each grade, and the passages a query
+    """The grades of passages: queries with a passage of grade 2, the number of each grade, and the passages per query
     that answer none."""
 
     queries: int

@@ -1,4 +1,4 @@
-"""Says in sentences how a run made its release, from its rows and counts alone, for the card and the datasheet."""
+"""Describes in sentences how a run made its release, from its rows and counts alone, for the card and the datasheet."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Method:
         )
 
     def filter(self) -> str:
-        """Say which scores decided which rows were kept."""
+        """Describe which scores decided which rows were kept."""
         if not self._decided:
             return (
                 "No score decided which rows were kept; the checks listed under 'What was left out' did." + self._open()
@@ -94,7 +94,7 @@ class Method:
         return f"{rows:,} rows" + (f", threshold {limits}" if limits else "")
 
     def sentences(self, info: ReleaseInfo) -> Iterator[str]:
-        """Say what was read, who wrote, what decided and what was tagged."""
+        """Describe what was read, who wrote, what decided and what was tagged."""
         papers, aspects = info.counts.get("papers", 0), info.counts.get("aspects", 0)
         if info.papers_alone:
             yield (

@@ -62,7 +62,7 @@ class Benchmarks:
 
 
 def fingerprint(names: Sequence[str]) -> str:
-    """Hash of the benchmarks' names and bytes.
+    """Return the hash of the benchmarks' names and bytes.
 
     Raises:
         InputError: see `named_files`.
@@ -133,11 +133,11 @@ def settle(
     for pair in content.pairs():
         if drop := drops.get(pair.id):
             rejections[pair.id] = _rejection(pair, drop.code, drop.reason, drop.score)
-    left = frozenset(p.id for p in content.pairs() if p.id not in rejections)
-    info, chosen = content.info, left
+    remaining = frozenset(p.id for p in content.pairs() if p.id not in rejections)
+    info, chosen = content.info, remaining
     if choose is not None:
-        chosen, notes = choose(left)
-        left_out = {**info.left_out, **({"release: over_quota": n} if (n := len(left - chosen)) else {})}
+        chosen, notes = choose(remaining)
+        left_out = {**info.left_out, **({"release: over_quota": n} if (n := len(remaining - chosen)) else {})}
         info = info.model_copy(update={"notes": (*info.notes, *notes), "left_out": left_out})
     several = _several(content) | parts[0].positives | parts[1].positives
     positives = {k: v for k, v in several.items() if k in chosen}

@@ -215,11 +215,11 @@ def _components(group_of: Mapping[str, str], weights: Mapping[str, int], strata:
 
 def _same_records(content: ReleaseContent) -> Iterator[set[str]]:
     """Yield the datasets that are one record under several ids; each dataset is in one set."""
-    said = (
+    texts = (
         (d.id, d.doi, letters(f"{d.title} {d.description}" if d.description else d.text))
         for d in content.datasets.values()
     )
-    same = [*_alike(said), *({k, v} for k, v in content.same_as.items() if v in content.datasets)]
+    same = [*_alike(texts), *({k, v} for k, v in content.same_as.items() if v in content.datasets)]
     members: dict[str, set[str]] = {}
     for dataset_id, name in connected(list(content.datasets), same).items():
         members.setdefault(name, set()).add(dataset_id)
