@@ -28,7 +28,7 @@ from scirgen_bench.metrics import per_query
 from scirgen_bench.pairs import training_pairs
 from scirgen_bench.rank_agreement import Query, Searched, read_corpus, read_queries
 from scirgen_bench.retriever import make_retriever
-from scirgen_bench.train.train import TrainingSettings, train_retriever
+from scirgen_bench.train import TrainingSettings, train_retriever
 from scirgen_local.embeddings import SENTENCE, load
 
 _EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -144,7 +144,7 @@ def train(base: str, work: Path, pairs: Sequence[Pair], seed: int) -> Path:
     write_release(work / "release", pairs)
     steps = max(8, round(_EPOCHS * sum(len(p.positive) for p in pairs) / _BATCH))
     settings = TrainingSettings(
-        steps=steps, batch=_BATCH, questions=1, max_tokens=_TOKENS, frozen_layers=3, evaluate_every=steps,
+        steps=steps, batch=_BATCH, max_tokens=_TOKENS, frozen_layers=3, evaluate_every=steps,
         select_on="train", dev_documents=100, learning_rate=8e-5, seed=seed,
     )  # fmt: skip
     train_retriever(Release(work / "release"), base, out, settings)

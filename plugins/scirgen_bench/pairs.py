@@ -18,7 +18,7 @@ from scirgen.release_files.release import GRADES
 from scirgen_bench.passage_retrieval import passages_of
 from scirgen_bench.questions import is_answerable
 from scirgen_bench.retriever import make_retriever
-from scirgen_bench.rowfiles import write_rows
+from scirgen_bench.rowfiles import write_file
 
 _FIRST, _LAST = 10, 50
 _DEPTH = 1000
@@ -113,8 +113,6 @@ class PairsFormat:
 
 def write_pairs(file: Path, rows: Iterator[dict[str, object]]) -> int:
     """Write the lines, if there are any; return their number."""
-    lines = list(rows)
-    if lines:
-        with file.open("w", encoding="utf-8", newline="\n") as out:
-            write_rows(out, lines)
+    if lines := list(rows):
+        write_file(file, lines)
     return len(lines)

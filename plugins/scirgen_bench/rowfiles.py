@@ -4,15 +4,26 @@ them."""
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from pydantic import BaseModel
 
 from scirgen.core.files.jsonl import first_problem, numbered_records, open_text, read_records, write_rows
 
 __all__ = [
-    "first_problem", "numbered_records", "open_text", "read_records", "trec_id", "type_key", "write_rows",
+    "first_problem", "numbered_records", "open_text", "read_records", "trec_id", "type_key", "write_file",
+    "write_rows",
 ]  # fmt: skip
 
 _BREAKS_TREC = re.compile(r"[\s<>&]")
 _ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")
+
+
+def write_file(path: Path, rows: Iterable[BaseModel | Mapping[str, object]]) -> None:
+    """Write a file of JSON Lines, with the same line ends on every system."""
+    with path.open("w", encoding="utf-8", newline="\n") as out:
+        write_rows(out, rows)
 
 
 def trec_id(identity: str) -> str:

@@ -12,8 +12,8 @@ import scipy.sparse  # noqa: F401 - BM25 needs it when it writes, after all call
 from scirgen import Release
 from scirgen.plugin import SPLITS
 from scirgen_bench.lexical import BM25
+from scirgen_bench.pairs import write_pairs
 from scirgen_bench.questions import is_answerable
-from scirgen_bench.rowfiles import write_rows
 from scirgen_bench.tasks.task_files import Task
 
 _NEGATIVES = 7
@@ -45,14 +45,14 @@ class TriplesFormat:
             index = _Index([(d.same_as or d.id, d.searched) for d in task.documents()])
             for split in SPLITS:
                 queries = [_Query(q.id, q.text, q.form) for q in task.queries(split)]
-                _write(folder / f"{name}.{split}.jsonl", index.triples(queries, task.qrels(split)))
+                write_pairs(folder / f"{name}.{split}.jsonl", index.triples(queries, task.qrels(split)))
         documents = [(d.same_as or d.id, f"{d.title} {d.text}") for d in release.corpus()]
         if release.info.counts.get("rows") and len(documents) > 1:
             index = _Index(documents)
             for split in SPLITS:
                 rows = (row for row in release.rows(split) if is_answerable(row))
                 queries = [_Query(row.id, row.question, row.form) for row in rows]
-                _write(folder / f"questions.{split}.jsonl", index.triples(queries, release.qrels(split)))
+                write_pairs(folder / f"questions.{split}.jsonl", index.triples(queries, release.qrels(split)))
 
 
 class _Index:
@@ -83,10 +83,3 @@ class _Index:
                     "positive_texts": [self._texts[d] for d in positives],
                     "negative_texts": [self._texts[d] for d in negatives],
                 }
-
-
-def _write(file: Path, rows: Iterator[dict[str, object]]) -> None:
-    lines = list(rows)
-    if lines:
-        with file.open("w", encoding="utf-8") as out:
-            write_rows(out, lines)

@@ -320,23 +320,16 @@ def _shown_row(row: QARow, group: QAGroup, names: Mapping[str, tuple[str, str]])
 def marked(span: Span, text: str, where: str) -> Marked:
     """Show a span with the text around it, cut between words."""
     where += f", page {span.page}" if span.page else ""
+    plain = Marked(text=span.text, where=where, document=span.document_id, page=span.page, bbox=span.bbox)
     if text[span.start : span.end] != span.text:
-        return Marked(text=span.text, where=where, document=span.document_id, page=span.page, bbox=span.bbox)
+        return plain
     low, high = max(0, span.start - AROUND), min(len(text), span.end + AROUND)
     before, after = text[low : span.start], text[span.end : high]
     if low > 0:
         before = "… " + before.partition(" ")[2]
     if high < len(text):
         after = after.rpartition(" ")[0] + " …"
-    return Marked(
-        text=span.text,
-        before=before,
-        after=after,
-        where=where,
-        document=span.document_id,
-        page=span.page,
-        bbox=span.bbox,
-    )
+    return plain.model_copy(update={"before": before, "after": after})
 
 
 def counted(candidates: Iterable[Candidate], by: str) -> dict[str, int]:

@@ -37,8 +37,8 @@ _DATASET_KEYS = ("dataset_id", "gold", "doc_id", "document_id")
 @dataclass(frozen=True)
 class QARow:
     """One question. ``answer`` is None if the format has no answers; ``question_type`` is as the file spells it, or "".
-    ``language`` is the one that the file states or, if it states none, the detected one. ``judged``: a judge read it and
-    kept it."""
+    ``language`` is the one that the file states or, if it states none, the detected one. ``judged``: a judge read it
+    and kept it."""
 
     id: str
     question: str

@@ -29,8 +29,7 @@ def retriever() -> None:
 @click.option("--out", required=True, type=PATH, help="Folder for the trained model.")
 @click.option("--task", type=click.Choice(["qa", "recommend"]), default="qa", show_default=True, help="Task to learn.")
 @number("--steps", 500, "Optimiser steps.")
-@number("--batch", 32, "Documents per step.", least=2)
-@number("--questions", 4, "Largest number of a document's questions per step.")
+@number("--batch", 32, "Largest number of questions per step.", least=2)
 @click.option("--learning-rate", type=click.FloatRange(min=0, min_open=True), default=5e-5, show_default=True)
 @number("--max-tokens", 128, "Largest number of tokens of a text during training.", least=8)
 @number("--frozen-layers", 0, "Number of lowest layers that stay frozen.", least=0)
@@ -55,7 +54,7 @@ def train(release: Path, base: str, out: Path, **given: Any) -> None:
     After an interruption, run the same command again to continue from the last checkpoint.
     """
     from scirgen import Release
-    from scirgen_bench.train.train import TrainingSettings, train_retriever
+    from scirgen_bench.train import TrainingSettings, train_retriever
 
     settings = TrainingSettings(**given)
     made = train_retriever(Release(release), base, out, settings, lambda line: click.echo(line, err=True))

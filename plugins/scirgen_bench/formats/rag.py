@@ -9,7 +9,7 @@ from pathlib import Path
 
 from scirgen import Release, ReleaseRow
 from scirgen.plugin import SPLITS, digest
-from scirgen_bench.rowfiles import write_rows
+from scirgen_bench.rowfiles import write_file
 
 SAMPLE = 200
 
@@ -28,8 +28,7 @@ class RagFormat:
             {"user_input": row.question, "reference": row.answer, "reference_contexts": held}
             for row, held in with_contexts(release, rows)
         )
-        with (folder / "ragas.jsonl").open("w", encoding="utf-8", newline="\n") as out:
-            write_rows(out, samples)
+        write_file(folder / "ragas.jsonl", samples)
         pairs = {"queries": {r.id: r.question for r in rows}, "responses": {r.id: r.answer for r in rows}}
         text = json.dumps(pairs, indent=1, ensure_ascii=False)
         (folder / "llama_index_pairs.json").write_text(text + "\n", encoding="utf-8")

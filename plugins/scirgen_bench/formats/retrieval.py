@@ -7,13 +7,13 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TextIO
+from typing import Protocol
 from xml.sax.saxutils import escape
 
 from scirgen import Release, ReleaseRow
 from scirgen.plugin import SPLITS
 from scirgen.release_files.release import SETTINGS
-from scirgen_bench.rowfiles import trec_id, write_rows
+from scirgen_bench.rowfiles import trec_id, write_file
 from scirgen_bench.tasks.task_files import Task
 
 
@@ -104,8 +104,7 @@ Rows = Iterable[Mapping[str, object]]
 def _write_beir(base: Path, documents: Rows, queries: Rows, source: Judged) -> None:
     (base / "qrels").mkdir(parents=True)
     for name, rows in (("corpus", documents), ("queries", queries)):
-        with _open_new(base / f"{name}.jsonl") as out:
-            write_rows(out, rows)
+        write_file(base / f"{name}.jsonl", rows)
     for split in SPLITS:
         lines = (f"{q}\t{d}\t{s}" for q, found in source.qrels(split).items() for d, s in found.items())
         _write_lines(base / "qrels" / f"{split}.tsv", ["query-id\tcorpus-id\tscore", *lines])
@@ -207,12 +206,7 @@ def _query(row: ReleaseRow) -> dict[str, object]:
     return {"_id": row.id, "text": row.question, "metadata": about}
 
 
-def _open_new(path: Path) -> TextIO:
-    """Open a file for writing, with the same line ends on every system."""
-    return path.open("w", encoding="utf-8", newline="\n")
-
-
 def _write_lines(path: Path, lines: Iterable[str]) -> None:
-    """Write a text file line by line."""
-    with _open_new(path) as out:
+    """Write a text file line by line, with the same line ends on every system."""
+    with path.open("w", encoding="utf-8", newline="\n") as out:
         out.writelines(f"{line}\n" for line in lines)

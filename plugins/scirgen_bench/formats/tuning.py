@@ -4,7 +4,7 @@ release."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from scirgen import InputError, Release, ReleaseRow
@@ -12,7 +12,7 @@ from scirgen.core.text.textmatch import jaccard
 from scirgen.plugin import SPLITS, content_words
 from scirgen.release_files.release import UnfaithfulRow
 from scirgen_bench.formats.rag import with_contexts
-from scirgen_bench.rowfiles import write_rows
+from scirgen_bench.rowfiles import write_file
 
 
 def _with_context(release: Release, split: str) -> Iterator[tuple[ReleaseRow, str]]:
@@ -21,43 +21,25 @@ def _with_context(release: Release, split: str) -> Iterator[tuple[ReleaseRow, st
         yield row, "\n\n".join(held)
 
 
-def _write(path: Path, rows: Iterable[Mapping[str, object]]) -> None:
-    with path.open("w", encoding="utf-8", newline="\n") as out:
-        write_rows(out, rows)
-
-
 class ShareGPTFormat:
     """``SPLIT.jsonl``: ``conversations`` of two turns, ``from`` human (context and question) and gpt (answer)."""
 
     def write(self, release: Release, folder: Path) -> None:
         folder.mkdir(parents=True)
         for split in SPLITS:
-            rows = (
-                {
-                    "id": row.id,
-                    "conversations": [
-                        {"from": "human", "value": f"{context}\n\n{row.question}"},
-                        {"from": "gpt", "value": row.answer},
-                    ],
-                    **row.added(),
-                }
-                for row, context in _with_context(release, split)
-            )
-            _write(folder / f"{split}.jsonl", rows)
+            write_file(folder / f"{split}.jsonl", (self._chat(*found) for found in _with_context(release, split)))
+
+    def _chat(self, row: ReleaseRow, context: str) -> dict[str, object]:
+        turns = [("human", f"{context}\n\n{row.question}"), ("gpt", row.answer)]
+        return {"id": row.id, "conversations": [{"from": by, "value": text} for by, text in turns], **row.added()}
 
 
-class AlpacaFormat:
+class AlpacaFormat(ShareGPTFormat):
     """``SPLIT.jsonl``: ``instruction`` (question), ``input`` (the passages that hold the evidence), ``output``
     (answer)."""
 
-    def write(self, release: Release, folder: Path) -> None:
-        folder.mkdir(parents=True)
-        for split in SPLITS:
-            rows = (
-                {"instruction": row.question, "input": context, "output": row.answer, "id": row.id, **row.added()}
-                for row, context in _with_context(release, split)
-            )
-            _write(folder / f"{split}.jsonl", rows)
+    def _chat(self, row: ReleaseRow, context: str) -> dict[str, object]:
+        return {"instruction": row.question, "input": context, "output": row.answer, "id": row.id, **row.added()}
 
 
 class PreferenceFormat:
@@ -86,7 +68,7 @@ class PreferenceFormat:
             accepted: dict[tuple[str, str], list[ReleaseRow]] = {}
             for row in (row for row in release.rows(split) if row.answer):
                 accepted.setdefault((row.dataset_id, row.question_type), []).append(row)
-            _write(folder / f"{split}.jsonl", self._pairs(refused, accepted, documents))
+            write_file(folder / f"{split}.jsonl", self._pairs(refused, accepted, documents))
 
     @staticmethod
     def _pairs(

@@ -67,30 +67,25 @@ def _changes(item: Item, found: Settled, guideline: str) -> tuple[RevisionRow, .
     )
 
 
-def _language_models(labels: LabelSet) -> int:
-    return sum(a in labels.sample.language_models for a in labels.annotators)
-
-
 def _note(labels: LabelSet) -> LabelNote:
     hint = f"Run: scirgen label agree {labels.folder}"
-    people = len(labels.annotators)
-    if people < 2:
-        return LabelNote(
-            task=labels.sample.task, annotators=people, language_models=_language_models(labels),
-            items=_labelled(labels), guideline=labels.sample.guideline,
-            margin=labels.sample.margin, labels=labels.content_hash(),
-        )  # fmt: skip
+    sample, people = labels.sample, labels.annotators
+    note = LabelNote(
+        task=sample.task, annotators=len(people), language_models=sum(a in sample.language_models for a in people),
+        items=sum(labels.settled(i.id).how != "none" for i in labels.items), guideline=sample.guideline,
+        margin=sample.margin, labels=labels.content_hash(),
+    )  # fmt: skip
+    if len(people) < 2:
+        return note
     try:
         found = agreement_of(labels, hint)
         everything = found["agreement"].get("all", {})
         kappa, alpha = (everything.get(k, {"value": None, "interval": None}) for k in ("kappa", "alpha_nominal"))
-        return LabelNote(
-            task=labels.sample.task, annotators=people, language_models=_language_models(labels),
-            items=_labelled(labels), guideline=labels.sample.guideline,
-            kappa=kappa["value"], kappa_interval=tuple(kappa["interval"] or ()), alpha=alpha["value"],
-            alpha_interval=tuple(alpha["interval"] or ()), margin=found["margin"], labels=found["labels"],
-            judges=tuple(_judge(j) for j in found["judges"]),
-        )  # fmt: skip
+        return LabelNote.model_validate({
+            **dict(note), "kappa": kappa["value"], "kappa_interval": tuple(kappa["interval"] or ()),
+            "alpha": alpha["value"], "alpha_interval": tuple(alpha["interval"] or ()), "margin": found["margin"],
+            "judges": tuple(_judge(j) for j in found["judges"]),
+        })  # fmt: skip
     except (ValueError, KeyError, TypeError) as error:
         raise ConfigError(f"{labels.folder / 'agreement.json'} is damaged: {error}", hint=hint) from error
 
@@ -118,7 +113,3 @@ def _judge(found: Mapping[str, object]) -> str:
         "one-sided 95 % bound "
         f"{result['bound']:+.3f}, margin {result['margin']:g})"
     )
-
-
-def _labelled(labels: LabelSet) -> int:
-    return sum(labels.settled(i.id).how != "none" for i in labels.items)

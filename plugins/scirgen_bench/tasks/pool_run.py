@@ -11,7 +11,7 @@ from pathlib import Path
 from scirgen import Config, InputError
 from scirgen.plugin import PromptLibrary, Registry, Resources, Taxonomies, open_sessions
 from scirgen_bench.retriever import complete_specs
-from scirgen_bench.rowfiles import write_rows
+from scirgen_bench.rowfiles import write_file
 from scirgen_bench.tasks.judging import Asked, Graded, Judging, bill, differ, to_grade
 from scirgen_bench.tasks.pools import GOLD, PoolSettings, make_pool, pooled_queries, queries_to_grade
 from scirgen_bench.tasks.records import Grade
@@ -154,8 +154,7 @@ def _write(
     out: Path, info: PoolInfo, everything: Sequence[TaskQuery], queries: Sequence[TaskQuery], graded: Graded
 ) -> None:
     ordered = sorted(graded.grades, key=lambda g: (g.query_id, g.document_id, g.judge))
-    with (out / "grades.jsonl").open("w", encoding="utf-8") as file:
-        write_rows(file, [g.model_dump(mode="json", exclude_defaults=True) for g in ordered])
+    write_file(out / "grades.jsonl", (g.model_dump(mode="json", exclude_defaults=True) for g in ordered))
     (out / "pool.json").write_text(info.model_dump_json(indent=2) + "\n", encoding="utf-8")
     grades = settled(ordered)
     needed = requirements(everything)

@@ -12,7 +12,7 @@ import numpy as np
 from scirgen import Rejection
 from scirgen.plugin import SPLITS, PartContent, PartWritten, ReleaseMaterial, TaskInfo
 from scirgen.release_files.release import LinkedInfo
-from scirgen_bench.rowfiles import write_rows
+from scirgen_bench.rowfiles import write_file
 from scirgen_bench.tasks.records import Grade, Query
 from scirgen_bench.tasks.task_files import AbstractRow, TaskQuery, write_task
 
@@ -50,9 +50,7 @@ class TaskSet(PartContent):
         """Write ``corpus/abstracts.jsonl`` if there are any, and ``tasks/NAME`` for each task."""
         lines: dict[str, int] = {}
         if self.abstracts:
-            path = folder / "corpus" / "abstracts.jsonl"
-            with path.open("w", encoding="utf-8", newline="\n") as out:
-                write_rows(out, self.abstracts)
+            write_file(folder / "corpus" / "abstracts.jsonl", self.abstracts)
             lines["corpus/abstracts.jsonl"] = len(self.abstracts)
         years = {d.id: d.year for d in content.datasets.values() if d.year}
         infos = write_tasks(folder, self.tasks, lines, years)

@@ -22,7 +22,7 @@ from scirgen import ConfigError, InputError, Record, Release
 from scirgen.plugin import SPLITS, TaskInfo, read_json, suggest
 from scirgen.release_files.release import Split, read_qrels
 from scirgen_bench.questions import is_answerable
-from scirgen_bench.rowfiles import read_records, write_rows
+from scirgen_bench.rowfiles import read_records, write_file, write_rows
 from scirgen_bench.tasks.records import Grade, Query
 
 CITATIONS = {
@@ -327,8 +327,7 @@ def write_task(
         counts[f"qrels/{split}.tsv"] = len(rows)
     graded = [g.model_dump(mode="json", exclude_defaults=True) for g in grades]
     if graded:
-        with (folder / "grades.jsonl").open("w", encoding="utf-8") as out:
-            write_rows(out, graded)
+        write_file(folder / "grades.jsonl", graded)
         counts["grades.jsonl"] = len(graded)
     return counts
 
@@ -343,6 +342,5 @@ def _write_drafts(folder: Path, queries: Sequence[TaskQuery]) -> dict[str, int]:
     ]
     if not rows:
         return {}
-    with (folder / "drafts.jsonl").open("w", encoding="utf-8") as out:
-        write_rows(out, rows)
+    write_file(folder / "drafts.jsonl", rows)
     return {"drafts.jsonl": len(rows)}

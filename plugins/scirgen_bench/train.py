@@ -1,17 +1,17 @@
 """Trains an embedding model on a release's train split; the result is used as ``st:DIR``.
 
-sentence-transformers does the training; this module makes the examples, selects the best step, and records the
-settings. The loss is in `scirgen_bench.train.loss`.
+sentence-transformers does the training, with MultipleNegativesRankingLoss (van den Oord et al. 2018, InfoNCE); this
+module makes its examples, selects the best step, and records the settings.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from scirgen import ConfigError, InputError, Release, __version__
 from scirgen.plugin import require
@@ -21,14 +21,11 @@ from scirgen_bench.tasks.task_files import Task
 from scirgen_local.embeddings import SENTENCE, load
 from scirgen_local.loading import weights_hash
 
-if TYPE_CHECKING:
-    from scirgen_bench.train.loss import Example
-
 TrainingTask = Literal["qa", "recommend"]
-_NEIGHBOURS = 3
-"""Each document shares its batch with this many similar ones, which are hard negatives and are trained too."""
+Gold = dict[str, set[str]]
+"""A question, and the ids of the documents that answer it."""
 _NEAR = 20
-"""The similar documents are drawn from this many that BM25 finds by the document's text."""
+"""The hard negative is drawn from this many documents that BM25 finds by the text of the one that answers."""
 SelectedOn = Literal["dev", "train"]
 _HELD_OUT = 20
 """With ``select_on="train"`` one document in this many is kept out of learning, with its questions."""
@@ -41,8 +38,7 @@ class TrainingSettings:
     Attributes:
         task: ``qa``: the release's questions; ``recommend``: the queries of that task.
         steps: optimiser steps.
-        batch: documents per step, each with its questions; the other documents of the batch are negatives.
-        questions: largest number of a document's questions per step.
+        batch: largest number of questions per step, each with a document that answers it and a similar one.
         learning_rate: peak, after a warm-up over a tenth of the steps.
         max_tokens: largest number of tokens of a text during training; the saved model keeps the base model's window.
         frozen_layers: number of the encoder's lowest layers that, with the word embeddings, are not trained.
@@ -59,7 +55,6 @@ class TrainingSettings:
     task: TrainingTask = "qa"
     steps: int = 500
     batch: int = 32
-    questions: int = 4
     learning_rate: float = 5e-5
     max_tokens: int = 128
     frozen_layers: int = 0
@@ -70,14 +65,6 @@ class TrainingSettings:
     setting: str = "without-paper"
     bf16: bool = False
     seed: int = 0
-
-
-@dataclass(frozen=True)
-class Split:
-    """(query, id of a document that answers it), and document id -> text."""
-
-    pairs: list[tuple[str, str]]
-    gold: dict[str, set[str]]
 
 
 def train_retriever(
@@ -109,8 +96,7 @@ def train_retriever(
         import torch
         from datasets import Dataset
         from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
-
-        from scirgen_bench.train.loss import QuestionLoss, in_order
+        from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
     texts = {d.id: f"{d.title} {d.text}" for d in release.corpus(settings.setting)}
     train, dev = learned_and_selected(release, texts, settings)
     model = load(SENTENCE, base)
@@ -122,16 +108,15 @@ def train_retriever(
     }
     checkpoints = out / "checkpoints"
     _same_settings(out, record)
-    examples = examples_of(train, texts, settings)
+    examples = examples_of(train, texts, settings.seed)
     _freeze(model, settings.frozen_layers)
-    corpus = [texts[d] for d in sorted(texts)]
     arguments = SentenceTransformerTrainingArguments(
         output_dir=str(checkpoints),
         max_steps=settings.steps,
         per_device_train_batch_size=settings.batch,
         learning_rate=settings.learning_rate,
         warmup_steps=max(1, settings.steps // 10),
-        batch_sampler=in_order,
+        batch_sampler="no_duplicates",  # a document is no negative of another question that it answers
         eval_strategy="steps",
         eval_steps=settings.evaluate_every,
         save_strategy="steps",
@@ -150,8 +135,8 @@ def train_retriever(
     trainer = SentenceTransformerTrainer(
         model=model,
         args=arguments,
-        train_dataset=Dataset.from_list(list(_rows(examples, corpus))),
-        loss=QuestionLoss(model, examples),
+        train_dataset=Dataset.from_list(examples),
+        loss=MultipleNegativesRankingLoss(model),
         evaluator=_evaluator(dev, texts, settings),
     )
     before = trainer.evaluate()
@@ -163,7 +148,7 @@ def train_retriever(
     model.save_pretrained(str(out))
     record |= {
         "examples": len(examples),
-        "train_queries": len(train.pairs),
+        "train_queries": len(train),
         "steps_done": trainer.state.global_step,
         "dev_before": _metrics(before),
         "dev_after": _metrics(after),
@@ -174,7 +159,7 @@ def train_retriever(
     return record
 
 
-def _pairs(release: Release, task: TrainingTask, split: str, texts: Mapping[str, str]) -> Split:
+def _gold(release: Release, task: TrainingTask, split: str, texts: Mapping[str, str]) -> Gold:
     if task == "qa":
         found = [(r.question, r.gold) for r in filter(is_answerable, release.rows(split))]
     else:
@@ -182,106 +167,70 @@ def _pairs(release: Release, task: TrainingTask, split: str, texts: Mapping[str,
         qrels = opened.qrels(split)
         asked = (q for q in opened.queries(split) if q.id in qrels)
         found = [(q.text, tuple(d for d, g in qrels[q.id].items() if g > 0)) for q in asked]
-    gold: dict[str, set[str]] = {}
+    gold: Gold = {}
     for text, ids in found:
-        gold.setdefault(text, set()).update(d for d in ids if d in texts)
-    pairs = [(text, d) for text, ids in found for d in ids if d in texts]
-    if not pairs:
+        if known := [d for d in ids if d in texts]:
+            gold.setdefault(text, set()).update(known)
+    if not gold:
         raise InputError(
             f"the split {split} of {release.folder} has no queries with an answer in the corpus",
             hint="Training needs the splits train and dev.",
         )
-    return Split(pairs, gold)
+    return gold
 
 
-def learned_and_selected(release: Release, texts: Mapping[str, str], settings: TrainingSettings) -> tuple[Split, Split]:
+def learned_and_selected(release: Release, texts: Mapping[str, str], settings: TrainingSettings) -> tuple[Gold, Gold]:
     """Return the queries to train on and those that select the best step: dev, or a part of train's documents.
 
     Raises:
         InputError: the train split is too small to hold out documents.
     """
-    train = _pairs(release, settings.task, "train", texts)
+    train = _gold(release, settings.task, "train", texts)
     if settings.select_on == "dev":
-        return train, _pairs(release, settings.task, "dev", texts)
-    documents = sorted({d for _, d in train.pairs})
+        return train, _gold(release, settings.task, "dev", texts)
+    documents = sorted(set().union(*train.values()))
     held = set(Random(settings.seed).sample(documents, max(1, len(documents) // _HELD_OUT)))
-    asked = {
-        q for q, d in train.pairs if d in held
-    }  # a question of a held-out document is not trained with another document
-    parts = [
-        Split(
-            [p for p in train.pairs if (p[0] in asked) is chosen],
-            {q: g for q, g in train.gold.items() if (q in asked) is chosen},
-        )
-        for chosen in (False, True)
-    ]
-    if not parts[0].pairs:
+    # A question of a held-out document is not trained with another document.
+    selected = {question: ids for question, ids in train.items() if ids & held}
+    learned = {question: ids for question, ids in train.items() if question not in selected}
+    if not learned:
         raise InputError(f"the train split of {release.folder} is too small to hold out documents")
-    return parts[0], parts[1]
+    return learned, selected
 
 
-def examples_of(train: Split, texts: Mapping[str, str], settings: TrainingSettings) -> list[Example]:
-    """Return the examples for all steps: documents with some of their questions each, in random order, similar
-    documents together."""
-    from scirgen_bench.train.loss import Example
+def examples_of(train: Gold, texts: Mapping[str, str], seed: int) -> list[dict[str, str]]:
+    """Return a row for each question and document that answers it, with a similar document that does not.
 
-    random = Random(settings.seed)
-    place = {d: i for i, d in enumerate(sorted(texts))}
-    asked: dict[str, dict[str, None]] = {}
-    for question, document in train.pairs:
-        asked.setdefault(document, {})[question] = None
-    near = _neighbours({d: texts[d] for d in asked})
-    wanted = settings.steps * settings.batch
-    ordered: list[Example] = []
-    while len(ordered) < wanted:
-        waiting: dict[str, list[Example]] = {}
-        for document, found in sorted(asked.items()):
-            questions = random.sample(list(found), len(found))
-            for at in range(0, len(questions), settings.questions):
-                some = tuple(questions[at : at + settings.questions])
-                also = tuple(tuple(place[d] for d in sorted(train.gold[q] - {document})) for q in some)
-                waiting.setdefault(document, []).append(Example(place[document], some, also))
-        turns = [d for d, examples in waiting.items() for _ in examples]
-        random.shuffle(turns)
-        for document in turns:
-            if waiting[document]:
-                similar = [d for d in near[document] if waiting[d]]
-                chosen = random.sample(similar, min(_NEIGHBOURS, len(similar)))
-                ordered += [waiting[d].pop() for d in (document, *chosen)]
-    return ordered[:wanted]
-
-
-def _neighbours(texts: Mapping[str, str]) -> dict[str, list[str]]:
-    """For each document, the ids of the documents that BM25 finds by its text."""
+    A question that every document answers has no row.
+    """
+    random = Random(seed)
     ids = sorted(texts)
+    answering = sorted(set().union(*train.values()))
     model = BM25()
     model.index([texts[d] for d in ids])
-    found = model.search([texts[d] for d in ids], _NEAR + 1).documents.tolist()
-    return {d: [ids[p] for p in hits if p >= 0 and ids[p] != d] for d, hits in zip(ids, found, strict=True)}
+    hits = model.search([texts[d] for d in answering], _NEAR + 1).documents.tolist()
+    near = {d: [ids[p] for p in found if p >= 0] for d, found in zip(answering, hits, strict=True)}
+    return [
+        {"question": question, "document": texts[document], "negative": texts[random.choice(others)]}
+        for question, gold in train.items()
+        for document in sorted(gold)
+        if (others := [d for d in near[document] if d not in gold] or [d for d in ids if d not in gold])
+    ]
 
 
-def _rows(examples: Sequence[Example], corpus: Sequence[str]) -> Iterator[dict[str, str | int]]:
-    """Columns document, question 0, 1, ... and label; short rows repeat a question, which the loss ignores."""
-    width = max(len(e.questions) for e in examples)
-    for label, example in enumerate(examples):
-        questions = {f"question_{i}": example.questions[i % len(example.questions)] for i in range(width)}
-        yield {"document": corpus[example.document], **questions, "label": label}
-
-
-def _evaluator(dev: Split, texts: Mapping[str, str], settings: TrainingSettings) -> Any:
-    from scirgen_bench.train.loss import Evaluator
+def _evaluator(dev: Gold, texts: Mapping[str, str], settings: TrainingSettings) -> Any:
+    from sentence_transformers.sentence_transformer.evaluation import InformationRetrievalEvaluator
 
     random = Random(settings.seed)
-    queries = sorted(dev.gold)
+    queries = sorted(dev)
     chosen = queries if len(queries) <= settings.dev_queries else random.sample(queries, settings.dev_queries)
-    documents = {d for q in chosen for d in dev.gold[q]}
+    documents = {d for q in chosen for d in dev[q]}
     rest = sorted(set(texts) - documents)
     documents |= set(random.sample(rest, max(0, min(len(rest), settings.dev_documents - len(documents)))))
-    return Evaluator(
-        settings.bf16,
+    return InformationRetrievalEvaluator(
         queries={str(i): q for i, q in enumerate(chosen)},
         corpus={d: texts[d] for d in sorted(documents)},
-        relevant_docs={str(i): dev.gold[q] for i, q in enumerate(chosen)},
+        relevant_docs={str(i): dev[q] for i, q in enumerate(chosen)},
         mrr_at_k=[10],
         ndcg_at_k=[10],
         accuracy_at_k=[1],

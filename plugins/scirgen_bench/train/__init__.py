@@ -1,1 +1,0 @@
-"""Training of embedding models for retrieval."""
