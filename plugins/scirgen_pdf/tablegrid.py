@@ -7,9 +7,9 @@ is not clear is refused with a code of `scirgen.stages.parse.grid.REFUSED`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from statistics import median
 from typing import Final
 
@@ -182,10 +182,18 @@ def _area(caption: Box, others: Sequence[Box], rules: Sequence[Box]) -> Area | N
         if len(ys) < 2 or ys[-1] - ys[0] < _LOWEST:
             continue
         x0, x1 = min(r[0] for r in chain), max(r[2] for r in chain)
-        inside = [r for r in rules if x0 - _SAME <= r[0] and r[2] <= x1 + _SAME and r[1] < ys[-1] - 4 and r[3] > ys[0]]
-        parts = [r for r in _joined(r for r in inside if _is_level(r)) if not any(abs(r[1] - y) < 2 for y in ys)]
-        return Area((x0, ys[0], x1, ys[-1]), ys, parts)
+        return _placed((x0, ys[0], x1, ys[-1]), ys, rules)
     return None
+
+
+def _placed(box: Box, ys: list[float], rules: Iterable[Box]) -> Area:
+    """Return a table's place, with the shorter rules in it: as drawn, and with touching ones joined."""
+    drawn = [
+        r for r in rules
+        if _is_level(r) and box[0] - _SAME <= r[0] and r[2] <= box[2] + _SAME and box[1] < r[3] < box[3]
+        and not any(abs(r[1] - y) < 2 for y in ys)
+    ]  # fmt: skip
+    return Area(box, ys, [*_joined(drawn), *drawn])
 
 
 def _open_area(caption: Box, others: Sequence[Box], rules: Sequence[Box], words: Sequence[Word]) -> Area | None:
@@ -204,9 +212,8 @@ def _open_area(caption: Box, others: Sequence[Box], rules: Sequence[Box], words:
     if last < 2:
         return None
     bottom = max(w.box[3] for w in lines[last].words)
-    return Area(
-        (x0, y0, x1, bottom), sorted({y0, bottom, *(r[1] for r in level if _alike(r, first) and y0 < r[1] < bottom)})
-    )
+    inner = (r[1] for r in level if _alike(r, first) and y0 < r[1] < bottom)
+    return _placed((x0, y0, x1, bottom), sorted({y0, bottom, *inner}), rules)
 
 
 def _is_level(rule: Box) -> bool:
@@ -320,17 +327,26 @@ def _head_rows(
 
 def _names(row: Row, rest: Sequence[Row], columns: Sequence[tuple[float, float]], area: Area) -> list[_Name]:
     """Return the texts of a header's line with the columns below them, or below their short rule."""
-    chunks = chunks_of(row, _CHUNK_GAP)
-    low = rest[0].middle if rest else row.middle
     names = []
-    for chunk in chunks:
-        middle = (chunk[0].box[0] + chunk[-1].box[2]) / 2
-        rules = [r for r in area.parts if row.middle < r[1] < low and r[0] - 2 < middle < r[2] + 2]
-        own = rules and sum(rules[0][0] < c[0].box[2] and c[-1].box[0] < rules[0][2] for c in chunks) == 1
-        over = [n for n, (a, b) in enumerate(columns) if own and rules[0][0] - 2 < (a + b) / 2 < rules[0][2] + 2]
-        sure, over = bool(over), over or columns_under(chunk, columns)
+    for chunk, rule in _over_rules(row, rest, area):
+        over = [n for n, (a, b) in enumerate(columns) if rule and rule[0] - 2 < (a + b) / 2 < rule[2] + 2]
+        sure, over = len(over) > 1, over if len(over) > 1 else columns_under(chunk, columns)
         names.append(_Name(chunk, over[0], over[-1], sure))
     return names
+
+
+def _over_rules(row: Row, rest: Sequence[Row], area: Area) -> Iterator[tuple[list[Word], Box | None]]:
+    """Yield the texts of a line, each with the widest rule right below it that is below no other text of the line."""
+    chunks = chunks_of(row, _CHUNK_GAP)
+    below = [r for r in area.parts if r[1] > row.middle]
+    for chunk in chunks:
+        middle = (chunk[0].box[0] + chunk[-1].box[2]) / 2
+        own = [
+            r for r in below
+            if r[0] - 2 < middle < r[2] + 2 and sum(r[0] < c[-1].box[2] and c[0].box[0] < r[2] for c in chunks) == 1
+            and not any(r[0] < w.box[0] < r[2] and x.middle < r[1] for x in rest for w in x.words)
+        ]  # fmt: skip
+        yield chunk, max(own, key=lambda r: r[2] - r[0], default=None)
 
 
 def _spans(level: Sequence[_Name], below: set[int], columns: Sequence[tuple[float, float]]) -> list[_Name] | None:
@@ -379,13 +395,21 @@ def _is_sure(body: Sequence[Sequence[GivenCell]], head: Sequence[Sequence[GivenC
     """Check that the columns look right: all with content are named, and enough cells are filled."""
     if not head or len(body) < 2:
         return False
+    filled = [n for row in body for n, cell in enumerate(row) if cell.text]
     named: set[int] = set()
-    for row in head:
+    for row in reversed(head):
         column = 0
         for cell in row:
-            named |= set(range(column, column + cell.columns)) if cell.text else set()
+            over = set(range(column, column + cell.columns)) & set(filled)
+            if cell.text and over & named and not over <= named:
+                return False  # a name over several columns, some without a name of their own
             column += cell.columns
-    filled = [n for row in body for n, cell in enumerate(row) if cell.text]
-    if any(n and n not in named for n in filled):
+        named |= _named(row)
+    if any(n > min(named, default=0) and n not in named for n in filled):
         return False
     return len(filled) >= _LEAST_FILLED * len(body) * len(body[0])
+
+
+def _named(row: Sequence[GivenCell]) -> set[int]:
+    ends = list(accumulate(cell.columns for cell in row))
+    return {n for cell, end in zip(row, ends, strict=True) if cell.text for n in range(end - cell.columns, end)}

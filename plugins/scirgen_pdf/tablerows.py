@@ -25,6 +25,10 @@ _OVERLAP: Final = 0.8
 """Parts of the type's size: lines that are closer are not two lines of one cell, but cells set at middle height."""
 _CLOSER: Final = 1.2
 """Times the least step between lines: those of one row are closer, rows farther apart."""
+_BLANK: Final = 0.2
+"""Parts of the type's size: the least blank between words."""
+_LEAST_ROOM: Final = 0.6
+"""Part of a column's width: a text that leaves more of it free does not go on below."""
 NUMBER: Final = re.compile(r"[<>≤≥~−–+-]?\s?\d|[-–—]$")
 _OPEN_END: Final = re.compile(r"[-,(/&]$|\b(?:and|or|of|the|in|for|with|by|de|e|y|et)$")
 
@@ -122,9 +126,10 @@ def body_rows(
     rows: list[dict[int, list[Word]]] = []
     heights: list[int] = []
     lines = [m[:2] for m in merged]
-    apart = _row_step(lines)
+    apart = _row_step(lines, columns)
+    wraps = {n for a, b in pairwise(lines) for n in b[1] if _is_broken(a, (b[0], {n: b[1][n]}), columns)}
     for at, (_, cells, height) in enumerate(merged):
-        if at and _goes_on(lines[at - 1], lines[at], lines, len(columns), area, apart):
+        if at and _goes_on(lines[at - 1], lines[at], lines, columns, area, apart, wraps):
             for n, words in cells.items():
                 rows[-1].setdefault(n, []).extend(words)
         else:
@@ -185,24 +190,35 @@ def _at_middle_height(parts: Sequence[_Part]) -> list[tuple[Row, dict[int, list[
     return result
 
 
-def _row_step(parts: Sequence[_Part]) -> float:
+def _row_step(parts: Sequence[_Part], columns: Sequence[tuple[float, float]]) -> float:
     """Return the step to the next line from which on it begins a row, if the lines of a row are closer than rows; else
     0.
 
     Closer lines are rows of a group if they have values of their own, or if few of them go on with broken texts.
     """
     steps = [b[0].middle - a[0].middle for a, b in pairwise(parts)]
-    apart = _CLOSER * min(steps, default=0.0)
+    ordered = sorted(steps)
+    ratio, low, high = max(((b / a, a, b) for a, b in pairwise(ordered)), default=(0.0, 0.0, 0.0))
+    apart = (low + high) / 2
     close = [pair for pair, step in zip(pairwise(parts), steps, strict=True) if step < apart]
-    clear = close and any(step > apart for step in steps) and not any(apart < s < _CLOSER * apart for s in steps)
-    if not clear or any(_numbers(here) > 1 for _, here in close):
+    if ratio < _CLOSER or low > _CLOSER * ordered[0] or any(_numbers(here) > 1 for _, here in close):
         return 0.0
-    return apart if sum(_is_broken(above, here) for above, here in close) >= len(close) / 2 else 0.0
+    going_on = sum(_is_full(above, here, columns) and len(here[1]) < len(columns) for above, here in close)
+    return apart if going_on >= len(close) / 2 else 0.0
 
 
-def _goes_on(above: _Part, here: _Part, parts: Sequence[_Part], columns: int, area: Area, apart: float) -> bool:
+def _goes_on(
+    above: _Part,
+    here: _Part,
+    parts: Sequence[_Part],
+    columns: Sequence[tuple[float, float]],
+    area: Area,
+    apart: float,
+    wraps: set[int],
+) -> bool:
     """Check whether a line continues the cells of the line above it: where rules part lines, those that no rule parts;
-    else a line that is closer than ``apart``; else one that only goes on with broken texts."""
+    else a line that is closer than ``apart``; else one that only goes on with broken texts, or with texts that had no
+    room in columns with broken texts."""
     if _numbers(here) > 1:
         return False
     ruled = [any(a[0].middle < y < b[0].middle for y in area.rules) for a, b in pairwise(parts)]
@@ -211,7 +227,9 @@ def _goes_on(above: _Part, here: _Part, parts: Sequence[_Part], columns: int, ar
         return not between
     if apart:
         return here[0].middle - above[0].middle < apart
-    return _is_broken(above, here) and len(here[1]) < columns
+    fewer = len(here[1]) < len(columns)
+    full = here[1].keys() <= wraps and len(here[1]) < len(above[1]) and _is_full(above, here, columns)
+    return fewer and (full or _is_broken(above, here, columns))
 
 
 def _numbers(part: _Part) -> int:
@@ -219,9 +237,27 @@ def _numbers(part: _Part) -> int:
     return sum(NUMBER.match(words[0].text) is not None for n, words in part[1].items() if n)
 
 
-def _is_broken(above: _Part, here: _Part) -> bool:
-    """Check whether all texts of a line look like the rest of those above them."""
-    return all(
-        n in above[1] and (_OPEN_END.search(above[1][n][-1].text) or words[0].text[:1].islower())
+def _is_broken(above: _Part, here: _Part, columns: Sequence[tuple[float, float]]) -> bool:
+    """Check whether all texts of a line look like the rest of those above them, which had no room for more."""
+    return _is_full(above, here, columns) and all(
+        _OPEN_END.search(above[1][n][-1].text) or words[0].text[:1].islower() for n, words in here[1].items()
+    )
+
+
+def _is_full(above: _Part, here: _Part, columns: Sequence[tuple[float, float]]) -> bool:
+    """Check whether no first word of a line's texts had room behind the texts above them."""
+    return here[1].keys() <= above[1].keys() and all(
+        _OPEN_END.search(above[1][n][-1].text)
+        or _room(above[1][n], columns[n]) < min(
+            _BLANK * here[0].size + _width(words[:1]), _LEAST_ROOM * (columns[n][1] - columns[n][0])
+        )
         for n, words in here[1].items()
     )
+
+
+def _room(words: Sequence[Word], column: tuple[float, float]) -> float:
+    return column[1] - column[0] - _width(words)
+
+
+def _width(words: Sequence[Word]) -> float:
+    return words[-1].box[2] - words[0].box[0]
