@@ -114,6 +114,9 @@ def _rows(words: Sequence[Word], area: Area, page: int) -> PageTable:
     columns = _columns(body)
     if len(columns) < 2:
         return PageTable(area.box, refused="table_columns")
+    if len(area.rules) > len(body):  # rules part all lines, and none ends the header
+        while len(body) > 2 and body[0].words[0].box[0] > columns[0][1]:
+            head, body = [*head, body[0]], body[1:]
     top = _head_rows(head, columns, area, page)
     below = body_rows(body, columns, area, page)
     if below is None or not _is_sure(below, top):
@@ -396,6 +399,9 @@ def _is_sure(body: Sequence[Sequence[GivenCell]], head: Sequence[Sequence[GivenC
     if not head or len(body) < 2:
         return False
     filled = [n for row in body for n, cell in enumerate(row) if cell.text]
+    texts = [{row[n].text for row in body if len(row) > n} for n in range(max(map(len, body)))]
+    if any(column <= {"", "±"} for column in texts):
+        return False  # a part of the numbers beside it
     named: set[int] = set()
     for row in reversed(head):
         column = 0

@@ -25,6 +25,8 @@ _OVERLAP: Final = 0.8
 """Parts of the type's size: lines that are closer are not two lines of one cell, but cells set at middle height."""
 _CLOSER: Final = 1.2
 """Times the least step between lines: those of one row are closer, rows farther apart."""
+_TEXT: Final = 4
+"""Words of two lines of a cell; more are text."""
 _BLANK: Final = 0.2
 """Parts of the type's size: the least blank between words."""
 _LEAST_ROOM: Final = 0.6
@@ -99,7 +101,7 @@ def made_cell(words: Sequence[Word], page: int, columns: int = 1) -> GivenCell:
     box = (min(b[0] for b in boxes), min(b[1] for b in boxes), max(b[2] for b in boxes), max(b[3] for b in boxes))
     text = ""
     for word in words:
-        broken = text.endswith("\u00ad") or (text.endswith("-") and word.text[:1].islower())
+        broken = text.endswith("\u00ad") or (text.endswith("-") and text[-2:-1].isalpha() and word.text[:1].islower())
         text = text[:-1] + word.text if broken else f"{text} {word.text}".strip()
     return GivenCell(text, columns=columns, page=page, box=tuple(round(v, 2) for v in box))  # type: ignore[arg-type]
 
@@ -127,11 +129,14 @@ def body_rows(
     heights: list[int] = []
     lines = [m[:2] for m in merged]
     apart = _row_step(lines, columns)
+    labelled = sum(0 in cells for _, cells in lines) > len(lines) / 2
     wraps = {n for a, b in pairwise(lines) for n in b[1] if _is_broken(a, (b[0], {n: b[1][n]}), columns)}
     for at, (_, cells, height) in enumerate(merged):
         if at and _goes_on(lines[at - 1], lines[at], lines, columns, area, apart, wraps):
             for n, words in cells.items():
                 rows[-1].setdefault(n, []).extend(words)
+        elif at and _is_loose(lines[at - 1], lines[at], columns) and labelled:
+            return None
         else:
             rows.append({n: list(words) for n, words in cells.items()})
             heights.append(height)
@@ -146,12 +151,18 @@ def body_rows(
     return made
 
 
+def _is_loose(above: _Part, here: _Part, columns: Sequence[tuple[float, float]]) -> bool:
+    """Check whether a line may be the rest of the one above it: a few texts without a label that had no room there."""
+    few = 0 not in here[1] and len(here[1]) <= len(columns) / 2 and _is_full(above, here, columns)
+    return few and any(len(words) + len(above[1][n]) > _TEXT for n, words in here[1].items())
+
+
 def _heads_group(chunk: Sequence[Word], column: tuple[float, float], area: Area, size: float) -> bool:
     """Check whether a text that is alone in its line names the rows below: it is in the middle of the table, and wider
     than its column."""
     left, right = chunk[0].box[0], chunk[-1].box[2]
     middle = abs((left + right) - (area.box[0] + area.box[2])) < 2 * size
-    return middle and (left < column[0] - 1 or right > column[1] + 1)
+    return middle and (left < column[0] - 1 or right > column[1] + 1 or left > column[0] + size)
 
 
 _Part = tuple[Row, dict[int, list[Word]]]
@@ -226,7 +237,7 @@ def _goes_on(
     if between or sum(ruled) >= _RULED * len(ruled):
         return not between
     if apart:
-        return here[0].middle - above[0].middle < apart
+        return here[0].middle - above[0].middle < apart and _is_full(above, here, columns)
     fewer = len(here[1]) < len(columns)
     full = here[1].keys() <= wraps and len(here[1]) < len(above[1]) and _is_full(above, here, columns)
     return fewer and (full or _is_broken(above, here, columns))
@@ -249,7 +260,8 @@ def _is_full(above: _Part, here: _Part, columns: Sequence[tuple[float, float]]) 
     return here[1].keys() <= above[1].keys() and all(
         _OPEN_END.search(above[1][n][-1].text)
         or _room(above[1][n], columns[n]) < min(
-            _BLANK * here[0].size + _width(words[:1]), _LEAST_ROOM * (columns[n][1] - columns[n][0])
+            _BLANK * here[0].size + _width(words[:1]),
+            (_LEAST_ROOM if here[1].keys() == {0} else 1.0) * (columns[n][1] - columns[n][0]),
         )
         for n, words in here[1].items()
     )
