@@ -42,6 +42,10 @@ _CHUNK_GAP: Final = 0.7
 """Parts of the type's size: a wider blank in a header's line parts the headers of two columns."""
 _MOST_HEAD: Final = 3
 """Lines of a header that no rule ends."""
+_NEARLY: Final = 3.0
+"""Times the type's size: a name is not surely over its columns if it is that close to the middle of others."""
+_RULED: Final = 0.5
+"""The least share of the body's lines with a rule below them if rules do not show where the header ends."""
 _MOSTLY: Final = 0.8
 _LEAST_FILLED: Final = 0.3
 
@@ -111,10 +115,10 @@ def _rows(words: Sequence[Word], area: Area, page: int) -> PageTable:
         head, body = _parted_by_numbers(lines)
     if not head:
         return PageTable(area.box, refused="table_header")
-    columns = _columns(body)
+    columns = _columns(body, area.uprights)
     if len(columns) < 2:
         return PageTable(area.box, refused="table_columns")
-    if len(area.rules) > len(body):  # rules part all lines, and none ends the header
+    if sum(a.middle < y < b.middle for a, b in pairwise(body) for y in area.rules) > _RULED * len(body):  # none ends the header
         while len(body) > 2 and body[0].words[0].box[0] > columns[0][1]:
             head, body = [*head, body[0]], body[1:]
     top = _head_rows(head, columns, area, page)
@@ -129,7 +133,7 @@ def _further_rows(words: Sequence[Word], area: Area, page: int, first: PageTable
     lines = _lines(words, area)
     repeated = tuple(map(_text, lines[: len(first.head)])) == first.head
     body = lines[len(first.head) :] if repeated else [] if _parted(lines, area)[0] else lines
-    columns = _columns(body) if body else []
+    columns = _columns(body, area.uprights) if body else []
     below = body_rows(body, columns, area, page) if len(columns) == _width(first) else None
     return PageTable(area.box, tuple(below), head=first.head) if below else PageTable(area.box, refused="table_columns")
 
@@ -196,7 +200,16 @@ def _placed(box: Box, ys: list[float], rules: Iterable[Box]) -> Area:
         if _is_level(r) and box[0] - _SAME <= r[0] and r[2] <= box[2] + _SAME and box[1] < r[3] < box[3]
         and not any(abs(r[1] - y) < 2 for y in ys)
     ]  # fmt: skip
-    return Area(box, ys, [*_joined(drawn), *drawn])
+    return Area(box, ys, [*_joined(drawn), *drawn], _uprights(box, rules))
+
+
+def _uprights(box: Box, rules: Iterable[Box]) -> list[float]:
+    """Return where upright rules part the columns of a table: in pieces or in one, over most of its height."""
+    lengths: dict[int, float] = {}
+    for r in rules:
+        if r[2] - r[0] < 4 < r[3] - r[1] and box[0] < r[0] < box[2]:
+            lengths[round(r[0])] = lengths.get(round(r[0]), 0.0) + min(r[3], box[3]) - max(r[1], box[1])
+    return [x for x, length in lengths.items() if length > _MOSTLY * (box[3] - box[1])]
 
 
 def _open_area(caption: Box, others: Sequence[Box], rules: Sequence[Box], words: Sequence[Word]) -> Area | None:
@@ -268,15 +281,17 @@ def _parted_by_numbers(lines: Sequence[Row]) -> tuple[list[Row], list[Row]]:
     return (list(lines[:first]), list(lines[first:])) if clear else ([], list(lines))
 
 
-def _columns(body: Sequence[Row]) -> list[tuple[float, float]]:
-    """Return the left and right ends of the columns: of the body's text, between blanks through all lines."""
+def _columns(body: Sequence[Row], uprights: Sequence[float]) -> list[tuple[float, float]]:
+    """Return the left and right ends of the columns: of the body's text, between blanks or upright rules
+    through all lines."""
     size = median(r.size for r in body)
     several = [r for r in body if len(chunks_of(r, _CHUNK_GAP)) > 1]
     counted = several if len(several) >= 2 else body
     spans = sorted((w.box[0], w.box[2]) for r in counted for w in r.words)
     columns: list[tuple[float, float]] = []
     for left, right in spans:
-        if columns and left - columns[-1][1] < COLUMN_GAP * size:
+        ruled = columns and any(columns[-1][1] - 1 < x < left + 1 for x in uprights)
+        if columns and not ruled and left - columns[-1][1] < COLUMN_GAP * size:
             columns[-1] = (columns[-1][0], max(columns[-1][1], right))
         else:
             columns.append((left, right))
@@ -391,7 +406,21 @@ def _spans(level: Sequence[_Name], below: set[int], columns: Sequence[tuple[floa
         if (left, right) != (span.first, span.last) and len(fits) != 1:
             return None
         span.first, span.last = fits[0] if fits else (span.first, span.last)
+    taken = {c for s in spans for c in range(s.first, s.last + 1)}
+    for span in spans:  # a column beside an unruled name that only the row below names may be one of its own
+        beside = {span.first - 1, span.last + 1} & (below - taken - {0})
+        size = span.words[0].box[3] - span.words[0].box[1]
+        if span.first < span.last and not span.sure and any(_middle(span, n, columns) < _NEARLY * size for n in beside):
+            return None
     return spans
+
+
+def _middle(name: _Name, beside: int, columns: Sequence[tuple[float, float]]) -> float:
+    """Return how far a name is from the middle of its columns moved or widened by the one beside them, in points."""
+    step = -1 if beside < name.first else 1
+    middle = (name.words[0].box[0] + name.words[-1].box[2]) / 2
+    ends = [(name.first + step, name.last + step), (min(name.first, beside), max(name.last, beside))]
+    return min(abs((columns[a][0] + columns[b][1]) / 2 - middle) for a, b in ends)
 
 
 def _is_sure(body: Sequence[Sequence[GivenCell]], head: Sequence[Sequence[GivenCell]]) -> bool:

@@ -29,8 +29,6 @@ _TEXT: Final = 4
 """Words of two lines of a cell; more are text."""
 _BLANK: Final = 0.2
 """Parts of the type's size: the least blank between words."""
-_LEAST_ROOM: Final = 0.6
-"""Part of a column's width: a text that leaves more of it free does not go on below."""
 NUMBER: Final = re.compile(r"[<>≤≥~−–+-]?\s?\d|[-–—]$")
 _OPEN_END: Final = re.compile(r"[-,(/&]$|\b(?:and|or|of|the|in|for|with|by|de|e|y|et)$")
 
@@ -54,11 +52,12 @@ class Row:
 
 @dataclass
 class Area:
-    """A table's place: the level rules over its whole width, and shorter ones inside."""
+    """A table's place: the level rules over its whole width, shorter ones inside, and where upright ones part columns."""
 
     box: Box
     rules: list[float]
     parts: list[Box] = field(default_factory=list)
+    uprights: list[float] = field(default_factory=list)
 
 
 def printed_rows(words: Iterable[Word]) -> list[Row]:
@@ -152,7 +151,10 @@ def body_rows(
 
 
 def _is_loose(above: _Part, here: _Part, columns: Sequence[tuple[float, float]]) -> bool:
-    """Check whether a line may be the rest of the one above it: a few texts without a label that had no room there."""
+    """Check whether a line may be the rest of the one above it: a few texts without a label, or a label below one that
+    is alone, that had no room there."""
+    if here[1].keys() == above[1].keys() == {0}:
+        return _is_full(above, here, columns)
     few = 0 not in here[1] and len(here[1]) <= len(columns) / 2 and _is_full(above, here, columns)
     return few and any(len(words) + len(above[1][n]) > _TEXT for n, words in here[1].items())
 
@@ -251,24 +253,27 @@ def _numbers(part: _Part) -> int:
 def _is_broken(above: _Part, here: _Part, columns: Sequence[tuple[float, float]]) -> bool:
     """Check whether all texts of a line look like the rest of those above them, which had no room for more."""
     return _is_full(above, here, columns) and all(
-        _OPEN_END.search(above[1][n][-1].text) or words[0].text[:1].islower() for n, words in here[1].items()
+        _is_open(above[1][n]) or words[0].text[:1].islower() for n, words in here[1].items()
     )
 
 
 def _is_full(above: _Part, here: _Part, columns: Sequence[tuple[float, float]]) -> bool:
     """Check whether no first word of a line's texts had room behind the texts above them."""
     return here[1].keys() <= above[1].keys() and all(
-        _OPEN_END.search(above[1][n][-1].text)
-        or _room(above[1][n], columns[n]) < min(
-            _BLANK * here[0].size + _width(words[:1]),
-            (_LEAST_ROOM if here[1].keys() == {0} else 1.0) * (columns[n][1] - columns[n][0]),
-        )
+        _width(words) < columns[n][1] - columns[n][0] + 1
+        and (_is_open(above[1][n]) or _room(above[1][n], columns[n]) < _BLANK * here[0].size + _width(words[:1]))
         for n, words in here[1].items()
     )
 
 
+def _is_open(words: Sequence[Word]) -> bool:
+    """Check whether a text ends in a hyphen, a comma or a small word, or in brackets that it does not close."""
+    text = " ".join(w.text for w in words)
+    return _OPEN_END.search(text) is not None or text.count("(") > text.count(")")
+
+
 def _room(words: Sequence[Word], column: tuple[float, float]) -> float:
-    return column[1] - column[0] - _width(words)
+    return min(column[1] - words[-1].box[2], column[1] - column[0] - _width(words))
 
 
 def _width(words: Sequence[Word]) -> float:
