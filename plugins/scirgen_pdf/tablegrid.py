@@ -118,7 +118,9 @@ def _rows(words: Sequence[Word], area: Area, page: int) -> PageTable:
     columns = _columns(body, area.uprights)
     if len(columns) < 2:
         return PageTable(area.box, refused="table_columns")
-    if sum(a.middle < y < b.middle for a, b in pairwise(body) for y in area.rules) > _RULED * len(body):  # none ends the header
+    if sum(a.middle < y < b.middle for a, b in pairwise(body) for y in area.rules) > _RULED * len(
+        body
+    ):  # none ends the header
         while len(body) > 2 and body[0].words[0].box[0] > columns[0][1]:
             head, body = [*head, body[0]], body[1:]
     top = _head_rows(head, columns, area, page)

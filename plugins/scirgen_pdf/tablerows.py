@@ -52,7 +52,7 @@ class Row:
 
 @dataclass
 class Area:
-    """A table's place: the level rules over its whole width, shorter ones inside, and where upright ones part columns."""
+    """A table's place: the level rules over its whole width, shorter ones, and where upright ones part columns."""
 
     box: Box
     rules: list[float]
@@ -239,7 +239,8 @@ def _goes_on(
     if between or sum(ruled) >= _RULED * len(ruled):
         return not between
     if apart:
-        return here[0].middle - above[0].middle < apart and _is_full(above, here, columns)
+        closer = here[0].middle - above[0].middle < apart
+        return closer and (here[1].keys() != {0} or _is_full(above, here, columns))
     fewer = len(here[1]) < len(columns)
     full = here[1].keys() <= wraps and len(here[1]) < len(above[1]) and _is_full(above, here, columns)
     return fewer and (full or _is_broken(above, here, columns))
