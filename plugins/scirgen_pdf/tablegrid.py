@@ -7,9 +7,9 @@ is not clear is refused with a code of `scirgen.stages.parse.grid.REFUSED`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from statistics import median
 from typing import Final
 
@@ -42,6 +42,10 @@ _CHUNK_GAP: Final = 0.7
 """Parts of the type's size: a wider blank in a header's line parts the headers of two columns."""
 _MOST_HEAD: Final = 3
 """Lines of a header that no rule ends."""
+_NEARLY: Final = 3.0
+"""Times the type's size: a name is not surely over its columns if it is that close to the middle of others."""
+_RULED: Final = 0.5
+"""The least share of the body's lines with a rule below them if rules do not show where the header ends."""
 _MOSTLY: Final = 0.8
 _LEAST_FILLED: Final = 0.3
 
@@ -111,9 +115,14 @@ def _rows(words: Sequence[Word], area: Area, page: int) -> PageTable:
         head, body = _parted_by_numbers(lines)
     if not head:
         return PageTable(area.box, refused="table_header")
-    columns = _columns(body)
+    columns = _columns(body, area.uprights)
     if len(columns) < 2:
         return PageTable(area.box, refused="table_columns")
+    if sum(a.middle < y < b.middle for a, b in pairwise(body) for y in area.rules) > _RULED * len(
+        body
+    ):  # none ends the header
+        while len(body) > 2 and body[0].words[0].box[0] > columns[0][1]:
+            head, body = [*head, body[0]], body[1:]
     top = _head_rows(head, columns, area, page)
     below = body_rows(body, columns, area, page)
     if below is None or not _is_sure(below, top):
@@ -126,7 +135,7 @@ def _further_rows(words: Sequence[Word], area: Area, page: int, first: PageTable
     lines = _lines(words, area)
     repeated = tuple(map(_text, lines[: len(first.head)])) == first.head
     body = lines[len(first.head) :] if repeated else [] if _parted(lines, area)[0] else lines
-    columns = _columns(body) if body else []
+    columns = _columns(body, area.uprights) if body else []
     below = body_rows(body, columns, area, page) if len(columns) == _width(first) else None
     return PageTable(area.box, tuple(below), head=first.head) if below else PageTable(area.box, refused="table_columns")
 
@@ -182,10 +191,27 @@ def _area(caption: Box, others: Sequence[Box], rules: Sequence[Box]) -> Area | N
         if len(ys) < 2 or ys[-1] - ys[0] < _LOWEST:
             continue
         x0, x1 = min(r[0] for r in chain), max(r[2] for r in chain)
-        inside = [r for r in rules if x0 - _SAME <= r[0] and r[2] <= x1 + _SAME and r[1] < ys[-1] - 4 and r[3] > ys[0]]
-        parts = [r for r in _joined(r for r in inside if _is_level(r)) if not any(abs(r[1] - y) < 2 for y in ys)]
-        return Area((x0, ys[0], x1, ys[-1]), ys, parts)
+        return _placed((x0, ys[0], x1, ys[-1]), ys, rules)
     return None
+
+
+def _placed(box: Box, ys: list[float], rules: Iterable[Box]) -> Area:
+    """Return a table's place, with the shorter rules in it: as drawn, and with touching ones joined."""
+    drawn = [
+        r for r in rules
+        if _is_level(r) and box[0] - _SAME <= r[0] and r[2] <= box[2] + _SAME and box[1] < r[3] < box[3]
+        and not any(abs(r[1] - y) < 2 for y in ys)
+    ]  # fmt: skip
+    return Area(box, ys, [*_joined(drawn), *drawn], _uprights(box, rules))
+
+
+def _uprights(box: Box, rules: Iterable[Box]) -> list[float]:
+    """Return where upright rules part the columns of a table: in pieces or in one, over most of its height."""
+    lengths: dict[int, float] = {}
+    for r in rules:
+        if r[2] - r[0] < 4 < r[3] - r[1] and box[0] < r[0] < box[2]:
+            lengths[round(r[0])] = lengths.get(round(r[0]), 0.0) + min(r[3], box[3]) - max(r[1], box[1])
+    return [x for x, length in lengths.items() if length > _MOSTLY * (box[3] - box[1])]
 
 
 def _open_area(caption: Box, others: Sequence[Box], rules: Sequence[Box], words: Sequence[Word]) -> Area | None:
@@ -204,9 +230,8 @@ def _open_area(caption: Box, others: Sequence[Box], rules: Sequence[Box], words:
     if last < 2:
         return None
     bottom = max(w.box[3] for w in lines[last].words)
-    return Area(
-        (x0, y0, x1, bottom), sorted({y0, bottom, *(r[1] for r in level if _alike(r, first) and y0 < r[1] < bottom)})
-    )
+    inner = (r[1] for r in level if _alike(r, first) and y0 < r[1] < bottom)
+    return _placed((x0, y0, x1, bottom), sorted({y0, bottom, *inner}), rules)
 
 
 def _is_level(rule: Box) -> bool:
@@ -258,15 +283,17 @@ def _parted_by_numbers(lines: Sequence[Row]) -> tuple[list[Row], list[Row]]:
     return (list(lines[:first]), list(lines[first:])) if clear else ([], list(lines))
 
 
-def _columns(body: Sequence[Row]) -> list[tuple[float, float]]:
-    """Return the left and right ends of the columns: of the body's text, between blanks through all lines."""
+def _columns(body: Sequence[Row], uprights: Sequence[float]) -> list[tuple[float, float]]:
+    """Return the left and right ends of the columns: of the body's text, between blanks or upright rules
+    through all lines."""
     size = median(r.size for r in body)
     several = [r for r in body if len(chunks_of(r, _CHUNK_GAP)) > 1]
     counted = several if len(several) >= 2 else body
     spans = sorted((w.box[0], w.box[2]) for r in counted for w in r.words)
     columns: list[tuple[float, float]] = []
     for left, right in spans:
-        if columns and left - columns[-1][1] < COLUMN_GAP * size:
+        ruled = columns and any(columns[-1][1] - 1 < x < left + 1 for x in uprights)
+        if columns and not ruled and left - columns[-1][1] < COLUMN_GAP * size:
             columns[-1] = (columns[-1][0], max(columns[-1][1], right))
         else:
             columns.append((left, right))
@@ -320,17 +347,26 @@ def _head_rows(
 
 def _names(row: Row, rest: Sequence[Row], columns: Sequence[tuple[float, float]], area: Area) -> list[_Name]:
     """Return the texts of a header's line with the columns below them, or below their short rule."""
-    chunks = chunks_of(row, _CHUNK_GAP)
-    low = rest[0].middle if rest else row.middle
     names = []
-    for chunk in chunks:
-        middle = (chunk[0].box[0] + chunk[-1].box[2]) / 2
-        rules = [r for r in area.parts if row.middle < r[1] < low and r[0] - 2 < middle < r[2] + 2]
-        own = rules and sum(rules[0][0] < c[0].box[2] and c[-1].box[0] < rules[0][2] for c in chunks) == 1
-        over = [n for n, (a, b) in enumerate(columns) if own and rules[0][0] - 2 < (a + b) / 2 < rules[0][2] + 2]
-        sure, over = bool(over), over or columns_under(chunk, columns)
+    for chunk, rule in _over_rules(row, rest, area):
+        over = [n for n, (a, b) in enumerate(columns) if rule and rule[0] - 2 < (a + b) / 2 < rule[2] + 2]
+        sure, over = len(over) > 1, over if len(over) > 1 else columns_under(chunk, columns)
         names.append(_Name(chunk, over[0], over[-1], sure))
     return names
+
+
+def _over_rules(row: Row, rest: Sequence[Row], area: Area) -> Iterator[tuple[list[Word], Box | None]]:
+    """Yield the texts of a line, each with the widest rule right below it that is below no other text of the line."""
+    chunks = chunks_of(row, _CHUNK_GAP)
+    below = [r for r in area.parts if r[1] > row.middle]
+    for chunk in chunks:
+        middle = (chunk[0].box[0] + chunk[-1].box[2]) / 2
+        own = [
+            r for r in below
+            if r[0] - 2 < middle < r[2] + 2 and sum(r[0] < c[-1].box[2] and c[0].box[0] < r[2] for c in chunks) == 1
+            and not any(r[0] < w.box[0] < r[2] and x.middle < r[1] for x in rest for w in x.words)
+        ]  # fmt: skip
+        yield chunk, max(own, key=lambda r: r[2] - r[0], default=None)
 
 
 def _spans(level: Sequence[_Name], below: set[int], columns: Sequence[tuple[float, float]]) -> list[_Name] | None:
@@ -372,20 +408,45 @@ def _spans(level: Sequence[_Name], below: set[int], columns: Sequence[tuple[floa
         if (left, right) != (span.first, span.last) and len(fits) != 1:
             return None
         span.first, span.last = fits[0] if fits else (span.first, span.last)
+    taken = {c for s in spans for c in range(s.first, s.last + 1)}
+    for span in spans:  # a column beside an unruled name that only the row below names may be one of its own
+        beside = {span.first - 1, span.last + 1} & (below - taken - {0})
+        size = span.words[0].box[3] - span.words[0].box[1]
+        if span.first < span.last and not span.sure and any(_middle(span, n, columns) < _NEARLY * size for n in beside):
+            return None
     return spans
+
+
+def _middle(name: _Name, beside: int, columns: Sequence[tuple[float, float]]) -> float:
+    """Return how far a name is from the middle of its columns moved or widened by the one beside them, in points."""
+    step = -1 if beside < name.first else 1
+    middle = (name.words[0].box[0] + name.words[-1].box[2]) / 2
+    ends = [(name.first + step, name.last + step), (min(name.first, beside), max(name.last, beside))]
+    return min(abs((columns[a][0] + columns[b][1]) / 2 - middle) for a, b in ends)
 
 
 def _is_sure(body: Sequence[Sequence[GivenCell]], head: Sequence[Sequence[GivenCell]]) -> bool:
     """Check that the columns look right: all with content are named, and enough cells are filled."""
     if not head or len(body) < 2:
         return False
+    filled = [n for row in body for n, cell in enumerate(row) if cell.text]
+    texts = [{row[n].text for row in body if len(row) > n} for n in range(max(map(len, body)))]
+    if any(column <= {"", "±"} for column in texts):
+        return False  # a part of the numbers beside it
     named: set[int] = set()
-    for row in head:
+    for row in reversed(head):
         column = 0
         for cell in row:
-            named |= set(range(column, column + cell.columns)) if cell.text else set()
+            over = set(range(column, column + cell.columns)) & set(filled)
+            if cell.text and over & named and not over <= named:
+                return False  # a name over several columns, some without a name of their own
             column += cell.columns
-    filled = [n for row in body for n, cell in enumerate(row) if cell.text]
-    if any(n and n not in named for n in filled):
+        named |= _named(row)
+    if any(n > min(named, default=0) and n not in named for n in filled):
         return False
     return len(filled) >= _LEAST_FILLED * len(body) * len(body[0])
+
+
+def _named(row: Sequence[GivenCell]) -> set[int]:
+    ends = list(accumulate(cell.columns for cell in row))
+    return {n for cell, end in zip(row, ends, strict=True) if cell.text for n in range(end - cell.columns, end)}

@@ -25,6 +25,10 @@ _OVERLAP: Final = 0.8
 """Parts of the type's size: lines that are closer are not two lines of one cell, but cells set at middle height."""
 _CLOSER: Final = 1.2
 """Times the least step between lines: those of one row are closer, rows farther apart."""
+_TEXT: Final = 4
+"""Words of two lines of a cell; more are text."""
+_BLANK: Final = 0.2
+"""Parts of the type's size: the least blank between words."""
 NUMBER: Final = re.compile(r"[<>≤≥~−–+-]?\s?\d|[-–—]$")
 _OPEN_END: Final = re.compile(r"[-,(/&]$|\b(?:and|or|of|the|in|for|with|by|de|e|y|et)$")
 
@@ -48,11 +52,12 @@ class Row:
 
 @dataclass
 class Area:
-    """A table's place: the level rules over its whole width, and shorter ones inside."""
+    """A table's place: the level rules over its whole width, shorter ones, and where upright ones part columns."""
 
     box: Box
     rules: list[float]
     parts: list[Box] = field(default_factory=list)
+    uprights: list[float] = field(default_factory=list)
 
 
 def printed_rows(words: Iterable[Word]) -> list[Row]:
@@ -95,7 +100,7 @@ def made_cell(words: Sequence[Word], page: int, columns: int = 1) -> GivenCell:
     box = (min(b[0] for b in boxes), min(b[1] for b in boxes), max(b[2] for b in boxes), max(b[3] for b in boxes))
     text = ""
     for word in words:
-        broken = text.endswith("\u00ad") or (text.endswith("-") and word.text[:1].islower())
+        broken = text.endswith("\u00ad") or (text.endswith("-") and text[-2:-1].isalpha() and word.text[:1].islower())
         text = text[:-1] + word.text if broken else f"{text} {word.text}".strip()
     return GivenCell(text, columns=columns, page=page, box=tuple(round(v, 2) for v in box))  # type: ignore[arg-type]
 
@@ -122,11 +127,15 @@ def body_rows(
     rows: list[dict[int, list[Word]]] = []
     heights: list[int] = []
     lines = [m[:2] for m in merged]
-    apart = _row_step(lines)
+    apart = _row_step(lines, columns)
+    labelled = sum(0 in cells for _, cells in lines) > len(lines) / 2
+    wraps = {n for a, b in pairwise(lines) for n in b[1] if _is_broken(a, (b[0], {n: b[1][n]}), columns)}
     for at, (_, cells, height) in enumerate(merged):
-        if at and _goes_on(lines[at - 1], lines[at], lines, len(columns), area, apart):
+        if at and _goes_on(lines[at - 1], lines[at], lines, columns, area, apart, wraps):
             for n, words in cells.items():
                 rows[-1].setdefault(n, []).extend(words)
+        elif at and _is_loose(lines[at - 1], lines[at], columns) and labelled:
+            return None
         else:
             rows.append({n: list(words) for n, words in cells.items()})
             heights.append(height)
@@ -141,12 +150,21 @@ def body_rows(
     return made
 
 
+def _is_loose(above: _Part, here: _Part, columns: Sequence[tuple[float, float]]) -> bool:
+    """Check whether a line may be the rest of the one above it: a few texts without a label, or a label below one that
+    is alone, that had no room there."""
+    if here[1].keys() == above[1].keys() == {0}:
+        return _is_full(above, here, columns)
+    few = 0 not in here[1] and len(here[1]) <= len(columns) / 2 and _is_full(above, here, columns)
+    return few and any(len(words) + len(above[1][n]) > _TEXT for n, words in here[1].items())
+
+
 def _heads_group(chunk: Sequence[Word], column: tuple[float, float], area: Area, size: float) -> bool:
     """Check whether a text that is alone in its line names the rows below: it is in the middle of the table, and wider
     than its column."""
     left, right = chunk[0].box[0], chunk[-1].box[2]
     middle = abs((left + right) - (area.box[0] + area.box[2])) < 2 * size
-    return middle and (left < column[0] - 1 or right > column[1] + 1)
+    return middle and (left < column[0] - 1 or right > column[1] + 1 or left > column[0] + size)
 
 
 _Part = tuple[Row, dict[int, list[Word]]]
@@ -185,24 +203,35 @@ def _at_middle_height(parts: Sequence[_Part]) -> list[tuple[Row, dict[int, list[
     return result
 
 
-def _row_step(parts: Sequence[_Part]) -> float:
+def _row_step(parts: Sequence[_Part], columns: Sequence[tuple[float, float]]) -> float:
     """Return the step to the next line from which on it begins a row, if the lines of a row are closer than rows; else
     0.
 
     Closer lines are rows of a group if they have values of their own, or if few of them go on with broken texts.
     """
     steps = [b[0].middle - a[0].middle for a, b in pairwise(parts)]
-    apart = _CLOSER * min(steps, default=0.0)
+    ordered = sorted(steps)
+    ratio, low, high = max(((b / a, a, b) for a, b in pairwise(ordered)), default=(0.0, 0.0, 0.0))
+    apart = (low + high) / 2
     close = [pair for pair, step in zip(pairwise(parts), steps, strict=True) if step < apart]
-    clear = close and any(step > apart for step in steps) and not any(apart < s < _CLOSER * apart for s in steps)
-    if not clear or any(_numbers(here) > 1 for _, here in close):
+    if ratio < _CLOSER or low > _CLOSER * ordered[0] or any(_numbers(here) > 1 for _, here in close):
         return 0.0
-    return apart if sum(_is_broken(above, here) for above, here in close) >= len(close) / 2 else 0.0
+    going_on = sum(_is_full(above, here, columns) and len(here[1]) < len(columns) for above, here in close)
+    return apart if going_on >= len(close) / 2 else 0.0
 
 
-def _goes_on(above: _Part, here: _Part, parts: Sequence[_Part], columns: int, area: Area, apart: float) -> bool:
+def _goes_on(
+    above: _Part,
+    here: _Part,
+    parts: Sequence[_Part],
+    columns: Sequence[tuple[float, float]],
+    area: Area,
+    apart: float,
+    wraps: set[int],
+) -> bool:
     """Check whether a line continues the cells of the line above it: where rules part lines, those that no rule parts;
-    else a line that is closer than ``apart``; else one that only goes on with broken texts."""
+    else a line that is closer than ``apart``; else one that only goes on with broken texts, or with texts that had no
+    room in columns with broken texts."""
     if _numbers(here) > 1:
         return False
     ruled = [any(a[0].middle < y < b[0].middle for y in area.rules) for a, b in pairwise(parts)]
@@ -210,8 +239,11 @@ def _goes_on(above: _Part, here: _Part, parts: Sequence[_Part], columns: int, ar
     if between or sum(ruled) >= _RULED * len(ruled):
         return not between
     if apart:
-        return here[0].middle - above[0].middle < apart
-    return _is_broken(above, here) and len(here[1]) < columns
+        closer = here[0].middle - above[0].middle < apart
+        return closer and (here[1].keys() != {0} or _is_full(above, here, columns))
+    fewer = len(here[1]) < len(columns)
+    full = here[1].keys() <= wraps and len(here[1]) < len(above[1]) and _is_full(above, here, columns)
+    return fewer and (full or _is_broken(above, here, columns))
 
 
 def _numbers(part: _Part) -> int:
@@ -219,9 +251,31 @@ def _numbers(part: _Part) -> int:
     return sum(NUMBER.match(words[0].text) is not None for n, words in part[1].items() if n)
 
 
-def _is_broken(above: _Part, here: _Part) -> bool:
-    """Check whether all texts of a line look like the rest of those above them."""
-    return all(
-        n in above[1] and (_OPEN_END.search(above[1][n][-1].text) or words[0].text[:1].islower())
+def _is_broken(above: _Part, here: _Part, columns: Sequence[tuple[float, float]]) -> bool:
+    """Check whether all texts of a line look like the rest of those above them, which had no room for more."""
+    return _is_full(above, here, columns) and all(
+        _is_open(above[1][n]) or words[0].text[:1].islower() for n, words in here[1].items()
+    )
+
+
+def _is_full(above: _Part, here: _Part, columns: Sequence[tuple[float, float]]) -> bool:
+    """Check whether no first word of a line's texts had room behind the texts above them."""
+    return here[1].keys() <= above[1].keys() and all(
+        _width(words) < columns[n][1] - columns[n][0] + 1
+        and (_is_open(above[1][n]) or _room(above[1][n], columns[n]) < _BLANK * here[0].size + _width(words[:1]))
         for n, words in here[1].items()
     )
+
+
+def _is_open(words: Sequence[Word]) -> bool:
+    """Check whether a text ends in a hyphen, a comma or a small word, or in brackets that it does not close."""
+    text = " ".join(w.text for w in words)
+    return _OPEN_END.search(text) is not None or text.count("(") > text.count(")")
+
+
+def _room(words: Sequence[Word], column: tuple[float, float]) -> float:
+    return min(column[1] - words[-1].box[2], column[1] - column[0] - _width(words))
+
+
+def _width(words: Sequence[Word]) -> float:
+    return words[-1].box[2] - words[0].box[0]

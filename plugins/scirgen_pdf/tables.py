@@ -43,14 +43,22 @@ def page_words(lines: Iterable[TextLine], signs: Signs) -> list[Word]:
         if line.direction[0] < 0 or abs(line.direction[1]) > 0.1:
             continue
         characters = [
-            (UNKNOWN.sub("\ufffd", glyph.text.translate(signs.get(span.font, {}))), glyph.box)
+            (glyph.text.translate(signs[span.font]) if span.font in signs else glyph.text, glyph.box)
             for span in line.spans
             for glyph in span.glyphs
         ]
         for word in _words(characters):
             texts, boxes = zip(*word, strict=True)
-            found.append(Word(composed("".join(texts).translate(LIGATURES)), around(boxes)))
+            found.append(Word(_spelt("".join(texts)), around(boxes)))
     return found
+
+
+def _spelt(text: str) -> str:
+    """Return a word's text, with the halves of rare characters, which pdfium gives one by one, put together."""
+    if text.isascii() and text.isprintable():
+        return text
+    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return composed(UNKNOWN.sub("\ufffd", whole).translate(LIGATURES))
 
 
 def _words(characters: Iterable[tuple[str, Box]]) -> Iterator[list[tuple[str, Box]]]:

@@ -80,3 +80,20 @@ def test_close_lines_with_values_of_their_own_are_rows_of_a_group() -> None:
     head = [(50, 115, "Lake"), (150, 115, "Depth"), (200, 115, "Days")]
     body = [(x, y, text) for y in (138, 147, 156, 170, 179) for x, text in ((50, "of snow"), (150, "4"), (200, "7"))]
     assert len(rows(page_table(CAPTION, [], words(*head, *body), RULES, 1))) == 6
+
+
+def test_upright_rules_part_columns_that_stand_close() -> None:
+    body = [(50, 140 + 20 * n, name) for n, name in enumerate(("One", "Two", "Six"))]
+    values = [(68, 140 + 20 * n, "alpha") for n in range(3)] + [(150, 140 + 20 * n, "4") for n in range(3)]
+    head = [(50, 115, "No"), (68, 115, "Name"), (150, 115, "Mean")]
+    uprights: list[Box] = [(66, 95, 66.4, 200)]
+    found = page_table(CAPTION, [], words(*head, *body, *values), [*RULES, *uprights], 4)
+    assert [c[0] for c in rows(found)[1]] == ["One", "alpha", "4"]
+
+
+def test_text_without_label_that_had_no_room_above_refuses_the_table() -> None:
+    head = [(50, 115, "Site"), (150, 115, "Animals"), (300, 115, "Days")]
+    body = [(50, 140, "Upper"), (150, 140, "Conus atlanticus Linnaeus"), (300, 140, "5"), (150, 155, "Gabb variety"),
+            (50, 170, "Lower"), (150, 170, "Conus cashi"), (300, 170, "7")]  # fmt: skip
+    found = page_table(CAPTION, [], words(*head, *body), RULES, 4)
+    assert found is not None and found.refused == "table_columns"
