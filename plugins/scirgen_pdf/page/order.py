@@ -106,20 +106,22 @@ def _cut(lines: list[Line], depth: int, known: Interval | None, rules: Columns) 
     index = 0
     while index < len(strips):
         end, gutter = _band(strips, index, (x0, x1), inside, rules)
-        if gutter is None:
+        if gutter is None or end <= index:
             plain += strips[index]
             index += 1
             continue
         if _ends_paragraph(strips, index, gutter):
             plain += strips[index]
             index += 1
+        if index >= end:
+            continue  # the band was the paragraph's last line
         if plain:
             regions.append(_plain(plain, rules))
             plain = []
         band = [line for strip in strips[index:end] for line in strip]
         middle = (gutter[0] + gutter[1]) / 2
         for side in ([b for b in band if b.x1 <= middle], [b for b in band if b.x1 > middle]):
-            regions += _cut(side, depth + 1, known, rules) if side else []
+            regions += _cut(side, depth + 1, known, rules)
         index = end
     if plain:
         regions.append(_plain(plain, rules))
