@@ -160,10 +160,17 @@ def _doi(draft: Draft, rules: Facts) -> None:
     rest = {id(line) for lines in draft.kept for line in lines}
     heads = [[line.text for line in lines if id(line) not in rest] for lines in draft.printed[: rules.heads]]
     draft.doi = find_doi("\n".join(text for texts in heads for text in texts))
-    aside = [g.text for g in draft.groups if g.page == 1 and g.kind in (BlockKind.OTHER, BlockKind.FOOTNOTE)]
+    first = [g for g in draft.groups if g.page == 1 and not any(g is part for part in draft.front.abstract)]
+    aside = [g.text for g in first if g.kind in (BlockKind.OTHER, BlockKind.FOOTNOTE) or _is_small(g, draft.body)]
     upright = rules.upright
     margin = ["".join(s.text for s in line.spans) for line in draft.given[0] if abs(line.direction[1]) > upright]
     draft.year = printed_year([*heads[0], *aside, *margin]) if heads else None
+
+
+def _is_small(group: Group, body: Style) -> bool:
+    """Return whether a paragraph is in smaller type than the body, as notes without a mark are."""
+    small = group.lines[-1].size < body.size and not same_size(group.lines[-1].size, body.size)
+    return group.kind is BlockKind.PARAGRAPH and small
 
 
 def _headings(draft: Draft, rules: Candidates) -> None:

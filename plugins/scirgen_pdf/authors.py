@@ -18,6 +18,7 @@ _PARTICLE = r"(?:van|von|der|den|de|da|do|dos|das|del|della|di|du|la|le|ten|ter|
 _WORD = r"(?:(?:d|l|al|el|O)['’-])?[^\W\d_a-z][^\W\d_]*(?:[.'’-]+[^\W\d_]+)*[.'’-]*"
 _NAME = re.compile(rf"(?:{_PARTICLE}\s+)*{_WORD}(?:\s+(?:{_PARTICLE}|{_WORD})){{1,5}}")
 _INITIALS = re.compile(r"(?:[^\W\d_a-z]\.[\s-]?){1,4}")
+_INITIAL = re.compile(r"\b[^\W\d_a-z]\.")
 _SEPARATOR = re.compile(r"[,;&|·•\x00\x01]|(?<![^\s,;&\x00])(?:and|und|et|e|y)(?=\s)")
 _MARKS = re.compile(
     r"[\d*∗⁎†‡§¶#✉\u2070-\u209f\ue000-\uf8ff]+|\b\d{4}-\d{4}-\d{4}-\d{3}[\dX]\b|\([^()]{1,60}\)|<[^<>]*>"
@@ -36,7 +37,7 @@ _NO_NAME = re.compile(
 )
 _BY = re.compile(r"^\W*(?:[Bb]y|[Pp]ar|[Pp]or|[Vv]on|(?i:authors?:))\s+(?=[^\W\d_a-z])")
 _ORDER = re.compile(r",\s*(?:[^\W\d_a-z]\.){2}(?![\w.])")  # behind a name: "S.J."
-_AFTER_NAME = re.compile(r"\s*(?:,|\s[–—-]\s)\s*")  # before an affiliation in the same row
+_AFTER_NAME = re.compile(r"\s*(?:,|\(|\s[–—-]\s)\s*")  # before an affiliation in the same row
 _LOOSE = re.compile(rf"(?<=[À-ɏ]) (?!{_PARTICLE}\b)(?=[a-z])")  # a blank that an accent leaves in a word
 _HALF = re.compile(r"(?:and|und|&)\x01|\x01(?=(?:and|und|&)\b)")  # a wide blank beside a separator
 _PRINTED = re.compile(r"[^\s—–-]")
@@ -97,7 +98,7 @@ def _before_affiliation(part: Sequence[_Cell]) -> list[str] | None:
     rows = [_text(list(row)) for _, row in groupby(part, key=lambda c: round(c.box[3]))]
     whole = " ".join(rows)
     entries = [e for e in (whole.split(";") if ";" in whole else rows) if e.strip()]
-    pieces = [_AFTER_NAME.split(" ".join(_MARKS.sub(" ", entry).split()), maxsplit=1) for entry in entries]
+    pieces = [_AFTER_NAME.split(" ".join(entry.replace("\0", " ").split()), maxsplit=1) for entry in entries]
     if not pieces or any(len(p) < 2 or len(p[0]) > _LONGEST or not _NAME.fullmatch(p[0]) for p in pieces):
         return None
     if not any(_NO_NAME.search(p[1]) for p in pieces) or any(_NO_NAME.search(p[0]) for p in pieces):
@@ -119,6 +120,12 @@ def _beside(first: Sequence[_Cell], part: Sequence[_Cell]) -> list[str] | None:
     """Return the names in the first row of a column that begins beside the first names."""
     level = [c for c in part if abs(c.box[3] - first[0].box[3]) < 0.4 * c.style[1]]
     return _names(_text(level)) if level else None
+
+
+def is_list_of_names(text: str) -> bool:
+    """Return whether a text is names of persons: several, or one with an initial."""
+    found = _names(text) or []
+    return len(found) > 1 or any(_INITIAL.search(name) for name in found)
 
 
 def _names(text: str) -> list[str] | None:

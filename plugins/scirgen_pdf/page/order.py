@@ -121,7 +121,7 @@ def _cut(lines: list[Line], depth: int, known: Interval | None, rules: Columns) 
         band = [line for strip in strips[index:end] for line in strip]
         middle = (gutter[0] + gutter[1]) / 2
         for side in ([b for b in band if b.x1 <= middle], [b for b in band if b.x1 > middle]):
-            regions += _cut(side, depth + 1, known, rules)
+            regions += _cut(side, depth + 1, known, rules) if side else []
         index = end
     if plain:
         regions.append(_plain(plain, rules))

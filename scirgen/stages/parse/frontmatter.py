@@ -34,7 +34,8 @@ _VENUE = re.compile(
 )
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?,?"
 _DATE = re.compile(
-    rf"(?i)\b(?:{_MONTH}\s+(?:\d{{1,2}},?\s+)?|date[\w ]{{0,20}}:\s*|accepted[^\d]{{0,20}}(?:\d{{1,2}}\s+\w+\s+)?){_YEAR}\b"
+    rf"(?i)\b(?:{_MONTH}\s+(?:\d{{1,2}},?\s+)?|date[\w ]{{0,20}}:\s*|accepted[^\d]{{0,20}}(?:\d{{1,2}}\s+\w+\s+)?"
+    rf"|(?=\d{{4}}[/.-]\d\d?[/.-]\d)){_YEAR}\b"
 )
 _BRACKETED = re.compile(rf"\({_YEAR}\)")
 _CITE = re.compile(r"(?i)cit(?:e|ation|ar|er)\b(?: (?:as|this|como|este|cet)\b)?|zitier\w+")
@@ -42,7 +43,7 @@ _ENTRY = 400  # characters of a paper's own entry before its year, as in "Cite a
 _ENTRY_YEAR = re.compile(rf"(?<![\w/.-]){_YEAR}\b(?![\w/-])")
 _VOLUME = re.compile(rf"\b{_YEAR}; ?\d+[(:]")
 """The year before a volume, as in "2021;28:e7"."""
-_ANY_YEAR = re.compile(rf"(?<![\w/.-]){_YEAR}\b")
+_ANY_YEAR = re.compile(rf"(?<![\w/.-]){_YEAR}\b(?!-\d{{3}})")
 _SHORT = 120  # characters; a longer paragraph is prose
 _NUMBERED = re.compile(r"\W*(?:\d{1,2}|[IVX]{1,4})(?:[.\s]|$)")
 _DATE_LINE = 100  # longest block that is a date, or a volume and year
