@@ -155,9 +155,11 @@ def _title(groups: list[Group], head: Sequence[int], body: Style, known: str) ->
     if not usable:
         return _bold_title(groups, head, body)
     largest = max(usable, key=lambda i: (groups[i].style.size, len(groups[i].text)))
-    others = [i for i in usable if groups[i].style != groups[largest].style]  # not the title's second line
-    named = [i for i in usable if _has_names_below(groups, i, usable)]
-    if named and set(named) <= set(others):
+    others = [
+        i for i in usable if groups[i].style != groups[largest].style and not is_list_of_names(groups[i].text)
+    ]  # neither the title's second line nor the authors
+    named = [i for i in others if _has_names_below(groups, i, usable)]
+    if named and not _has_names_below(groups, largest, usable):
         return max(named, key=lambda i: groups[i].style.size)
     # A journal's name above may be a little larger.
     below = [i for i in others if i > largest and groups[i].style.size >= _AS_LARGE * groups[largest].style.size]
