@@ -158,7 +158,7 @@ def _title(groups: list[Group], head: Sequence[int], body: Style, known: str) ->
     others = [
         i for i in usable if groups[i].style != groups[largest].style and not is_list_of_names(groups[i].text)
     ]  # neither the title's second line nor the authors
-    named = [i for i in others if _has_names_below(groups, i, usable)]
+    named = [i for i in others if i < largest and _has_names_below(groups, i, usable)]
     if named and not _has_names_below(groups, largest, usable):
         return max(named, key=lambda i: groups[i].style.size)
     # A journal's name above may be a little larger.
