@@ -11,6 +11,7 @@ from scirgen import BlockKind, ParsedBlock, ParsedPaper
 from scirgen.core.text.language import detect_language
 from scirgen.plugin import find_doi
 from scirgen.stages.parse.assemble import clean
+from scirgen.stages.parse.frontmatter import printed_year
 from scirgen_pdf.authors import printed_authors
 from scirgen_pdf.classify import Kinds, References, mark_kinds, mark_references, mark_reviews
 from scirgen_pdf.flow import Flow, Vocabulary, blocks
@@ -61,6 +62,7 @@ class Draft:
     front: Front = field(default_factory=Front)
     authors: tuple[str, ...] = ()
     doi: str | None = None
+    year: int | None = None
     outline: Outline = field(default_factory=Outline)
     model: Classifier | None = None
     found: list[Candidate] = field(default_factory=list)
@@ -78,6 +80,7 @@ class Facts:
     sample: Annotated[Chars, "that show the language"] = 20_000
     abstract: Annotated[Chars, "of an abstract; shorter is a name that the order of reading put into it"] = 150
     heads: Annotated[Count, "pages whose heads and feet may hold the paper's DOI"] = 3
+    upright: Annotated[Share, "the sine of a line's slope; steeper is a stamp in the margin"] = 0.1
 
 
 _FACTS = Facts()
@@ -152,10 +155,22 @@ def _authors(draft: Draft, rules: Facts) -> None:
 
 
 def _doi(draft: Draft, rules: Facts) -> None:
-    """Read the DOI in the running heads and feet of the first pages."""
+    """Read the DOI in the running heads and feet of the first pages, and the year on the first page, beside the text
+    and in its margin."""
     rest = {id(line) for lines in draft.kept for line in lines}
-    heads = (line.text for lines in draft.printed[: rules.heads] for line in lines if id(line) not in rest)
-    draft.doi = find_doi("\n".join(heads))
+    heads = [[line.text for line in lines if id(line) not in rest] for lines in draft.printed[: rules.heads]]
+    draft.doi = find_doi("\n".join(text for texts in heads for text in texts))
+    first = [g for g in draft.groups if g.page == 1 and not any(g is part for part in draft.front.abstract)]
+    aside = [g.text for g in first if g.kind in (BlockKind.OTHER, BlockKind.FOOTNOTE) or _is_small(g, draft.body)]
+    upright = rules.upright
+    margin = ["".join(s.text for s in line.spans) for line in draft.given[0] if abs(line.direction[1]) > upright]
+    draft.year = printed_year([*heads[0], *aside, *margin]) if heads else None
+
+
+def _is_small(group: Group, body: Style) -> bool:
+    """Return whether a paragraph is in smaller type than the body, as notes without a mark are."""
+    small = group.lines[-1].size < body.size and not same_size(group.lines[-1].size, body.size)
+    return group.kind is BlockKind.PARAGRAPH and small
 
 
 def _headings(draft: Draft, rules: Candidates) -> None:
@@ -239,6 +254,7 @@ def analyse(
         pages=len(draft.pages),
         authors=draft.authors,
         doi=draft.doi,
+        year=draft.year,
         parser=parser,
         blocks=tuple(draft.result),
     )

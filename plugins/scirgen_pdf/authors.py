@@ -18,8 +18,11 @@ _PARTICLE = r"(?:van|von|der|den|de|da|do|dos|das|del|della|di|du|la|le|ten|ter|
 _WORD = r"(?:(?:d|l|al|el|O)['’-])?[^\W\d_a-z][^\W\d_]*(?:[.'’-]+[^\W\d_]+)*[.'’-]*"
 _NAME = re.compile(rf"(?:{_PARTICLE}\s+)*{_WORD}(?:\s+(?:{_PARTICLE}|{_WORD})){{1,5}}")
 _INITIALS = re.compile(r"(?:[^\W\d_a-z]\.[\s-]?){1,4}")
+_INITIAL = re.compile(r"\b[^\W\d_a-z]\.")
 _SEPARATOR = re.compile(r"[,;&|·•\x00\x01]|(?<![^\s,;&\x00])(?:and|und|et|e|y)(?=\s)")
-_MARKS = re.compile(r"[\d*∗⁎†‡§¶#✉\u2070-\u209f\ue000-\uf8ff]+|\b\d{4}-\d{4}-\d{4}-\d{3}[\dX]\b|\([^()]{1,60}\)")
+_MARKS = re.compile(
+    r"[\d*∗⁎†‡§¶#✉\u2070-\u209f\ue000-\uf8ff]+|\b\d{4}-\d{4}-\d{4}-\d{3}[\dX]\b|\([^()]{1,60}\)|<[^<>]*>"
+)
 _MARK = re.compile(r"(?:[\d*∗⁎†‡§¶#✉,\s]|ID|iD|\b[a-z]\b)+")
 _DEGREE = re.compile(
     r"(?i)(?:ph\.?\s?d|m\.?\s?d|m\.?sc|b\.?sc|m\.?p\.?h|m\.?a|m\.?s|b\.?a|dr|prof|jr|rn|mba|dphil|d\.?sc"
@@ -28,14 +31,19 @@ _DEGREE = re.compile(
 _NO_NAME = re.compile(
     r"(?i)@|\b(?:\w*universi\w+|institut\w*|dep(?:artmen)?t|faculty|school|cent(?:re|er)|laborator\w+|college"
     r"|academy|hospital|ministry|agency|society|corporation|research|sciences?|article|open|access|paper|report|review"
-    r"|letter|table|fig(?:ure)?|contents|issue|volume|journal|version|editor|edited|received|accepted|published"
+    r"|inc|ltd|gmbh|llc|labs?|blvd|systems|letter|table|fig(?:ure)?|contents|issue|volume|journal|version|editor|edited|received|accepted|published"
     r"|correspond\w*|abstract|keywords?|key|points|supplement\w*|states|street|road|data|introduction"
     r"|information|number|board|project|the|of|for|in|on)\b"
 )
-_BY = re.compile(r"^\W*(?:[Bb]y|[Pp]ar|[Pp]or|[Vv]on)\s+(?=[^\W\d_a-z])")
+_BY = re.compile(r"^\W*(?:[Bb]y|[Pp]ar|[Pp]or|[Vv]on|(?i:authors?:))\s+(?=[^\W\d_a-z])")
+_ORDER = re.compile(r",\s*(?:[^\W\d_a-z]\.){2}(?![\w.])")  # behind a name: "S.J."
+_AFTER_NAME = re.compile(r"\s*(?:,|\(|\s[–—-]\s)\s*")  # before an affiliation in the same row
+_LOOSE = re.compile(rf"(?<=[À-ɏ]) (?!{_PARTICLE}\b)(?=[a-z])")  # a blank that an accent leaves in a word
+_HALF = re.compile(r"(?:and|und|&)\x01|\x01(?=(?:and|und|&)\b)")  # a wide blank beside a separator
 _PRINTED = re.compile(r"[^\s—–-]")
 _LOWEST = 330  # points below the title
 _FIRST = 2  # texts in one type that may stand before the names: a date, the kind of the article
+_DOUBLE_SPACED = 2.4  # heights of a row between two rows of a list
 _BLANK, _WIDE_BLANK = 0.12, 0.9  # ems between words, and between names
 _MOST = 2000  # spans of the names; a paper of a large collaboration has a thousand
 _LONGEST = 60  # characters of a name
@@ -62,17 +70,40 @@ def printed_authors(lines: Sequence[TextLine], top: float, size: float, bottom: 
     lowest = top + _LOWEST if bottom is None else bottom
     inside = (s for s in _spans(lines) if top - 0.3 * size < s.box[1] and s.box[3] < lowest + s.size)
     below = [c for c in _cells(islice(inside, _MOST)) if c.box[3] < lowest]
+    below = [c for c in below if "@" not in _MARKS.sub("", c.text)]
     for style in dict.fromkeys(c.style for c in below if c.style[1] < 0.97 * size):
         parts = _joined([c for c in below if c.style == style])
-        found = [_names(_text(part)) or _above_affiliation(part) for part in parts]
+        found = [_names(_text(part)) or _above_affiliation(part) or _before_affiliation(part) for part in parts]
         start = next((n for n, names in enumerate(found[:_FIRST]) if names), None)
         if start is not None:
             more = (
                 names or _beside(parts[start], part) for part, names in zip(parts[start:], found[start:], strict=True)
             )
-            lists = takewhile(lambda names: names is not None, more)
-            return tuple(dict.fromkeys(name for names in lists for name in names or ()))
+            lists = list(takewhile(lambda names: names is not None, more))
+            return tuple(dict.fromkeys(_by_rows(parts[start:], [names or [] for names in lists])))
     return ()
+
+
+def _by_rows(parts: Sequence[Sequence[_Cell]], lists: Sequence[Sequence[str]]) -> list[str]:
+    """Return names in the order of the page: by rows where each cell of the columns has one name."""
+    columns = [list(zip(part, names, strict=False)) for part, names in zip(parts, lists, strict=False)]
+    if len(lists) < 2 or any(len(part) != len(names) for part, names in zip(parts, lists, strict=False)):
+        return [name for names in lists for name in names]
+    cells = [pair for column in columns for pair in column]
+    return [name for _, name in sorted(cells, key=lambda pair: (round(pair[0].box[3] / 4), pair[0].box[0]))]
+
+
+def _before_affiliation(part: Sequence[_Cell]) -> list[str] | None:
+    """Return the names that open each row, or each entry between semicolons, with an affiliation behind them."""
+    rows = [_text(list(row)) for _, row in groupby(part, key=lambda c: round(c.box[3]))]
+    whole = " ".join(rows)
+    entries = [e for e in (whole.split(";") if ";" in whole else rows) if e.strip()]
+    pieces = [_AFTER_NAME.split(" ".join(entry.replace("\0", " ").split()), maxsplit=1) for entry in entries]
+    if not pieces or any(len(p) < 2 or len(p[0]) > _LONGEST or not _NAME.fullmatch(p[0]) for p in pieces):
+        return None
+    if not any(_NO_NAME.search(p[1]) for p in pieces) or any(_NO_NAME.search(p[0]) for p in pieces):
+        return None
+    return [p[0] for p in pieces]
 
 
 def _above_affiliation(part: Sequence[_Cell]) -> list[str] | None:
@@ -91,6 +122,12 @@ def _beside(first: Sequence[_Cell], part: Sequence[_Cell]) -> list[str] | None:
     return _names(_text(level)) if level else None
 
 
+def is_list_of_names(text: str) -> bool:
+    """Return whether a text is names of persons: several, or one with an initial."""
+    found = _names(text) or []
+    return len(found) > 1 or any(_INITIAL.search(name) for name in found)
+
+
 def _names(text: str) -> list[str] | None:
     """Return the names in a text; None if one of its pieces is no name."""
     text = _MARKS.sub("\0", _BY.sub("", text, count=1))
@@ -104,6 +141,8 @@ def _names(text: str) -> list[str] | None:
             found.append(piece)
         elif surname and _INITIALS.fullmatch(printed):
             found.append(f"{printed} {surname}")
+        elif found and not surname and _INITIALS.fullmatch(printed):
+            continue  # an order's letters
         elif not surname and " " not in piece and re.fullmatch(_WORD, piece):
             surname = piece
             continue
@@ -124,15 +163,30 @@ def _joined(cells: Sequence[_Cell]) -> list[list[_Cell]]:
 
 def _text(cells: Sequence[_Cell]) -> str:
     """Return the text of cells; a row ends a name where no separator does."""
-    listed = any(_SEPARATOR.search(c.text.replace("\x01", " ")) for c in cells)
-    return (" " if listed else "\0").join(c.text for c in cells)
+    listed = any(_SEPARATOR.search(_ORDER.sub("", c.text).replace("\x01", " ")) for c in cells)
+    text = ""
+    for last, cell in zip((None, *cells), cells, strict=False):
+        whole = last is None or not listed or (_ends_whole(last.text) and _begins_whole(cell.text))
+        text += ("" if last is None else "\0" if whole else " ") + cell.text
+    return _HALF.sub(" and ", text) if listed else text
+
+
+def _ends_whole(text: str) -> bool:
+    """Return whether a row of a list ends with a whole name, not with its first part."""
+    last = _SEPARATOR.split(_MARKS.sub("", text))[-1].strip()
+    words = last.split()
+    return len(last) <= _LONGEST and len(words) > 1 and len(words[-1]) > 2 and bool(_NAME.fullmatch(last))
+
+
+def _begins_whole(text: str) -> bool:
+    return len(_SEPARATOR.split(_MARKS.sub("\0", text))[0].split()) > 1
 
 
 def _follows(last: _Cell, cell: _Cell) -> bool:
     """Return whether a cell continues another: in its row, or in the row below it and over or under it."""
     height = last.style[1]
     same_row = abs(cell.box[3] - last.box[3]) < 0.4 * height
-    below = 0 < cell.box[3] - last.box[3] < 1.9 * height
+    below = 0 < cell.box[3] - last.box[3] < _DOUBLE_SPACED * height
     overlap = min(last.box[2], cell.box[2]) - max(last.box[0], cell.box[0])
     return (same_row and cell.box[0] - last.box[2] < 3.5 * height) or (below and overlap > 0)
 
@@ -187,7 +241,7 @@ def _cell(spans: Sequence[Span]) -> _Cell:
     boxes = [s.box for s in spans]
     box = (boxes[0][0], min(b[1] for b in boxes), max(b[2] for b in boxes), base.base[1])
     return _Cell(
-        composed(" ".join(text.replace("\u202f", " ").split())),
+        _LOOSE.sub("", composed(" ".join(text.replace("\u202f", " ").split()))),
         (base.font.split("+")[-1], round(base.size * 2) / 2),
         box,
     )

@@ -13,6 +13,7 @@ from rapidfuzz import fuzz
 
 from scirgen import BlockKind
 from scirgen.stages.parse.terms import ABSTRACT_LANGUAGE, DEPTH, KEYWORDS, kind_of_heading, plain
+from scirgen_pdf.authors import is_list_of_names
 from scirgen_pdf.classify import is_publishers
 from scirgen_pdf.page.lines import Style
 from scirgen_pdf.paragraphs import Group, split
@@ -28,9 +29,13 @@ _OTHER_RUN_IN = re.compile(
 _MIN_ABSTRACT = 300
 _LONG = 200  # characters of prose
 _DOUBLE_SPACED = 1.9  # the widest gap between lines of one title, in parts of its size
+_AS_LARGE = 0.85  # parts of the largest text's size: a title below a journal's name
+_NEAR = 3  # groups below a title that may be the authors
 _CHINESE = re.compile(r"[\u4e00-\u9fff]{6}")
 _LABELLED_KEYWORDS = re.compile(r"[A-ZÀ-Þ\u4e00-\u9fff][^.]{1,40}?[:：—–]")
 _DOI_LINE = re.compile(r"\bdoi:\s*10\.\d|https?://doi\.org/10\.", re.I)
+_NOTE = re.compile(r"[*∗⁎⋆†‡§¶]\s?\w")
+_ADDRESS = re.compile(r"https?://\S+")
 _PARTS = re.compile(
     r"^(?:background|context|purpose|aims?|objectives?|introduction|importance|methods?|design|setting"
     r"|participants|materials? and methods|results?|findings"
@@ -43,6 +48,7 @@ _COPYRIGHT = re.compile(
 _COVER = re.compile(
     r"unedited manuscript|^accepted manuscript|^journal pre-?proof|accepted manuscript version|^(?:to|pour"
     r"|para) cit(?:e|er|ar) (?:this|cet|cette|este)"
+    r"|this paper is included in the proceedings"
     r"|\bhal is a multi-?disciplinary|this is the (?:author'?s?|accepted|peer[- ]reviewed)[^.]{0,40}version"
     r"|full terms (?:&|and) conditions of access"
     r"|see discussions, stats|jstor is a not-for-profit|this article was downloaded by"
@@ -146,9 +152,25 @@ def _title(groups: list[Group], head: Sequence[int], body: Style, known: str) ->
         and (len(groups[i].text.split()) >= 2 or _CHINESE.search(groups[i].text))
         and not kind_of_heading(groups[i].text)
     ]
-    return max(
-        usable, key=lambda i: (groups[i].style.size, len(groups[i].text)), default=_bold_title(groups, head, body)
-    )
+    if not usable:
+        return _bold_title(groups, head, body)
+    largest = max(usable, key=lambda i: (groups[i].style.size, len(groups[i].text)))
+    others = [
+        i for i in usable if groups[i].style != groups[largest].style and not is_list_of_names(groups[i].text)
+    ]  # neither the title's second line nor the authors
+    named = [i for i in others if i < largest and _has_names_below(groups, i, usable)]
+    if named and not _has_names_below(groups, largest, usable):
+        return max(named, key=lambda i: groups[i].style.size)
+    # A journal's name above may be a little larger.
+    below = [i for i in others if i > largest and groups[i].style.size >= _AS_LARGE * groups[largest].style.size]
+    return next((i for i in below if len(groups[i].text.split()) > len(groups[largest].text.split())), largest)
+
+
+def _has_names_below(groups: Sequence[Group], index: int, usable: Sequence[int]) -> bool:
+    """Return whether the authors are the next texts below a possible title."""
+    near = range(index + 1, min(index + 1 + _NEAR, len(groups)))
+    first = next((i for i in near if i in usable or is_list_of_names(groups[i].text)), None)
+    return first is not None and is_list_of_names(groups[first].text)
 
 
 def _bold_title(groups: Sequence[Group], head: Sequence[int], body: Style) -> int | None:
@@ -163,11 +185,23 @@ def _with_its_other_lines(groups: list[Group], title: int) -> int:
     """Take into the title the lines above and below that are as large: a title's lines may stand apart, or be scanned
     unevenly."""
     whole = groups[title]
+    above = groups[title - 1] if title else whole
+    if _has_subtitle(above, whole):
+        whole.lines = [*above.lines, *whole.lines]
+        whole.settle()
+        groups[:] = [g for g in groups if g is not above]
     while (part := next((g for g in groups if _continues(whole, g)), None)) is not None:
         whole.lines = sorted([*whole.lines, *part.lines], key=lambda line: line.y0)
         whole.settle()
         groups[:] = [g for g in groups if g is not part]
     return groups.index(whole)
+
+
+def _has_subtitle(title: Group, group: Group) -> bool:
+    """Return whether a group is the smaller second part of a title right above it."""
+    gap = group.lines[0].y0 - title.lines[-1].y1
+    larger = title.style.size > group.style.size and title.style.font == group.style.font and title.page == group.page
+    return larger and -1 < gap < title.style.size and len(title.text.split()) >= 3
 
 
 def _continues(title: Group, group: Group) -> bool:
@@ -244,11 +278,15 @@ def _extent(groups: list[Group], start: int, body: Style) -> list[Group]:
             break
         if group.page > label.page + 1 or _ends_abstract(groups, index):
             break
+        if taken and _ADDRESS.fullmatch(group.text) and taken[-1].text[-1] not in ".?!":
+            group.kind = BlockKind.PARAGRAPH
+            taken.append(group)
+            continue
         if group.kind not in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM) or (
             is_publishers(group.text) and len(group.text) < 400
         ):
             continue
-        if taken and (_other_setting(taken[-1], group) or _RUN_IN.match(group.text)):
+        if taken and (_other_setting(taken[-1], group) or _RUN_IN.match(group.text) or _NOTE.match(group.text)):
             break
         whole = len(group.lines)
         _cut_at_keywords(groups, index)
@@ -268,7 +306,7 @@ def _ends_abstract(groups: Sequence[Group], index: int) -> bool:
     if _PARTS.match(name) and not DEPTH.match(text):
         later = [plain(g.text) for g in groups[index + 1 : index + 25] if g.page <= groups[index].page + 1]
         return name == "introduction" or not ({"introduction", "introducao", "introduccion", name} & set(later))
-    return bool(kind_of_heading(text)) or bool(DEPTH.match(text) and len(text) < 80)
+    return bool(kind_of_heading(text)) or bool(DEPTH.match(text) and len(text) < 80 and text[-1] not in ".,;")
 
 
 def _cut_at_keywords(groups: list[Group], index: int) -> None:

@@ -32,6 +32,7 @@ class Furniture:
     least_often: Annotated[Count, "the least number of these pages"] = 3
     same_row: Annotated[Ems, "how far apart the middles of one row's lines are"] = 0.5
     next_row: Annotated[Ems, "how far below its first line a text goes on"] = 1.7
+    larger: Annotated[Points, "than its repeats on later pages is a title"] = 1
     grid: Annotated[Points, "how far apart two places are that differ"] = 4
 
 
@@ -44,12 +45,14 @@ def without_furniture(
     """Return the pages' lines, without texts that repeat at the margins and without page numbers."""
     zones = [_zones(lines, height, rules) for lines, height in zip(pages, heights, strict=True)]
     where: dict[tuple[str, str], set[int]] = defaultdict(set)
+    sizes: dict[str, float] = {}
     fixed: Counter[tuple[str, int, int]] = Counter()
     numbered: Counter[str] = Counter()
     for number, (lines, zone) in enumerate(zip(pages, zones, strict=True)):
         for line in lines:
             if id(line) in zone:
                 where[(zone[id(line)], _shape(line.text))].add(number)
+                sizes[_shape(line.text)] = min(line.size, sizes.get(_shape(line.text), line.size))
             fixed[_place(line, rules.grid)] += 1
         numbered.update({zone[id(line)] for line in lines if id(line) in zone and _NUMBER.match(line.text)})
     often = max(rules.least_often, rules.often * len(pages))
@@ -62,6 +65,7 @@ def without_furniture(
         for line in lines:
             at = zone.get(id(line), "")
             repeated = bool(at) and len(where[(at, _shape(line.text))]) >= least[at]
+            repeated = repeated and not (lines is pages[0] and line.size > sizes[_shape(line.text)] + rules.larger)
             outer = line.y1 < rules.number_top * height or line.y0 > rules.number_bottom * height
             outer = outer or (bool(at) and numbered[at] >= often)
             if repeated or fixed[_place(line, rules.grid)] >= often or (outer and _NUMBER.match(line.text)):

@@ -106,13 +106,15 @@ def _cut(lines: list[Line], depth: int, known: Interval | None, rules: Columns) 
     index = 0
     while index < len(strips):
         end, gutter = _band(strips, index, (x0, x1), inside, rules)
-        if gutter is None or end == index:
+        if gutter is None or end <= index:
             plain += strips[index]
             index += 1
             continue
         if _ends_paragraph(strips, index, gutter):
             plain += strips[index]
             index += 1
+        if index >= end:
+            continue  # the band was the paragraph's last line
         if plain:
             regions.append(_plain(plain, rules))
             plain = []

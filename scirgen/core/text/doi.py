@@ -10,8 +10,11 @@ from urllib.parse import unquote
 # A DOI of the nineties may hold a SICI: 10.1002/(SICI)1099-1255(199705)12:3<313::AID-JAE440>3.0.CO;2-G
 _DOI = re.compile(r"10\.\d{4,9}/(?:[^\s\"'<>\\^`{|}]|<[^\s<>]{1,20}::[^\s<>]{1,30}>)+", re.I)
 _IN_NAME = re.compile(r"10\.\d{4,9}[_/%-]\S+", re.I)
-_PLACEHOLDER = re.compile(r"(?<![a-z])(?:x{3,}|n{3,}|y{3,}|z{3,}|#{3,}|\?{3,})(?![a-z])|^10\.0", re.I)
-"""Signs of a template where a number will stand ("10.21105/joss.0XXXX"); no registrant's number begins with 0."""
+_PLACEHOLDER = re.compile(
+    r"(?<![a-z])(?:x{3,}|n{3,}|y{3,}|z{3,}|#{3,}|\?{3,})(?![a-z])|^10\.0|^10\.\d+/[^1-9]*0[^1-9]*$", re.I
+)
+"""Signs of a template where a number will stand ("10.21105/joss.0XXXX", "v000.i00"); no registrant's number begins with
+0."""
 _TRAILING = ".,;:!?'\"]}>"
 _TAIL = 120
 _MAX_TAILS = 5_000  # a paper cites about a hundred DOIs

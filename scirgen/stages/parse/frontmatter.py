@@ -24,17 +24,30 @@ _HEAD = 14  # blocks before which a paper's own DOI, date and licence are printe
 _TAIL = 12  # blocks at the end, without references, in which a licence may be printed
 _ASIDE = (BlockKind.OTHER, BlockKind.FOOTNOTE)
 _YEAR = r"((?:19|20)\d\d)"
-_DATED = re.compile(rf"(?i)(?:published|accepted|©|\(c\)|copyright)[^\d]{{0,40}}(?:\d{{1,2}}\s+)?(?:\w+\s+)?{_YEAR}\b")
+_DATED = re.compile(
+    rf"(?i)(?:publi(?:shed|cation)|available|©|\(c\)|copyright)[^\d]{{0,40}}(?:\d{{1,2}}[/.,\s]+){{0,2}}(?:\w+\s+)?{_YEAR}\b"
+)
+_ARRIVED = re.compile(rf"(?i)\b(?:received|submitted(?! to)|revised|(?:up|down)loaded)\b[^;|]{{0,60}}?{_YEAR}\b")
+_VENUE = re.compile(
+    r"(?i)\b(?:proc(?:eedings|\.)|conference|workshop|symposium|congress|journal|transactions|magazine|letters|annals"
+    r"|vol(?:ume\b|\.)|issue|issn|isbn|appear\w*)|\$\d"
+)
+_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?,?"
+_DATE = re.compile(
+    rf"(?i)\b(?:{_MONTH}\s+(?:\d{{1,2}},?\s+)?|date[\w ]{{0,20}}:\s*|accepted[^\d]{{0,20}}(?:\d{{1,2}}\s+\w+\s+)?"
+    rf"|(?=\d{{4}}[/.-]\d\d?[/.-]\d)){_YEAR}\b"
+)
 _BRACKETED = re.compile(rf"\({_YEAR}\)")
 _CITE = re.compile(r"(?i)cit(?:e|ation|ar|er)\b(?: (?:as|this|como|este|cet)\b)?|zitier\w+")
 _ENTRY = 400  # characters of a paper's own entry before its year, as in "Cite as: Doe, J. 2021"
 _ENTRY_YEAR = re.compile(rf"(?<![\w/.-]){_YEAR}\b(?![\w/-])")
 _VOLUME = re.compile(rf"\b{_YEAR}; ?\d+[(:]")
 """The year before a volume, as in "2021;28:e7"."""
-_ANY_YEAR = re.compile(rf"(?<![\w/.-]){_YEAR}\b")
+_ANY_YEAR = re.compile(rf"(?<![\w/.-]){_YEAR}\b(?!-\d{{3}})")
 _SHORT = 120  # characters; a longer paragraph is prose
 _NUMBERED = re.compile(r"\W*(?:\d{1,2}|[IVX]{1,4})(?:[.\s]|$)")
 _DATE_LINE = 100  # longest block that is a date, or a volume and year
+_VENUE_LINE = 300  # characters of a journal's or a meeting's line
 _LICENSED = re.compile(
     r"creative ?commons|\bcc[- ]?(?:by|0|zero)\b|(?:licen[sc]|distribut|publish)ed under(?! licen[sc]e to\b)", re.I
 )
@@ -64,7 +77,7 @@ def front_matter(parsed: ParsedPaper) -> FrontMatter:
         authors=parsed.authors,
         keywords=_keywords(head),
         doi=parsed.doi or _printed_doi(printed),
-        year=parsed.year or _year([b.text for b in head if b.kind in _ASIDE or _cited(b.text, at_start=True)]),
+        year=parsed.year or printed_year([b.text for b in head if b.kind in _ASIDE or _cited(b.text, at_start=True)]),
         licence=_licence(parsed.licence.split("\n") if parsed.licence else [b.text for b in ends if _is_prose(b)]),
         language=parsed.language,
         language_guessed=not (parsed.language and parsed.kind in ("jats", "tei", "html")),
@@ -124,14 +137,27 @@ def _keywords(head: tuple[ParsedBlock, ...]) -> tuple[str, ...]:
     return ()
 
 
-def _year(printed: list[str]) -> int | None:
-    """Return the year of publication: the latest one in a statement of it, else in brackets, else in a short line."""
-    short = [text for text in printed if len(text) <= _DATE_LINE and "et al" not in text]
-    dated = _DATED.findall("\n".join(printed))
-    if years := dated or [year for text in printed for year in _cited(text)]:
-        return int(max(years))
-    for pattern, texts in ((_BRACKETED, printed), (_ANY_YEAR, short)):
-        if years := pattern.findall("\n".join(texts)):
+def printed_year(printed: Iterable[str]) -> int | None:
+    """Return the year of publication in texts that stand outside the body of a paper's first page.
+
+    It is the latest one in a statement of publication, else in the paper's own entry, else beside the name of a journal
+    or a meeting, else in a date, in brackets, or in a short line. Dates of receipt are not read.
+    """
+    texts = [_ARRIVED.sub(" ", text) for text in printed]
+    short = [
+        text for text in texts if len(text) <= _DATE_LINE and "et al" not in text and re.search(r"[^\W\d_]{3}", text)
+    ]
+    entries = [year for text in texts for year in _cited(text)]
+    venues = [text for text in texts if len(text) <= _VENUE_LINE and _VENUE.search(text)]
+    for years in (
+        _DATED.findall("\n".join(texts)),
+        entries,
+        *(
+            p.findall("\n".join(t))
+            for p, t in ((_ENTRY_YEAR, venues), (_DATE, texts), (_BRACKETED, texts), (_ANY_YEAR, short))
+        ),
+    ):
+        if years:
             return int(max(years))
     return None
 

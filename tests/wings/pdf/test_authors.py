@@ -107,3 +107,22 @@ def test_a_hostile_line_is_read_in_time() -> None:
     assert authors(row("A" + "." * 5000 + "!"), row("A-" * 3000 + "?", y=112)) == ()
     assert authors(*(row("x", y=61 + n / 10) for n in range(3000))) == ()
     assert time.perf_counter() - began < 5
+
+
+def test_columns_of_single_names_are_read_by_rows() -> None:
+    first = [*row("Jane Doe", x=50), *row("John Roe", x=250)]
+    second = [*row("Ida Berg", x=50), *row("Wei Sun", x=250)]
+    assert authors(first, second_row(second)) == ("Jane Doe", "John Roe", "Ida Berg", "Wei Sun")
+
+
+def second_row(spans: list[Span]) -> list[Span]:
+    return [span(s.text, s.box[0], s.base[1] + 13) for s in spans]
+
+
+def test_names_before_an_affiliation_in_their_row_are_read() -> None:
+    assert authors(row("Jane Doe, Ice Institute")) == ("Jane Doe",)
+    assert authors(row("Jane Doe (jane@ice.no) – University of Oslo")) == ("Jane Doe",)
+
+
+def test_letters_of_an_order_are_no_name() -> None:
+    assert authors(row("Jane Doe, John J. Roe, S.J., Ida Berg")) == ("Jane Doe", "John J. Roe", "Ida Berg")

@@ -7,8 +7,9 @@ from defusedxml import ElementTree
 
 from scirgen.core.records import BlockKind
 from scirgen.core.records.licences import Terms, terms_of
+from scirgen.core.text.doi import find_doi
 from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
-from scirgen.stages.parse.frontmatter import front_matter
+from scirgen.stages.parse.frontmatter import front_matter, printed_year
 from scirgen.stages.parse.jats import parse_jats
 
 
@@ -138,3 +139,21 @@ def test_jats_states_its_front_matter() -> None:
     found = front_matter(parse_jats(ElementTree.fromstring(JATS)))
     assert (found.title, found.authors, found.doi, found.year) == ("Lake ice", ("Ida Berg",), "10.1234/ice.5", 2021)
     assert found.licence == "cc-by-4.0"
+
+
+@pytest.mark.parametrize(
+    ("printed", "year"),
+    [
+        (["Received 5 May 2006", "Published on Web 06/12/2007"], 2007),
+        (["Submitted: 09 October 2018", "Journal of Ice, Vol. 3, 2019, pp. 1-9", "Accepted 3 June 2018"], 2019),
+        (["arXiv:2103.15348v2 [cs.CV] 21 Jun 2021"], 2021),
+        (["The Ice Journal, ISSN 2073-4859"], None),
+        (["1999", "Received 5 May 2006"], None),
+    ],
+)
+def test_the_year_of_a_statement_comes_before_a_venue_and_a_date(printed: list[str], year: int | None) -> None:
+    assert printed_year(printed) == year
+
+
+def test_a_doi_of_zeros_is_a_template() -> None:
+    assert find_doi("doi: 10.18637/jss.v000.i00") is None
