@@ -87,7 +87,7 @@ def unopened(*roots: Path | None) -> list[str]:
     """Return a line about pipes, devices and broken links below folders; they are skipped, since reading one may never
     end."""
     found = {p.name: None for root in roots if root for p in files_below(root) if not (p.is_file() or p.is_dir())}
-    return [f"not read: {shown(found, 4)}: not an ordinary file"] if found else []
+    return [f"not read: {shown(found, 4)}: not a regular file"] if found else []
 
 
 def kind_of(path: Path) -> Kind | None:
