@@ -40,8 +40,8 @@ def word_logprobs(text: str) -> tuple[list[str], list[float], list[int]]:
 
 _LONG = 6
 """Letters of a word that may tell a subject."""
-_ASKED = re.compile(r"^q(\d+) \([^\n]*:\n<(data-[0-9a-f]{8,64})>\n(.*?)\n</\2>", re.M | re.S)
-_FOUND = re.compile(r"^(?:Passage|Record) (\d+)[^\n]*\n<(data-[0-9a-f]{8,64})>\n(.*?)\n</\2>", re.M | re.S)
+_ASKED = re.compile(r"^q(\d+) \([^\n]*?\): ([^\n]*)$", re.M)
+_FOUND = re.compile(r"^(?:Passage|Record) (\d+)\b[^\n]*((?:\n\[\d+\] [^\n]*)+)", re.M)
 
 
 class Plausible:
@@ -127,7 +127,7 @@ class Plausible:
         if {"grades", "lines", "answer"} <= properties.keys():
             return self._answer_to(name)
         # Who has not read the text does not ask in its order of words.
-        about = " ".join(self._subjects(5)) if "need" in properties else self.sentence()
+        about = " ".join(self._subjects(3)) if "need" in properties else self.sentence()
         made: dict[str, Any] = {}
         for key, part in properties.items():
             if key == "type" and "enum" in part:
@@ -155,10 +155,10 @@ class Plausible:
     def _answer_to(self, name: str) -> dict[str, Any]:
         """Return the reply to a question that is asked under a name (``q2``): the line with most of its words answers
         it, if it has two of them."""
-        asked = next((_words(text) for number, _, text in _ASKED.findall(self.prompt) if f"q{number}" == name), set())
+        asked = next((_words(text) for number, text in _ASKED.findall(self.prompt) if f"q{number}" == name), set())
         lines = [
             (len(asked & _words(text)), int(passage), int(number), text.strip())
-            for passage, _, block in _FOUND.findall(self.prompt)
+            for passage, block in _FOUND.findall(self.prompt)
             for number, text in _NUMBERED.findall(block)
         ]
         shared, passage, number, text = max(lines, key=lambda line: line[0], default=(0, 0, 0, ""))

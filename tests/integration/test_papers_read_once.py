@@ -12,10 +12,13 @@ from click.testing import CliRunner
 
 import scirgen
 from scirgen.cli.main import cli
+from scirgen.core.config import ParseConfig
 from scirgen.core.errors import ModelAccessError
+from scirgen.core.registry import load_registry
 from scirgen.stages.collect.files import paperfolder
 from scirgen.stages.parse.base import ParsedPaper
 from scirgen.stages.parse.process.pool import ParserPool
+from scirgen.stages.parse.stage import read_paper
 from scirgen.testing import serving
 from tests.support.small_runs import KNOWN_ITEMS
 
@@ -93,3 +96,23 @@ def test_resume_with_records_does_not_search_the_papers_again(tmp_path: Path, re
         read.clear()
         scirgen.generate(tmp_path / "run", input=tmp_path, model=model, settings=KNOWN_ITEMS)
     assert read == []
+
+
+async def test_a_kept_reading_is_the_reading_and_one_per_file(tmp_path: Path, read: list[str]) -> None:
+    paper, run, config = tmp_path / "a.md", tmp_path / "run", ParseConfig()
+    paper.write_text(f"# The paper\n\n{PAPER}")
+    run.mkdir()
+    (run / "run.db").touch()
+
+    async def parsed(config: ParseConfig) -> ParsedPaper:
+        return await read_paper(paper, config, load_registry(), ParserPool(1, 512), run)
+
+    kept = run / "sources" / "read"
+    first = await parsed(config)
+    assert await parsed(config) == first and read == ["a.md"]
+    for other in (config.model_copy(update={"no_extract": "parse"}), config):
+        assert await parsed(other) == first
+    assert len(read) == 3 and len(list(kept.iterdir())) == 1, "a file has one reading, the last one"
+    for damage in (b"", b"no reading", next(kept.iterdir()).read_bytes()[:-20]):
+        next(kept.iterdir()).write_bytes(damage)
+        assert await parsed(config) == first

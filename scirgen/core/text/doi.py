@@ -11,10 +11,10 @@ from urllib.parse import unquote
 _DOI = re.compile(r"10\.\d{4,9}/(?:[^\s\"'<>\\^`{|}]|<[^\s<>]{1,20}::[^\s<>]{1,30}>)+", re.I)
 _IN_NAME = re.compile(r"10\.\d{4,9}[_/%-]\S+", re.I)
 _PLACEHOLDER = re.compile(
-    r"(?<![a-z])(?:x{3,}|n{3,}|y{3,}|z{3,}|#{3,}|\?{3,})(?![a-z])|^10\.0|^10\.\d+/[^1-9]*0[^1-9]*$", re.I
+    r"(?<![a-z])(?:x{3,}|n{3,}|y{3,}|z{3,}|#{3,}|\?{3,})(?![a-z])|^10\.0|^10\.\d+/(?:\D*0){4}[^1-9]*$", re.I
 )
 """Signs of a template where a number will stand ("10.21105/joss.0XXXX", "v000.i00"); no registrant's number begins with
-0."""
+0. Repositories give names by chance, in which a 0 may be the one digit ("DVN/PV0DBG"), but seldom four."""
 _TRAILING = ".,;:!?'\"]}>"
 _TAIL = 120
 _MAX_TAILS = 5_000  # a paper cites about a hundred DOIs

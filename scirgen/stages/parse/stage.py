@@ -161,11 +161,11 @@ async def read_paper(
     by_kind = {kind: parser for kind in _AUTO if (parser := choose_parser(registry, config.parser, kind)) is not None}
     versions = ParseStage.version, LAYOUT_VERSION, reader_in_use(config.reader), code_of_parsers(config, registry)
     told = options.model_dump(mode="json", exclude={"timeout_s", "grobid_url", "reader"}), config.parser, versions
-    place = None if config.parser == "grobid" else kept.place_of(run, path, told)
-    own = kept.load(place)
+    place = None if config.parser == "grobid" else kept.place_of(run, path)
+    own = kept.load(place, told)
     if own is None:
         own = await workers.parse(by_kind, path, options)
-        kept.keep(place, own)
+        kept.keep(place, told, own)
     words = [count_words(b.text) for b in own.blocks]
     if max(words, default=0) < _SENTENCE_WORDS:
         raise PaperError(

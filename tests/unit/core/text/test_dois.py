@@ -22,6 +22,7 @@ from scirgen.core.text.words import letters
         ("version 10.5", None), (None, None), ("DOI: 10.21105/joss.0XXXX", None),
         ("10.5281/zenodo.XXXXXXX", None), ("10.1145/nnnnnnn.nnnnnnn", None), ("doi 10.0000/abc", None),
         ("doi 10.1234/xxx; data at 10.5555/b", "10.5555/b"), ("10.1007/s-xxxi.exxon", "10.1007/s-xxxi.exxon"),
+        ("10.7910/DVN/PV0DBG", "10.7910/dvn/pv0dbg"), ("10.15468/dl.y0sfra", "10.15468/dl.y0sfra"),
     ],
 )  # fmt: skip
 def test_a_doi_is_found_without_resolver_and_trailing_punctuation(text: str | None, doi: str | None) -> None:
