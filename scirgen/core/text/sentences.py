@@ -29,7 +29,7 @@ _LONGEST_JOINED: Final = 1500
 _UPPER: Final = r"A-ZÀ-ÖØ-ÞŁŚŠŽČΑ-ΩА-Я"
 
 _MARK: Final = re.compile(
-    r"[.!?…]+[\"”’»)\]]*(?:\[\d[\d,–\-\s]*\]|(?<=[^\W\d_][.!?])\d{1,3}(?:[,–-]\d{1,3})*)?(?=\s)"
+    r"[.!?…]+[\"”’»)\]]*(?:\[\d[\d,–\-\s]*\]|(?<=[^\W\d_][.!?])\d{1,3}(?:[,–-]\d{1,3})*|(?:[\s,–]\s?\[\d[\d,–\-\s]*\])+(?=\s[A-Z]))?(?=\s)"
     r"|[。！？]+[”’」』）)]*"
     r"|(?<=[a-zà-ÿ]{3}|[a-z]{2}[)\]])\.(?=(?:The|This|These|However|It|We|In|Here|For|As|To|Our|There)\s)"
     r"|(?=[•▪‣●■□]\s|(?<!\d)(?<!\d\s)◦\s)"
@@ -41,6 +41,10 @@ _NEVER_LAST: Final = re.compile(
     r"|resp|aprox|núms?|n[º°]|p[áa]gs?|abb|bzw|bspw|vgl|ggf|usw|sog|z\.\s?b|d\.\s?h|u\.\s?a|p\.\s?ex|p\.\s?ej|incl|excl|est|ed|eds|art|suppl|fide)\.$",
     re.I,
 )
+_WORD_TOO: Final = re.compile(r"(?:\d\s(?:sec|ms|est)|\b[A-Z]{2,})\.$")
+"""A unit or an acronym that reads as an abbreviation: "5 sec.", "20 ms.", "on ART."."""
+_PANEL: Final = re.compile(r"\((?:[a-h]|[ivx]{1,4})\)\s")
+"""A letter or number in brackets that opens an item: "in two ways. (i) Every"."""
 _NUMBERED: Final = re.compile(r"\b(?:nos?|nrs?|c|p|op|lot|cat|max|min|wt|at|vol|mol|log|bull|nat)\.$", re.I)
 """Abbreviations only if a number, a sign or another abbreviation follows: "No. 6", "c. 1953", "at. %"."""
 _JOURNAL: Final = re.compile(
@@ -58,7 +62,7 @@ _STATES: Final = re.compile(r"\b(?:[A-Z]\.){2,}$")
 _STARTER: Final = re.compile(
     r"[\"“‘'(\[]*(?:The|This|These|Those|There|Thus|Therefore|Then|That|It|Its|In|On|At|As|An|A|And|We|Our|Here|However|For|From|By|But|With|When|While|Where"
     r"|Whereas|Which|Although|Also|Additionally|After|Before|Because|Both|Each|If|Since|So|To|Two|Three|Such|Some|Specifically|Similarly|Such|Finally|First"
-    r"|Second|Furthermore|Moreover|Consequently|Hence|Note|Under|Using|Results?|Data|Not|No|They|Their|Other|Most|Many|All|One|Only|Over|According|Is|Are|How|What"
+    r"|Second|Furthermore|Moreover|Consequently|Hence|Note|Under|Using|Results?|Data|Not|No|They|Their|Other|Most|Many|All|One|Only|Over|According|Again|Indeed|More|Following|Numerically|Relatively|Interestingly|Given|Unlike|Is|Are|How|What"
     r"|El|La|Los|Las|En|Un|Una|Por|Para|Con|Se|Este|Esta|Estos|Estas|Sin|Al|O|Os|As|Um|Uma|No|Na|Nos|Nas|Em|Com|Le|Les|L['’]|Un|Une|Des|Dans|Ce|Cette|Ces|Pour|Sur"
     r"|Il|Elle|On|Nous|Der|Die|Das|Den|Dem|Ein|Eine|Im|Bei|Mit|Für|Wir|Es|Sie|Auf|Zu)(?![\w.])"
 )
@@ -81,6 +85,7 @@ _ITEM: Final = re.compile(r"\(?(?:\d{1,2}(?:\.\d{1,2}){0,3}|[A-Za-z]|[ivxIVX]{1,
 _BEGINS: Final = re.compile(rf"[\"“”‘'(\[¿¡–—•▪◦‣●■□*<>~≈±+\-−]*(?:[{_UPPER}\d$€£§#∆]|[a-zα-ω])|[^\w\s]")
 _GOES_ON: Final = re.compile(r"\s*(?:[,;:)\]%/=×]|\?\?)")
 _OPEN, _CLOSE = "([", ")]"
+_UNFINISHED: Final = re.compile(r"[-–,(]")
 _FINISHED: Final = re.compile(r"[.!?…。！？:；;][\"”’»)\]]*(?:\[?\d[\d,–\-\s]*\]?)?\s*$")
 
 
@@ -109,7 +114,7 @@ def document_sentences(
     """Return the sentences of a document's blocks of certain kinds, as offsets into its text, that begin in [start,
     end).
 
-    A sentence that a displayed equation interrupts is one sentence with the equation in it.
+    A sentence that a displayed equation or the end of a page interrupts is one sentence.
     """
     stop = len(document.text) if end is None else end
     found: list[tuple[int, int]] = []
@@ -130,13 +135,19 @@ def document_sentences(
 
 
 def _interrupted(document: Document, blocks: Sequence[Block], before: tuple[int, int], after: tuple[int, int]) -> bool:
-    """Check whether only displayed equations lie between two blocks, so that the sentence before them continues after
-    them."""
-    if len(blocks) < 3 or any(block.kind is not BlockKind.EQUATION for block in blocks[1:-1]):
-        return False
+    """Check whether a sentence continues in another block: after displayed equations, or in the next paragraph, where a
+    page ended."""
     text = document.text
     goes_on = _LOWER.match(text, after[0]) or _GOES_ON.match(text, after[0])
-    whole = _FINISHED.search(text[before[0] : before[1]].rstrip(":"))
+    if len(blocks) < 3:
+        if any(block.kind is not BlockKind.PARAGRAPH for block in blocks):
+            return False
+        goes_on = goes_on or _UNFINISHED.match(text, before[1] - 1)
+        whole = _FINISHED.search(text[before[0] : before[1]])
+    elif any(block.kind is not BlockKind.EQUATION for block in blocks[1:-1]):
+        return False
+    else:
+        whole = _FINISHED.search(text[before[0] : before[1]].rstrip(":"))
     return bool(goes_on) and not whole and after[1] - before[0] <= _LONGEST_JOINED
 
 
@@ -178,14 +189,19 @@ def _cuts(text: str, language: str) -> tuple[int, ...]:
 def _ends(text: str, at: int, end: int, likely: bool) -> bool:
     """Check whether the mark in [at, end) ends a sentence; ``likely``: sentencex says that it does."""
     before, after = text[max(0, at - 30) : at + 1], text[end : end + 60].lstrip()
-    if _LOWER.match(after) or _GOES_ON.match(after):
+    if (_LOWER.match(after) and not _PANEL.match(after)) or _GOES_ON.match(after):
         return False
     if text[at] in "!?…" or text[at : at + 2] == "..":
         return likely or bool(_BEGINS.match(after))
+    cited = end > at + 1 and text[at + 1].isspace()  # "It fell. [7] The"
+    if cited and (_INITIAL.search(before) or re.search(r"\b(?:al|spp?|cv|etc)\.$", before, re.I)):
+        return False
     if end > at + 1 and text[at + 1] in ')]”’"»':  # "(Figure 6A.). The"
         short = _NEVER_LAST.search(before) or before.endswith("al.")
         return bool((_STARTER if short else _BEGINS).match(after))
     pattern = before.endswith("*.") and not text[end].isspace()
+    if _WORD_TOO.search(before) and _STARTER.match(after):
+        return True
     if pattern or _NEVER_LAST.search(before) or _is_abbreviation(before, after):
         return False
     starter = _STARTER.match(after)

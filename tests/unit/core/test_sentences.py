@@ -20,6 +20,7 @@ WHOLE = [
     "The steel held 99.9 wt. % of iron (no. 4, cat. A12.3, Proc. Natl. Acad. Sci. 118).",
     "The code is at https://github.com/a.b/R.git, doi:10.5194/gmd-10-1.2017, in the file anomaly.R there.",
     "We use approaches 1. or 2. as they come, e.g. those of Kim et al. [15].",
+    "It uses the scheme of Xu et al. [15] CP-ABE in two rounds.",
     "El caudal medio (aprox. 3.5 m3/s, véase la Fig. 2 y la pág. 7) es bajo.",
 ]
 
@@ -47,6 +48,11 @@ def test_sentence_spans_when_paragraph_then_each_sentence_once() -> None:
         ("As said [7,8-10].", "Ostrom lists four."),
         ("The lost blank is found.", "The end"),
         ("4.2. Electrodes were dried.", "4.3. Cells were filled."),
+        ("It was seen before. [7], [8]", "However, it fell."),
+        ("They were treated with ART.", "The use rose."),
+        ("We waited for 20 ms.", "This is long."),
+        ("It moved in two ways.", "(i) Every step was drawn."),
+        ("The power falls with K.", "Indeed, it must."),
         ("The roots lie in [0, ∞[.", "Remember that they are real."),
     ],
 )
@@ -74,6 +80,27 @@ def test_document_sentences_when_equation_interrupts_then_one_sentence() -> None
         "The ratio is given by r = a / b (3) where a is the area.",
         "It is small.",
         "then more.",
+    ]
+
+
+def test_document_sentences_when_a_page_ends_in_a_sentence_then_one_sentence() -> None:
+    parts = [
+        "Use a Susceptible-",
+        "Infectious model. Values",
+        "are small (Fig. 2)",
+        "It has two parts;",
+        "the end.",
+    ]
+    text, blocks = "", []
+    for part in parts:
+        blocks.append(Block(kind=BlockKind.PARAGRAPH, start=len(text), end=len(text) + len(part)))
+        text += part + "\n\n"
+    document = Document(id="d", paper_id="p", text=text.rstrip(), blocks=tuple(blocks))
+    assert [" ".join(text[s:e].split()) for s, e in document_sentences(document)] == [
+        "Use a Susceptible- Infectious model.",
+        "Values are small (Fig. 2)",
+        "It has two parts;",
+        "the end.",
     ]
 
 
