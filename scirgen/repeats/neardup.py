@@ -158,7 +158,7 @@ def wordprint(
 @dataclass(frozen=True, slots=True)
 class Asked:
     """One question of a run, as near-duplicate search sees it; ``dataset_ids``: all that answer it, where there are
-    several."""
+    several. ``dataset_id`` is empty if none does."""
 
     id: str
     dataset_id: str
@@ -169,7 +169,7 @@ class Asked:
 
     @property
     def gold(self) -> frozenset[str]:
-        """All datasets that answer it."""
+        """All datasets that answer it; the empty id, if none does."""
         return frozenset(self.dataset_ids or (self.dataset_id,))
 
 
@@ -274,7 +274,7 @@ def resolve(
             contradict each other (`contradict`).
     """
     known = {a.id: a for a in asked}
-    groups = near_duplicates(
+    found = near_duplicates(
         known.values(),
         wording.stop,
         directed=wording.directed,
@@ -282,15 +282,24 @@ def resolve(
         embed=embed,
         embed_threshold=embed_threshold,
     )
+    groups = [_led(group, known) for group in found]
     alike = _alike(groups, known, wording, embed, answer_threshold) if embed is not None else frozenset()
     positives: dict[str, tuple[str, ...]] = {}
     drops: list[Drop] = []
     for group in groups:
-        datasets, found = _decide(group, known, wording, alike)
-        drops += found
+        datasets, dropped = _decide(group, known, wording, alike)
+        drops += dropped
         if len(datasets) > 1:
             positives[group.leader] = datasets
     return Resolution(tuple(groups), positives, tuple(sorted(drops, key=lambda d: d.id)))
+
+
+def _led(group: Group, known: Mapping[str, Asked]) -> Group:
+    """Let the first question that a dataset answers lead, if none answers the leader."""
+    ids = [group.leader, *(id for id, _ in group.members)]
+    first = next((id for id in ids if any(known[id].gold)), group.leader)
+    scores = {**dict(group.members), group.leader: dict(group.members).get(first, 1.0)}
+    return Group(first, tuple((id, scores[id]) for id in ids if id != first))
 
 
 def _alike(
@@ -334,7 +343,7 @@ def _decide(
         else:
             reason = f"same question and answer as for {leader.dataset_id}: merged, with several gold datasets"
             drops.append(Drop(other.id, "merged", leader.id, reason, score))
-    return tuple(sorted(leader.gold.union(*(a.gold for a, _ in foreign)))), drops
+    return tuple(sorted(leader.gold.union(*(a.gold for a, _ in foreign)) - {""})), drops
 
 
 def answers_agree(first: str, second: str, wording: LanguageWording, threshold: float = 0.6) -> bool:

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from scirgen import Config, ConfigError, Observer, Run, StageContext, __version__
+from scirgen import Config, ConfigError, InputError, Observer, Run, StageContext, __version__
 from scirgen.core.config import NOT_FINGERPRINTED, load_config, section_model
 from scirgen.core.corpus import Reading
 from scirgen.core.resources import find_domain
@@ -129,8 +129,11 @@ def write_corpus(
         ScirgenError: the parts cannot become one release, or the folder holds something else; nothing is written.
     """
     place = Path(folder)
-    if place.exists() and any(place.iterdir()):
-        Reading.open(place)
+    if place.exists() and not (place.is_dir() and not any(place.iterdir())):
+        try:
+            Reading.open(place)
+        except InputError as error:
+            raise InputError(f"--corpus: {place} is no corpus", hint="Give a new folder, or that of a corpus.") from error
     place.parent.mkdir(parents=True, exist_ok=True)
     with ExitStack() as closing:
         opened = open_parts([Path(part) for part in parts], closing)

@@ -154,8 +154,8 @@ class QAPair(Record):
 
     @property
     def gold(self) -> tuple[str, ...]:
-        """Ids of all datasets that answer it."""
-        return self.dataset_ids or (self.dataset_id,)
+        """Ids of all datasets that answer it; none, if only papers that no dataset uses do."""
+        return () if self.sought and self.about is None else self.dataset_ids or (self.dataset_id,)
 
     @staticmethod
     def make_id(dataset_id: str, question_type: str, question: str, answer: str) -> str:

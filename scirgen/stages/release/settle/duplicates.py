@@ -154,7 +154,8 @@ def settle(
 
 
 def _asked(pair: QAPair) -> Asked:
-    return Asked(pair.id, pair.dataset_id, pair.question, pair.answer, pair.question_type, pair.dataset_ids)
+    named = pair.dataset_id if pair.gold else ""
+    return Asked(pair.id, named, pair.question, pair.answer, pair.question_type, pair.dataset_ids)
 
 
 def _several(content: ReleaseContent) -> dict[str, tuple[str, ...]]:

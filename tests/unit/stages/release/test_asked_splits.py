@@ -96,3 +96,23 @@ def test_the_card_says_how_far_a_second_grader_agrees(tmp_path: Path) -> None:
     notes = write(run, tmp_path / "release").info.notes
     # Raw .8; by chance .6 * .6 + .4 * .4 = .52.
     assert any("graded 2 calls again: 80% of 10 grades are equal; Cohen's kappa 0.58." in note for note in notes)
+
+
+@pytest.mark.parametrize("unused", ["qa-001", "qa-002"])
+def test_a_question_of_a_paper_that_no_dataset_uses_gives_and_takes_no_gold(unused: str, tmp_path: Path) -> None:
+    run = FakeRun([dataset(i) for i in range(3)])
+    run.stored["collect"] = [Paper(id="p")]
+    run.stored["match"] = [Link(dataset_id="ds-002", paper_id="p", found_by="doi", used=True)]
+    run.stored["section"] = [
+        SectionLabel(document_id="doc-p", paper_id="p", start=0, end=9, heading="M", label="method", decided_by="rule")
+    ]
+    rows = {
+        "qa-001": ("doc-unused", "psg-1") if unused == "qa-001" else ("doc-p", "psg-p"),
+        "qa-002": ("doc-unused", "psg-1") if unused == "qa-002" else ("doc-p", "psg-p"),
+    }
+    asked = [_asked(1, cited, of=run.all_datasets[1]).model_copy(update={"id": id}) for id, cited in rows.items()]
+    run.all_pairs = asked
+    release = write(run, tmp_path / "release")
+    (row,) = release.rows()
+    assert (row.dataset_id, row.gold, row.about) == ("ds-002", ("ds-002",), "paper")
+    assert release.qrels(row.split) == {row.id: {"ds-002": 1}}
