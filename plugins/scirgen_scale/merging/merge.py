@@ -133,7 +133,9 @@ def write_corpus(
         try:
             Reading.open(place)
         except InputError as error:
-            raise InputError(f"--corpus: {place} is no corpus", hint="Give a new folder, or that of a corpus.") from error
+            raise InputError(
+                f"--corpus: {place} is no corpus", hint="Give a new folder, or that of a corpus."
+            ) from error
     place.parent.mkdir(parents=True, exist_ok=True)
     with ExitStack() as closing:
         opened = open_parts([Path(part) for part in parts], closing)

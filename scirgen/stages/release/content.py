@@ -220,14 +220,15 @@ def _unfaithful(run: RunView) -> list[UnfaithfulRow]:
 
 def _with_gold(pair: QAPair, users: Mapping[str, set[str]], datasets: Container[str]) -> QAPair:
     """Give a pair about papers all datasets that use each of them as gold: in merged runs, those of the other parts
-    too. One that somebody asked has those of any document that answers it: none, if no dataset uses these papers.
+    too. One that somebody asked has those of the run of which any document answers it: none, if no dataset uses these
+    papers.
 
     Args:
         pair: the pair of the run.
         users: paper's document id -> ids of the datasets that use it.
         datasets: ids of all datasets.
     """
-    if pair.about != "paper":
+    if pair.about != "paper" and not pair.grades:
         return pair
     if pair.grades:
         carrying = {g.document_id for g in pair.grades if g.grade == 2}

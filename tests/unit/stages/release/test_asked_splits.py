@@ -116,3 +116,15 @@ def test_a_question_of_a_paper_that_no_dataset_uses_gives_and_takes_no_gold(unus
     (row,) = release.rows()
     assert (row.dataset_id, row.gold, row.about) == ("ds-002", ("ds-002",), "paper")
     assert release.qrels(row.split) == {row.id: {"ds-002": 1}}
+
+
+def test_a_parts_row_names_no_record_that_only_another_part_has(tmp_path: Path) -> None:
+    run = FakeRun([dataset(i) for i in range(3)])
+    asked = _asked(1, ("ds-001", "psg-1"), ("another", "psg-2"), of=run.all_datasets[1])
+    run.all_pairs = [
+        asked.model_copy(update={"about": "dataset", "dataset_id": "another", "dataset_ids": ("another", "ds-001")})
+    ]
+    release = write(run, tmp_path / "release")
+    (row,) = release.rows()
+    assert (row.dataset_id, row.gold) == ("ds-001", ("ds-001",))
+    assert release.qrels(row.split) == {row.id: {"ds-001": 1}}
