@@ -104,7 +104,11 @@ def test_a_device_or_a_pipe_is_wrong_input_of_a_command(command: tuple[str, ...]
     def run(path: Path) -> tuple[int, bool, bool]:
         error = CliRunner().invoke(cli, [*command, str(path)]).exception
         assert isinstance(error, ScirgenError)
-        return error.exit_status, bool(error.hint), f"{path} is not" in error.message or "not a regular file" in error.message
+        return (
+            error.exit_status,
+            bool(error.hint),
+            f"{path} is not" in error.message or "not a regular file" in error.message,
+        )
 
     assert told(run, endless) == "read: (2, True, True)"
 
