@@ -25,19 +25,23 @@ _MARKS = re.compile(
 )
 _MARK = re.compile(r"(?:[\d*∗⁎†‡§¶#✉,\s]|ID|iD|\b[a-z]\b)+")
 _DEGREE = re.compile(
-    r"(?i)(?:ph\.?\s?d|m\.?\s?d|m\.?sc|b\.?sc|m\.?p\.?h|m\.?a|m\.?s|b\.?a|dr|prof|jr|rn|mba|dphil|d\.?sc"
+    r"(?i)(?:ph\.?\s?d|m\.?\s?d|m\.?sc|b\.?sc|m\.?p\.?h|m\.?a|m\.?s|b\.?a|dr|prof|jr|rn|mba|dphil|d\.?sc|sc\.?d"
     r"|(?:senior |student )?(?:member|fellow)|ieee)\.?"
 )
 _NO_NAME = re.compile(
-    r"(?i)@|\b(?:\w*universi\w+|institut\w*|dep(?:artmen)?t|faculty|school|cent(?:re|er)|laborator\w+|college"
+    r"(?i)@|\b(?:\w*universi\w+|institut\w*|dep(?:artmen)?t|depart\w+|dpto|faculty|school|cent(?:re|er)|laborator\w+|college"
     r"|academy|hospital|ministry|agency|society|corporation|research|sciences?|article|open|access|paper|report|review"
     r"|inc|ltd|gmbh|llc|labs?|blvd|systems|letter|table|fig(?:ure)?|contents|issue|volume|journal|version|editor|edited|received|accepted|published"
-    r"|correspond\w*|abstract|keywords?|key|points|supplement\w*|states|street|road|data|introduction"
+    r"|correspond\w*|subject|abstract|keywords?|key|points|supplement\w*|states|street|road|data|introduction"
     r"|information|number|board|project|the|of|for|in|on)\b"
+)
+_ADDRESS = re.compile(r"@|https?://|^\s*www\.")
+_DATE = re.compile(
+    r"^\W*(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?\s+(?:\d{1,2},?\s+)?(?:19|20)\d\d\W*$"
 )
 _BY = re.compile(r"^\W*(?:[Bb]y|[Pp]ar|[Pp]or|[Vv]on|(?i:authors?:))\s+(?=[^\W\d_a-z])")
 _ORDER = re.compile(r",\s*(?:[^\W\d_a-z]\.){2}(?![\w.])")  # behind a name: "S.J."
-_AFTER_NAME = re.compile(r"\s*(?:,|\(|\s[–—-]\s)\s*")  # before an affiliation in the same row
+_AFTER_NAME = re.compile(r"\s*(?:,|\(|\s[–—−-]\s)\s*")  # before an affiliation in the same row
 _LOOSE = re.compile(rf"(?<=[À-ɏ]) (?!{_PARTICLE}\b)(?=[a-z])")  # a blank that an accent leaves in a word
 _HALF = re.compile(r"(?:and|und|&)\x01|\x01(?=(?:and|und|&)\b)")  # a wide blank beside a separator
 _PRINTED = re.compile(r"[^\s—–-]")
@@ -70,7 +74,7 @@ def printed_authors(lines: Sequence[TextLine], top: float, size: float, bottom: 
     lowest = top + _LOWEST if bottom is None else bottom
     inside = (s for s in _spans(lines) if top - 0.3 * size < s.box[1] and s.box[3] < lowest + s.size)
     below = [c for c in _cells(islice(inside, _MOST)) if c.box[3] < lowest]
-    below = [c for c in below if "@" not in _MARKS.sub("", c.text)]
+    below = [c for c in below if not _ADDRESS.search(_MARKS.sub("", c.text)) and not _DATE.match(c.text)]
     for style in dict.fromkeys(c.style for c in below if c.style[1] < 0.97 * size):
         parts = _joined([c for c in below if c.style == style])
         found = [_names(_text(part)) or _above_affiliation(part) or _before_affiliation(part) for part in parts]
@@ -173,7 +177,8 @@ def _text(cells: Sequence[_Cell]) -> str:
 
 def _ends_whole(text: str) -> bool:
     """Return whether a row of a list ends with a whole name, not with its first part."""
-    last = _SEPARATOR.split(_MARKS.sub("", text))[-1].strip()
+    pieces = [piece.strip() for piece in _SEPARATOR.split(_MARKS.sub("", text))]
+    last = next((p for p in reversed(pieces) if not _DEGREE.fullmatch(p)), "")
     words = last.split()
     return len(last) <= _LONGEST and len(words) > 1 and len(words[-1]) > 2 and bool(_NAME.fullmatch(last))
 
