@@ -10,9 +10,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby, islice, pairwise, takewhile
+from typing import Annotated
 
 from scirgen_pdf.page.characters import composed
 from scirgen_pdf.reading.page import Span, TextLine
+from scirgen_pdf.units import Chars, Count, Ems, Points, Share, Times
 
 _PARTICLE = r"(?:van|von|der|den|de|da|do|dos|das|del|della|di|du|la|le|ten|ter|zu|bin|ibn|al|el|y|e)"
 _WORD = r"(?:(?:d|l|al|el|O)['’-])?[^\W\d_a-z][^\W\d_]*(?:[.'’-]+[^\W\d_]+)*[.'’-]*"
@@ -25,28 +27,55 @@ _MARKS = re.compile(
 )
 _MARK = re.compile(r"(?:[\d*∗⁎†‡§¶#✉,\s]|ID|iD|\b[a-z]\b)+")
 _DEGREE = re.compile(
-    r"(?i)(?:ph\.?\s?d|m\.?\s?d|m\.?sc|b\.?sc|m\.?p\.?h|m\.?a|m\.?s|b\.?a|dr|prof|jr|rn|mba|dphil|d\.?sc"
+    r"(?i)(?:ph\.?\s?d|m\.?\s?d|m\.?sc|b\.?sc|m\.?p\.?h|m\.?a|m\.?s|b\.?a|dr|prof|jr|rn|mba|dphil|d\.?sc|sc\.?d"
     r"|(?:senior |student )?(?:member|fellow)|ieee)\.?"
 )
 _NO_NAME = re.compile(
-    r"(?i)@|\b(?:\w*universi\w+|institut\w*|dep(?:artmen)?t|faculty|school|cent(?:re|er)|laborator\w+|college"
+    r"(?i)@|\b(?:\w*universi\w+|institut\w*|dep(?:artmen)?t|depart\w+|dpto|faculty|school|cent(?:re|er)|laborator\w+|college"
     r"|academy|hospital|ministry|agency|society|corporation|research|sciences?|article|open|access|paper|report|review"
     r"|inc|ltd|gmbh|llc|labs?|blvd|systems|letter|table|fig(?:ure)?|contents|issue|volume|journal|version|editor|edited|received|accepted|published"
-    r"|correspond\w*|abstract|keywords?|key|points|supplement\w*|states|street|road|data|introduction"
+    r"|correspond\w*|subject|abstract|keywords?|key|points|supplement\w*|states|street|road|data|introduction"
     r"|information|number|board|project|the|of|for|in|on)\b"
+)
+_ADDRESS = re.compile(r"@|https?://|^\s*www\.")
+_DATE = re.compile(
+    r"^\W*(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?\s+(?:\d{1,2},?\s+)?(?:19|20)\d\d\W*$"
 )
 _BY = re.compile(r"^\W*(?:[Bb]y|[Pp]ar|[Pp]or|[Vv]on|(?i:authors?:))\s+(?=[^\W\d_a-z])")
 _ORDER = re.compile(r",\s*(?:[^\W\d_a-z]\.){2}(?![\w.])")  # behind a name: "S.J."
-_AFTER_NAME = re.compile(r"\s*(?:,|\(|\s[–—-]\s)\s*")  # before an affiliation in the same row
+_AFTER_NAME = re.compile(r"\s*(?:,|\(|\s[–—−-]\s)\s*")  # before an affiliation in the same row
 _LOOSE = re.compile(rf"(?<=[À-ɏ]) (?!{_PARTICLE}\b)(?=[a-z])")  # a blank that an accent leaves in a word
 _HALF = re.compile(r"(?:and|und|&)\x01|\x01(?=(?:and|und|&)\b)")  # a wide blank beside a separator
 _PRINTED = re.compile(r"[^\s—–-]")
-_LOWEST = 330  # points below the title
-_FIRST = 2  # texts in one type that may stand before the names: a date, the kind of the article
-_DOUBLE_SPACED = 2.4  # heights of a row between two rows of a list
-_BLANK, _WIDE_BLANK = 0.12, 0.9  # ems between words, and between names
-_MOST = 2000  # spans of the names; a paper of a large collaboration has a thousand
-_LONGEST = 60  # characters of a name
+
+
+@dataclass(frozen=True)
+class Authors:
+    """Limits of the reader of authors."""
+
+    lowest: Annotated[Points, "from the title to the last names, where no abstract is below them"] = 330
+    above: Annotated[Ems, "how far names may begin above the title's end"] = 0.3
+    smaller: Annotated[Times, "the names' size in the title's"] = 0.97
+    first: Annotated[Count, "texts in one type before the names: a date, the kind of the article"] = 2
+    double_spaced: Annotated[Times, "from a row of a list to the next, in heights"] = 2.4
+    in_row: Annotated[Times, "between base lines of a row's cells, in heights"] = 0.4
+    beside: Annotated[Times, "between the cells of a row, in heights"] = 3.5
+    rise: Annotated[Ems, "between base lines of a row's spans"] = 0.25
+    raised: Annotated[Ems, "from a row's base line up to that of a mark"] = 0.65
+    mark: Annotated[Times, "a raised mark's size in the row's"] = 0.85
+    small: Annotated[Times, "a mark's size in its cell's"] = 0.88
+    lifted: Annotated[Ems, "from a cell's base line up to that of a mark"] = 0.1
+    sideways: Annotated[Share, "the rise of a base line that is not level"] = 0.1
+    step: Annotated[Times, "between base lines of two rows, in heights"] = 0.5
+    level: Annotated[Points, "between rows of columns that are one"] = 4
+    cut: Annotated[Ems, "a gap between cells"] = 2
+    blank: Annotated[Ems, "between words"] = 0.12
+    wide_blank: Annotated[Ems, "between names"] = 0.9
+    most: Annotated[Count, "spans of the names; a paper of a large collaboration has a thousand"] = 2000
+    longest: Annotated[Chars, "a name"] = 60
+
+
+_RULES = Authors()
 
 
 @dataclass(frozen=True)
@@ -67,14 +96,14 @@ def printed_authors(lines: Sequence[TextLine], top: float, size: float, bottom: 
         size: the title's type size, in points.
         bottom: where the abstract begins; None if it is not below the title.
     """
-    lowest = top + _LOWEST if bottom is None else bottom
-    inside = (s for s in _spans(lines) if top - 0.3 * size < s.box[1] and s.box[3] < lowest + s.size)
-    below = [c for c in _cells(islice(inside, _MOST)) if c.box[3] < lowest]
-    below = [c for c in below if "@" not in _MARKS.sub("", c.text)]
-    for style in dict.fromkeys(c.style for c in below if c.style[1] < 0.97 * size):
+    lowest = top + _RULES.lowest if bottom is None else bottom
+    inside = (s for s in _spans(lines) if top - _RULES.above * size < s.box[1] and s.box[3] < lowest + s.size)
+    below = [c for c in _cells(islice(inside, _RULES.most)) if c.box[3] < lowest]
+    below = [c for c in below if not _ADDRESS.search(_MARKS.sub("", c.text)) and not _DATE.match(c.text)]
+    for style in dict.fromkeys(c.style for c in below if c.style[1] < _RULES.smaller * size):
         parts = _joined([c for c in below if c.style == style])
         found = [_names(_text(part)) or _above_affiliation(part) or _before_affiliation(part) for part in parts]
-        start = next((n for n, names in enumerate(found[:_FIRST]) if names), None)
+        start = next((n for n, names in enumerate(found[: _RULES.first]) if names), None)
         if start is not None:
             more = (
                 names or _beside(parts[start], part) for part, names in zip(parts[start:], found[start:], strict=True)
@@ -90,7 +119,7 @@ def _by_rows(parts: Sequence[Sequence[_Cell]], lists: Sequence[Sequence[str]]) -
     if len(lists) < 2 or any(len(part) != len(names) for part, names in zip(parts, lists, strict=False)):
         return [name for names in lists for name in names]
     cells = [pair for column in columns for pair in column]
-    return [name for _, name in sorted(cells, key=lambda pair: (round(pair[0].box[3] / 4), pair[0].box[0]))]
+    return [name for _, name in sorted(cells, key=lambda pair: (round(pair[0].box[3] / _RULES.level), pair[0].box[0]))]
 
 
 def _before_affiliation(part: Sequence[_Cell]) -> list[str] | None:
@@ -99,7 +128,7 @@ def _before_affiliation(part: Sequence[_Cell]) -> list[str] | None:
     whole = " ".join(rows)
     entries = [e for e in (whole.split(";") if ";" in whole else rows) if e.strip()]
     pieces = [_AFTER_NAME.split(" ".join(entry.replace("\0", " ").split()), maxsplit=1) for entry in entries]
-    if not pieces or any(len(p) < 2 or len(p[0]) > _LONGEST or not _NAME.fullmatch(p[0]) for p in pieces):
+    if not pieces or any(len(p) < 2 or len(p[0]) > _RULES.longest or not _NAME.fullmatch(p[0]) for p in pieces):
         return None
     if not any(_NO_NAME.search(p[1]) for p in pieces) or any(_NO_NAME.search(p[0]) for p in pieces):
         return None
@@ -118,7 +147,7 @@ def _above_affiliation(part: Sequence[_Cell]) -> list[str] | None:
 
 def _beside(first: Sequence[_Cell], part: Sequence[_Cell]) -> list[str] | None:
     """Return the names in the first row of a column that begins beside the first names."""
-    level = [c for c in part if abs(c.box[3] - first[0].box[3]) < 0.4 * c.style[1]]
+    level = [c for c in part if abs(c.box[3] - first[0].box[3]) < _RULES.in_row * c.style[1]]
     return _names(_text(level)) if level else None
 
 
@@ -137,7 +166,7 @@ def _names(text: str) -> list[str] | None:
     found: list[str] = []
     surname = ""
     for piece, printed in ((p, p + ".") for p in pieces if p and not _DEGREE.fullmatch(p)):
-        if len(piece) <= _LONGEST and _NAME.fullmatch(piece) and not _INITIALS.fullmatch(printed):
+        if len(piece) <= _RULES.longest and _NAME.fullmatch(piece) and not _INITIALS.fullmatch(printed):
             found.append(piece)
         elif surname and _INITIALS.fullmatch(printed):
             found.append(f"{printed} {surname}")
@@ -173,9 +202,10 @@ def _text(cells: Sequence[_Cell]) -> str:
 
 def _ends_whole(text: str) -> bool:
     """Return whether a row of a list ends with a whole name, not with its first part."""
-    last = _SEPARATOR.split(_MARKS.sub("", text))[-1].strip()
+    pieces = [piece.strip() for piece in _SEPARATOR.split(_MARKS.sub("", text))]
+    last = next((p for p in reversed(pieces) if not _DEGREE.fullmatch(p)), "")
     words = last.split()
-    return len(last) <= _LONGEST and len(words) > 1 and len(words[-1]) > 2 and bool(_NAME.fullmatch(last))
+    return len(last) <= _RULES.longest and len(words) > 1 and len(words[-1]) > 2 and bool(_NAME.fullmatch(last))
 
 
 def _begins_whole(text: str) -> bool:
@@ -185,10 +215,10 @@ def _begins_whole(text: str) -> bool:
 def _follows(last: _Cell, cell: _Cell) -> bool:
     """Return whether a cell continues another: in its row, or in the row below it and over or under it."""
     height = last.style[1]
-    same_row = abs(cell.box[3] - last.box[3]) < 0.4 * height
-    below = 0 < cell.box[3] - last.box[3] < _DOUBLE_SPACED * height
+    same_row = abs(cell.box[3] - last.box[3]) < _RULES.in_row * height
+    below = 0 < cell.box[3] - last.box[3] < _RULES.double_spaced * height
     overlap = min(last.box[2], cell.box[2]) - max(last.box[0], cell.box[0])
-    return (same_row and cell.box[0] - last.box[2] < 3.5 * height) or (below and overlap > 0)
+    return (same_row and cell.box[0] - last.box[2] < _RULES.beside * height) or (below and overlap > 0)
 
 
 def _cells(spans: Iterable[Span]) -> list[_Cell]:
@@ -199,28 +229,28 @@ def _cells(spans: Iterable[Span]) -> list[_Cell]:
         rows.append([span]) if row is None else row.append(span)
     found = [cell for row in rows for cell in _cut(sorted(row, key=lambda s: s.box[0]))]
     found.sort(key=lambda c: c.box[3])
-    steps = (b.box[3] - a.box[3] > 0.5 * min(a.style[1], b.style[1]) for a, b in pairwise(found))
+    steps = (b.box[3] - a.box[3] > _RULES.step * min(a.style[1], b.style[1]) for a, b in pairwise(found))
     numbers = accumulate(steps, initial=0)
     return [c for _, c in sorted(zip(numbers, found, strict=False), key=lambda pair: (pair[0], pair[1].box[0]))]
 
 
 def _spans(lines: Sequence[TextLine]) -> Iterator[Span]:
     for line in lines:
-        if abs(line.direction[1]) < 0.1:
+        if abs(line.direction[1]) < _RULES.sideways:
             yield from (s for s in line.spans if s.size > 0 and _PRINTED.search(s.text))
 
 
 def _in_row(base: Span, span: Span) -> bool:
     """Return whether a span stands on the base line of a row, or is a mark raised above it."""
     rise = (base.base[1] - span.base[1]) / base.size
-    return -0.25 < rise < (0.65 if span.size < 0.85 * base.size else 0.25)
+    return -_RULES.rise < rise < (_RULES.raised if span.size < _RULES.mark * base.size else _RULES.rise)
 
 
 def _cut(row: Sequence[Span]) -> Iterator[_Cell]:
     """Cut a row at wide gaps."""
     piece: list[Span] = []
     for span in row:
-        if piece and span.box[0] - piece[-1].box[2] > 2 * max(s.size for s in piece[-3:]):
+        if piece and span.box[0] - piece[-1].box[2] > _RULES.cut * max(s.size for s in piece[-3:]):
             yield _cell(piece)
             piece = []
         piece.append(span)
@@ -232,10 +262,10 @@ def _cell(spans: Sequence[Span]) -> _Cell:
     base = max(spans, key=lambda s: (round(s.size), len(s.text)))
     text, end = "", spans[0].box[0]
     for span in spans:
-        small = span.size < 0.88 * base.size
-        raised = small and span.base[1] < base.base[1] - 0.1 * base.size
+        small = span.size < _RULES.small * base.size
+        raised = small and span.base[1] < base.base[1] - _RULES.lifted * base.size
         gap = (span.box[0] - end) / base.size
-        text += "" if gap <= _BLANK else " " if gap <= _WIDE_BLANK else "\x01"
+        text += "" if gap <= _RULES.blank else " " if gap <= _RULES.wide_blank else "\x01"
         text += "\0" if raised or (small and _MARK.fullmatch(span.text.strip())) else span.text
         end = span.box[2]
     boxes = [s.box for s in spans]

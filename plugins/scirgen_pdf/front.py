@@ -31,6 +31,7 @@ _LONG = 200  # characters of prose
 _DOUBLE_SPACED = 1.9  # the widest gap between lines of one title, in parts of its size
 _AS_LARGE = 0.85  # parts of the largest text's size: a title below a journal's name
 _NEAR = 3  # groups below a title that may be the authors
+_SECTION = re.compile(r"\s*1\.?\s+[A-ZÀ-Þ]")
 _CHINESE = re.compile(r"[\u4e00-\u9fff]{6}")
 _LABELLED_KEYWORDS = re.compile(r"[A-ZÀ-Þ\u4e00-\u9fff][^.]{1,40}?[:：—–]")
 _DOI_LINE = re.compile(r"\bdoi:\s*10\.\d|https?://doi\.org/10\.", re.I)
@@ -151,12 +152,16 @@ def _title(groups: list[Group], head: Sequence[int], body: Style, known: str) ->
         if groups[i].style.size >= body.size + 1.5
         and (len(groups[i].text.split()) >= 2 or _CHINESE.search(groups[i].text))
         and not kind_of_heading(groups[i].text)
+        and not _SECTION.match(groups[i].text)
     ]
     if not usable:
         return _bold_title(groups, head, body)
     largest = max(usable, key=lambda i: (groups[i].style.size, len(groups[i].text)))
+    authors = next((i for i in usable if i > largest and _is_authors(groups[i], groups[largest])), len(groups))
     others = [
-        i for i in usable if groups[i].style != groups[largest].style and not is_list_of_names(groups[i].text)
+        i
+        for i in usable
+        if i < authors and groups[i].style != groups[largest].style and not is_list_of_names(groups[i].text)
     ]  # neither the title's second line nor the authors
     named = [i for i in others if i < largest and _has_names_below(groups, i, usable)]
     if named and not _has_names_below(groups, largest, usable):
@@ -164,6 +169,13 @@ def _title(groups: list[Group], head: Sequence[int], body: Style, known: str) ->
     # A journal's name above may be a little larger.
     below = [i for i in others if i > largest and groups[i].style.size >= _AS_LARGE * groups[largest].style.size]
     return next((i for i in below if len(groups[i].text.split()) > len(groups[largest].text.split())), largest)
+
+
+def _is_authors(group: Group, title: Group) -> bool:
+    """Return whether a group is names: in its text, or one on each of its first lines below a bolder title."""
+    rows = ", ".join(line.text for line in group.lines[:2])
+    lighter = title.style.bold and not group.style.bold and len(group.lines) > 1
+    return is_list_of_names(group.text) or (lighter and is_list_of_names(rows))
 
 
 def _has_names_below(groups: Sequence[Group], index: int, usable: Sequence[int]) -> bool:

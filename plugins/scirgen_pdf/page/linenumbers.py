@@ -83,7 +83,7 @@ def _numbers(lines: Lines, page: int, rules: LineNumbers) -> Iterator[_Number]:
         for span in {id(s): s for s in (spans[0], spans[-1])}.values():
             if _INTEGER.match(span.text):
                 x0, y0, x1, y1 = span.box
-                yield _Number(page, x0, x1, (y0 + y1) / 2, y1 - y0, int(span.text))
+                yield _Number(page, x0, x1, (y0 + y1) / 2, y1 - y0, int(span.text.strip()))
 
 
 def _level(lines: Lines, rules: LineNumbers) -> Iterator[list[Span]]:

@@ -23,7 +23,7 @@ FRONT_VERSION: Final = 6
 _HEAD = 14  # blocks before which a paper's own DOI, date and licence are printed
 _TAIL = 12  # blocks at the end, without references, in which a licence may be printed
 _ASIDE = (BlockKind.OTHER, BlockKind.FOOTNOTE)
-_YEAR = r"((?:19|20)\d\d)"
+_YEAR = r"(19\d\d|20[0-4]\d)"
 _DATED = re.compile(
     rf"(?i)(?:publi(?:shed|cation)|available|©|\(c\)|copyright)[^\d]{{0,40}}(?:\d{{1,2}}[/.,\s]+){{0,2}}(?:\w+\s+)?{_YEAR}\b"
 )
@@ -59,6 +59,7 @@ _OF_DATA = re.compile(r"\b(?:data|datasets?|databases?|code|software|package|map
 _WAIVER = re.compile(r"\bappl(?:y|ies) to (?:the |all )?(?:meta)?data\b", re.I)
 _NOTICE = re.compile(r"^(?:(?!licen[sc]|commons).){0,300}?(?=\bthis (?:is an open|article|work|paper)\b)", re.I | re.S)
 _BROKEN_DOI = re.compile(r"(\b10\.\d{4,9}/(?:\S{0,80}[/_-](?=\s+\S*\d)|\S{0,80}\.(?=\s+\d{5})|(?=\s)))\s+")
+_BROKEN_ADDRESS = re.compile(r"(creativecommons\.org/\S*/|https?://)\s+(?=[\w.]+/)", re.I)
 _KEYWORDS = re.compile(r"(?is)^\s*(?:key\s?words?|palavras-chave|palabras clave)\b\s*[:.—-]?\s*(.*)")
 
 
@@ -102,7 +103,7 @@ def _licence(texts: Iterable[str]) -> str:
             named = _LICENSED.search(_GENERAL.sub("", sentence))
             own = not _WAIVER.search(sentence) and (_OF_PAPER.search(sentence) or not _OF_DATA.search(sentence))
             if own and (named or _LIMITED.search(sentence)):
-                found.append(_NOTICE.sub("", sentence))
+                found.append(_BROKEN_ADDRESS.sub(r"\1", _NOTICE.sub("", sentence)))
     return normalise_licence(found)
 
 

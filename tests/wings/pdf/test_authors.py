@@ -55,6 +55,18 @@ def test_names_in_columns_stand_in_one_type() -> None:
     assert authors(names, places, row("Ida Berg", y=140)) == ("Jane Doe", "John Roe", "Ida Berg")
 
 
+def test_an_address_of_the_web_or_a_date_below_names_is_no_name() -> None:
+    assert authors(row("Jane Doe"), row("www.example.org", y=112), row("April 23, 2003", y=124)) == ("Jane Doe",)
+    assert authors(row("Jane Doe − University of Oslo"), row("Ida Berg − Ice Centre", y=112)) == (
+        "Jane Doe",
+        "Ida Berg",
+    )
+
+
+def test_each_row_has_a_name_and_degrees() -> None:
+    assert authors(row("Jane Doe, MPH"), row("Ida Berg, ScD", y=112)) == ("Jane Doe", "Ida Berg")
+
+
 def test_degrees_roles_and_surnames_first() -> None:
     assert authors(row("Jane Doe", "^1", ", MPH, PhD; John Roe (Editor), MSc")) == ("Jane Doe", "John Roe")
     assert authors(row("Doe, J. A., Roe, B.")) == ("J. A. Doe", "B. Roe")

@@ -27,6 +27,11 @@ def test_number_at_each_line_left_of_the_text_is_removed() -> None:
     assert _texts(without_line_numbers([page])) == PROSE
 
 
+def test_a_number_behind_control_characters_does_not_end_a_parse() -> None:
+    page = _page([], 40, [*PROSE[:5], "\x1d\x1c2", *PROSE[5:]])
+    assert _texts(without_line_numbers([page])) == _texts([page])
+
+
 def test_number_at_each_fifth_line_on_the_right_is_removed() -> None:
     pages = [_page([(5 * i + 40 * p, 60 + 70.0 * i) for i in range(1, 8)], 500, PROSE) for p in range(2)]
     assert _texts(without_line_numbers(pages)) == PROSE * 2

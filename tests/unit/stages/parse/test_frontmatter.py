@@ -72,6 +72,12 @@ def test_the_licence_is_the_one_that_the_paper_names() -> None:
     assert (found.licence, found.year) == ("cc-by-nc-4.0", 2021)
 
 
+def test_a_licences_address_may_be_broken_over_lines() -> None:
+    printed = "This article is distributed under the terms of the Creative Commons Attribution (CC BY) license ("
+    printed += "https:// creativecommons.org/licenses/by/ 4.0/)."
+    assert front_matter(paper(TITLE, (BlockKind.OTHER, printed), ABSTRACT)).licence == "cc-by-4.0"
+
+
 def test_a_licence_before_a_long_list_of_references_is_read() -> None:
     body = [(BlockKind.PARAGRAPH, f"Ice became thinner in year {n}.") for n in range(20)]
     note = (BlockKind.FOOTNOTE, "This is an article under the terms of the Creative Commons Attribution License.")
@@ -145,6 +151,7 @@ def test_jats_states_its_front_matter() -> None:
     ("printed", "year"),
     [
         (["Received 5 May 2006", "Published on Web 06/12/2007"], 2007),
+        (["Ice Letters, Volume 0 (2060), No. 0", "draft, September 24, 2008 20:26"], 2008),
         (["Submitted: 09 October 2018", "Journal of Ice, Vol. 3, 2019, pp. 1-9", "Accepted 3 June 2018"], 2019),
         (["arXiv:2103.15348v2 [cs.CV] 21 Jun 2021"], 2021),
         (["The Ice Journal, ISSN 2073-4859"], None),
