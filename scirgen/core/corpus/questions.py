@@ -75,7 +75,7 @@ class Unanswered(Record):
 
 
 class Fate(Frozen):
-    """What became of one of the user's questions.
+    """The outcome of one of the user's questions.
 
     Attributes:
         outcome: answered: it is a row; not here: nothing read answers it; rejected: its answer was; open: not done yet.
