@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from statistics import median
+from typing import Annotated
 
 from rapidfuzz import fuzz
 
@@ -17,6 +18,7 @@ from scirgen_pdf.authors import is_list_of_names
 from scirgen_pdf.classify import is_publishers
 from scirgen_pdf.page.lines import Style
 from scirgen_pdf.paragraphs import Group, split
+from scirgen_pdf.units import Chars, Count, Ems, Points, Share, Times
 
 _RUN_IN = re.compile(
     r"^(?P<label>a\s?b\s?s\s?t\s?r\s?a\s?c\s?t|summary|resumo|r\s?e\s?s\s?u\s?m\s?e\s?n|r[ée]sum[ée]|sommaire|zusammenfassung|kurzfassung|abstrakt|souhrn|riassunto"
@@ -26,11 +28,6 @@ _RUN_IN = re.compile(
 _OTHER_RUN_IN = re.compile(
     r"^(?:plain[- ]language summary|key points|highlights|significance statement|graphical abstract)\b", re.I
 )
-_MIN_ABSTRACT = 300
-_LONG = 200  # characters of prose
-_DOUBLE_SPACED = 1.9  # the widest gap between lines of one title, in parts of its size
-_AS_LARGE = 0.85  # parts of the largest text's size: a title below a journal's name
-_NEAR = 3  # groups below a title that may be the authors
 _SECTION = re.compile(r"\s*1\.?\s+[A-ZÀ-Þ]")
 _CHINESE = re.compile(r"[\u4e00-\u9fff]{6}")
 _LABELLED_KEYWORDS = re.compile(r"[A-ZÀ-Þ\u4e00-\u9fff][^.]{1,40}?[:：—–]")
@@ -62,6 +59,38 @@ _TITLE_LABEL = re.compile(
 _VERSION_NOTE = re.compile(r"\s*\[v(?:ersion)?\s?\d+\s?[;:,][^\]]*\]$", re.I)
 _FOOTNOTE_MARK = re.compile(r"(?<=[\w)?!.’”\"])\s*[∗*⁎†‡§¶]+$")
 _OWN_TITLE = re.compile(r"^\((?:[^()]|\([^()]*\)){30,400}\)[.:]?\s+(?=[A-ZÀ-Þ])")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of the reader of title and abstract."""
+
+    least_abstract: Annotated[Chars, "an abstract without a heading"] = 300
+    most_abstract: Annotated[Chars, "an abstract"] = 6000
+    prose: Annotated[Chars, "a paragraph that shows the usual type"] = 200
+    title: Annotated[tuple[Chars, Chars], "a title"] = (6, 400)
+    known: Annotated[Chars, "a title in the file's data; a shorter one is a name"] = 15
+    alike: Annotated[float, "rapidfuzz's ratio of a title and its repetition"] = 85
+    larger: Annotated[Points, "a title's type than the body's"] = 1.5
+    as_large: Annotated[Times, "a title's size in that of a journal's name above it"] = 0.85
+    near: Annotated[Count, "groups below a title that may be the authors"] = 3
+    even: Annotated[Times, "between the sizes of a title's lines"] = 0.12
+    touching: Annotated[Ems, "by which lines of a title may overlap"] = 0.3
+    spaced: Annotated[Ems, "between lines of one title"] = 0.9
+    double_spaced: Annotated[Ems, "between its lines in one type"] = 1.9
+    over: Annotated[Share, "the narrower line that stands over or under the other"] = 0.5
+    same: Annotated[Points, "between sizes that are one"] = 0.4
+    apart: Annotated[Points, "between an abstract's size and the usual one"] = 0.5
+    width: Annotated[Share, "between the widths of an abstract's paragraphs"] = 0.25
+    wide: Annotated[Times, "an abstract's width in that of other paragraphs"] = 1.6
+    notice: Annotated[Chars, "a publisher's text"] = 400
+    doi_line: Annotated[Chars, "the paper's own entry with its DOI"] = 120
+    words: Annotated[Count, "words of sentences"] = 30
+    capitals: Annotated[Share, "words of sentences that begin large"] = 0.3
+    gap: Annotated[Count, "groups from an abstract to the introduction"] = 6
+
+
+_RULES = Limits()
 
 
 @dataclass
@@ -103,9 +132,13 @@ def _cover(groups: Sequence[Group], body: Style) -> int:
     following = [
         plain(strip_title_label(g.text))
         for g in groups[len(first) : len(first) + 12]
-        if g.style.size > body.size + 0.4 or (g.style.bold and not body.bold and g.style.size >= body.size)
+        if g.style.size > body.size + _RULES.same or (g.style.bold and not body.bold and g.style.size >= body.size)
     ]
-    return len(first) if any(fuzz.ratio(a, b) > 85 for a in names for b in following if len(b) > 15) else 0
+    return (
+        len(first)
+        if any(fuzz.ratio(a, b) > _RULES.alike for a in names for b in following if len(b) > _RULES.known)
+        else 0
+    )
 
 
 def _read_front(groups: list[Group], body: Style, known_title: str, language: str) -> Front:
@@ -140,16 +173,20 @@ def _read_front(groups: list[Group], body: Style, known_title: str, language: st
 
 
 def _title(groups: list[Group], head: Sequence[int], body: Style, known: str) -> int | None:
-    first = [i for i in head if groups[i].page == groups[0].page and 6 <= len(groups[i].text) <= 400]
+    first = [
+        i
+        for i in head
+        if groups[i].page == groups[0].page and _RULES.title[0] <= len(groups[i].text) <= _RULES.title[1]
+    ]
     wanted = plain(known)
-    if len(wanted) > 15:
+    if len(wanted) > _RULES.known:
         for i in first:
-            if fuzz.ratio(plain(strip_title_label(groups[i].text)), wanted) > 85:
+            if fuzz.ratio(plain(strip_title_label(groups[i].text)), wanted) > _RULES.alike:
                 return i
     usable = [
         i
         for i in first
-        if groups[i].style.size >= body.size + 1.5
+        if groups[i].style.size >= body.size + _RULES.larger
         and (len(groups[i].text.split()) >= 2 or _CHINESE.search(groups[i].text))
         and not kind_of_heading(groups[i].text)
         and not _SECTION.match(groups[i].text)
@@ -167,7 +204,7 @@ def _title(groups: list[Group], head: Sequence[int], body: Style, known: str) ->
     if named and not _has_names_below(groups, largest, usable):
         return max(named, key=lambda i: groups[i].style.size)
     # A journal's name above may be a little larger.
-    below = [i for i in others if i > largest and groups[i].style.size >= _AS_LARGE * groups[largest].style.size]
+    below = [i for i in others if i > largest and groups[i].style.size >= _RULES.as_large * groups[largest].style.size]
     return next((i for i in below if len(groups[i].text.split()) > len(groups[largest].text.split())), largest)
 
 
@@ -180,7 +217,7 @@ def _is_authors(group: Group, title: Group) -> bool:
 
 def _has_names_below(groups: Sequence[Group], index: int, usable: Sequence[int]) -> bool:
     """Return whether the authors are the next texts below a possible title."""
-    near = range(index + 1, min(index + 1 + _NEAR, len(groups)))
+    near = range(index + 1, min(index + 1 + _RULES.near, len(groups)))
     first = next((i for i in near if i in usable or is_list_of_names(groups[i].text)), None)
     return first is not None and is_list_of_names(groups[first].text)
 
@@ -217,7 +254,7 @@ def _has_subtitle(title: Group, group: Group) -> bool:
 
 
 def _continues(title: Group, group: Group) -> bool:
-    if group is title or group.page != title.page or len(title.text + group.text) > 400:
+    if group is title or group.page != title.page or len(title.text + group.text) > _RULES.title[1]:
         return False
     # Above the title, a word says what the paper is: "Letter".
     same = group.style == title.style and group.lines[0].y0 > title.lines[-1].y0
@@ -227,10 +264,10 @@ def _continues(title: Group, group: Group) -> bool:
     overlap = min(_x1(title), _x1(group)) - max(_x0(title), _x0(group))
     gap = max(group.lines[0].y0 - title.lines[-1].y1, title.lines[0].y0 - group.lines[-1].y1)
     return (
-        abs(group.style.size - size) <= 0.12 * size
+        abs(group.style.size - size) <= _RULES.even * size
         and group.style.bold == title.style.bold
-        and -0.3 * size < gap < (_DOUBLE_SPACED if same else 0.9) * size
-        and overlap > 0.5 * min(_x1(title) - _x0(title), _x1(group) - _x0(group))
+        and -_RULES.touching * size < gap < (_RULES.double_spaced if same else _RULES.spaced) * size
+        and overlap > _RULES.over * min(_x1(title) - _x0(title), _x1(group) - _x0(group))
         and (same or len(group.text.split()) >= 2)
     )
 
@@ -253,7 +290,7 @@ def _labelled(groups: list[Group], head: Sequence[int]) -> dict[int, str]:
             found |= {} if repeated else {i: plain(text)}
             continue
         match = _RUN_IN.match(text)
-        if match and len(text) > _MIN_ABSTRACT / 2:
+        if match and len(text) > _RULES.least_abstract / 2:
             runs = groups[i].lines[0].runs
             set_off = (
                 match.group("mark") or match.group("label").isupper() or runs[0].style != groups[i].lines[-1].style
@@ -295,7 +332,7 @@ def _extent(groups: list[Group], start: int, body: Style) -> list[Group]:
             taken.append(group)
             continue
         if group.kind not in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM) or (
-            is_publishers(group.text) and len(group.text) < 400
+            is_publishers(group.text) and len(group.text) < _RULES.notice
         ):
             continue
         if taken and (_other_setting(taken[-1], group) or _RUN_IN.match(group.text) or _NOTE.match(group.text)):
@@ -303,7 +340,7 @@ def _extent(groups: list[Group], start: int, body: Style) -> list[Group]:
         whole = len(group.lines)
         _cut_at_keywords(groups, index)
         taken.append(groups[index])
-        if len(groups[index].lines) < whole or sum(len(g.text) for g in taken) > 6000:
+        if len(groups[index].lines) < whole or sum(len(g.text) for g in taken) > _RULES.most_abstract:
             break
     return taken
 
@@ -339,7 +376,7 @@ def _cut_at_keywords(groups: list[Group], index: int) -> None:
 
 def _is_doi_line(text: str) -> bool:
     """Return whether a line is the paper's own entry with its DOI, as some journals print below the abstract."""
-    return bool(_DOI_LINE.search(text)) and len(text) < 120
+    return bool(_DOI_LINE.search(text)) and len(text) < _RULES.doi_line
 
 
 def _opens_body(group: Group) -> bool:
@@ -359,7 +396,7 @@ def _before(
     prose = [
         i for i in head if after < i < intro and groups[i].kind is BlockKind.PARAGRAPH and _is_prose(groups[i].text)
     ]
-    if not prose or intro - prose[-1] > 6:
+    if not prose or intro - prose[-1] > _RULES.gap:
         return None
     if any(group.kind is BlockKind.EQUATION for group in groups[after + 1 : prose[-1]]):
         return None  # an introduction
@@ -369,26 +406,28 @@ def _before(
     found = [groups[i] for i in taken]
     named = "introdu" in plain(groups[intro].text)
     if (len(found) > 3 or not named) and all(
-        abs(g.style.size - body.size) < 0.4 and g.style.font == body.font for g in found
+        abs(g.style.size - body.size) < _RULES.same and g.style.font == body.font for g in found
     ):
         return None  # an introduction without a heading
-    return found if sum(len(g.text) for g in found) >= _MIN_ABSTRACT else None
+    return found if sum(len(g.text) for g in found) >= _RULES.least_abstract else None
 
 
 def _is_prose(text: str) -> bool:
     """Return whether a text is sentences, not affiliations, dates or a licence."""
     words = re.findall(r"[^\W\d_]+", text)
-    if len(words) < 30 or (is_publishers(text) and len(text) < 400):
+    if len(words) < _RULES.words or (is_publishers(text) and len(text) < _RULES.notice):
         return False
-    return sum(w[0].isupper() for w in words) < 0.3 * len(words) and len(re.findall(r"[a-z)]\. ", text)) >= 1
+    return (
+        sum(w[0].isupper() for w in words) < _RULES.capitals * len(words) and len(re.findall(r"[a-z)]\. ", text)) >= 1
+    )
 
 
 def _other_setting(last: Group, group: Group) -> bool:
     """Return whether a group no longer looks like the abstract: another type or another column width."""
     return (
-        abs(last.style.size - group.style.size) > 0.4
+        abs(last.style.size - group.style.size) > _RULES.same
         or last.style.font != group.style.font
-        or abs((last.x1 - last.x0) - (group.x1 - group.x0)) > 0.25 * (last.x1 - last.x0)
+        or abs((last.x1 - last.x0) - (group.x1 - group.x0)) > _RULES.width * (last.x1 - last.x0)
         or last.style.bold != group.style.bold
     )
 
@@ -401,15 +440,19 @@ def _unlabelled(groups: list[Group], head: Sequence[int], title: int | None, int
         group = groups[i]
         if i <= title or group.page != groups[title].page or (intro is not None and i > intro):
             continue
-        if len(group.text) < _MIN_ABSTRACT or group.kind is not BlockKind.PARAGRAPH or not _is_prose(group.text):
+        if (
+            len(group.text) < _RULES.least_abstract
+            or group.kind is not BlockKind.PARAGRAPH
+            or not _is_prose(group.text)
+        ):
             continue
-        prose = [g for g in groups if g.kind is BlockKind.PARAGRAPH and len(g.text) > _LONG]
+        prose = [g for g in groups if g.kind is BlockKind.PARAGRAPH and len(g.text) > _RULES.prose]
         usual = Counter(g.style for g in prose).most_common(1)[0][0]
         set_apart = (
-            abs(group.style.size - usual.size) >= 0.5
+            abs(group.style.size - usual.size) >= _RULES.apart
             or group.style.bold != usual.bold
             or group.style.font != usual.font
-            or (group.x1 - group.x0) > 1.6 * median(g.x1 - g.x0 for g in prose)
+            or (group.x1 - group.x0) > _RULES.wide * median(g.x1 - g.x0 for g in prose)
         )
         return [group] if set_apart else None
     return None
@@ -447,7 +490,11 @@ def _mark_rest(groups: list[Group], front: Front, title: int | None, body: Style
             group.kind = BlockKind.OTHER if KEYWORDS.match(group.text) else group.kind
         if group.page > groups[0].page:
             continue
-        if group.kind is BlockKind.PARAGRAPH and group.style.size < body.size - 0.4 and is_publishers(group.text):
+        if (
+            group.kind is BlockKind.PARAGRAPH
+            and group.style.size < body.size - _RULES.same
+            and is_publishers(group.text)
+        ):
             group.kind = BlockKind.OTHER
 
 
