@@ -44,7 +44,7 @@ class GenerateStage(Stage):
     name = "generate"
     writer: ClassVar[str] = "joint"
     """The strategy of ``generate.strategy: auto``."""
-    version = 8
+    version = 9
     refuse_empty = True
 
     def uses(self, config: Config) -> Uses:

@@ -22,7 +22,7 @@ class MatchStage(Stage):
     """One item is a dataset and a candidate paper that could be parsed."""
 
     name = "match"
-    version = 5
+    version = 6
 
     def uses(self, config: Config) -> Uses:
         """Include the model if the strategy calls it."""

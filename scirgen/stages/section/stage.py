@@ -26,7 +26,7 @@ class SectionStage(Stage):
     """One item per document; its labels cover the whole text."""
 
     name = "section"
-    version = 3
+    version = 4
 
     def uses(self, config: Config) -> Uses:
         if not config.section.use_model:
