@@ -78,5 +78,6 @@ async def test_file_when_its_name_lies_then_its_content_decides(tmp_path: Path) 
     pdf = made_pdf(tmp_path / "made.pdf").rename(tmp_path / "paper.txt")
     assert document(await run(pdf)).parser.startswith("pymupdf")
     text = tmp_path / "paper.pdf"
-    text.write_text("# A title\n\n## Abstract\n\nWhat it says.\n\n## Methods\n\nWe did it.\n", encoding="utf-8")
+    said = "We counted the trees of two forests in every spring."
+    text.write_text(f"# A title\n\n## Abstract\n\n{said}\n\n## Methods\n\nWe did it.\n", encoding="utf-8")
     assert document(await run(text)).parser == "text/1"
