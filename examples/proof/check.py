@@ -5,6 +5,8 @@ Printed are, each from files beside this one and from the public sample:
 - how sixteen retrieval systems rank by people's queries and by scirgen's (`scores.json`: nDCG@10 query by query);
 - what readers say of the sample's rows (examples/release/figures.json), and the questions that name a number or study;
 - how often all five verdicts hold, what `guessable` is worth, and what a row cost (verdicts.jsonl, figures.json);
+- what readers say of rows about tables, linked rows, gold passages and doubted rows, and what a judge found of planted
+  falsehoods (`readings.json`);
 - how hard, alike and recognisable the sample's questions are beside others' (`question_sets.json`);
 - what training on scirgen's rows adds on people's queries (`training.json`);
 - what `benchmark rag` says of two systems (`rag/`).
@@ -17,6 +19,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import statistics
 import sys
 import tempfile
 from collections import Counter
@@ -35,6 +38,7 @@ import pictures  # noqa: E402
 from benchmarks.question_sets import measure, of_sample  # noqa: E402
 from scirgen import Release  # noqa: E402
 from scirgen.plugin import SPLITS, load_registry  # noqa: E402
+from scirgen_bench.intervals import wilson  # noqa: E402
 from scirgen_bench.metrics import Clusters  # noqa: E402
 from scirgen_bench.rag.evaluate import FOUND, System, asked_rows, evaluate_rag, read_systems  # noqa: E402
 from scirgen_bench.rag.judging import judge_systems  # noqa: E402
@@ -53,6 +57,7 @@ def main() -> None:
     drawn = {"proof-ranks.svg": ranks(), "proof-training.svg": training()}
     reading()
     verdicts()
+    readings()
     question_sets()
     rag()
     for name, picture in drawn.items():
@@ -135,6 +140,36 @@ def verdicts() -> None:
     runs = json.loads((RELEASE / "figures.json").read_text(encoding="utf-8"))["runs"]
     for name, run in runs.items():
         print(f"{name}: answered {run['answered']}, not {run['unanswered']}; tokens a row {run['tokens_per_row']}")
+
+
+def readings() -> None:
+    """Print the majority of three readers on rows by kind and on passages by grade, and a judge's finds."""
+    read = _read("readings.json")
+    kinds: dict[str, list[dict[str, Any]]] = {}
+    for row in read["rows"]:
+        kinds.setdefault(row["kind"], []).append(row)
+    for kind, rows in kinds.items():
+        held = [{name: statistics.median(row[name]) > 0 for name in (*_FIVE, "guess")} for row in rows]
+        shares = {name: sum(one[name] for one in held) for name in held[0]}
+        shares["first three"] = sum(all(one[name] for name in ("supported", "clear", "natural")) for one in held)
+        shares["two facts"] = sum(statistics.median(row["joins"]) > 1 for row in rows)
+        if any(row["alone"] for row in rows):
+            shares["need both documents"] = sum(statistics.median(row["alone"]) == 0 for row in rows)
+        print(f"{kind}, {len(rows)} rows:", *(f"{name} {_of(n, len(rows))}" for name, n in shares.items()), sep="\t")
+    passages: dict[str, list[float]] = {}
+    for one in read["passages"]:
+        of = f"{one['asked']}, gold" if one["here"] == 2 else "0 or unjudged here" if one["here"] < 1 else "1 here"
+        passages.setdefault(of, []).append(statistics.median(one["grades"]))
+    for of, grades in sorted(passages.items()):
+        print(f"{len(grades)} passages, {of}: {_of(sum(g == 2 for g in grades), len(grades))} are 2 by readers")
+    for name, found in read["planted"].items():
+        print(f"{name}: {_of(sum(found['found'].values()), found['planted'])} planted found ({found['found']}), "
+              f"{_of(found['good_lost'], found['good'])} others rejected")  # fmt: skip
+
+
+def _of(count: int, total: int) -> str:
+    low, high = wilson(count, total)
+    return f"{count} of {total} [{low:.0%}, {high:.0%}]"
 
 
 def _rows() -> Iterator[dict[str, Any]]:

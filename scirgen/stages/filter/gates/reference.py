@@ -145,7 +145,9 @@ class AsksBackGate(PairGate):
     explanation: ClassVar[str] = (
         "A model that sees the question alone would have to ask what is meant. The user's own questions stay."
     )
+    action: ClassVar[Literal["reject", "doubt"]] = "doubt"
     order: ClassVar[int] = 72
+    version: ClassVar[int] = 2
     needs: ClassVar[tuple[str, ...]] = ()
 
     def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
