@@ -212,7 +212,8 @@ def open_text(path: Path, *, hint: str, most: int | None = None) -> Iterator[Tex
         with open_maybe_gzipped(path) as file:
             yield file
     except (OSError, UnicodeDecodeError, EOFError) as error:
-        raise InputError(f"{path} cannot be read: {error}", hint=hint) from error
+        why = getattr(error, "strerror", None) or error  # without the number and the name again
+        raise InputError(f"{path} cannot be read: {why}", hint=hint) from error
 
 
 def write_rows(file: TextIO, rows: Iterable[BaseModel | Mapping[str, object]]) -> None:

@@ -42,6 +42,12 @@ def test_a_damaged_gzip_file_is_an_error_not_a_traceback(tmp_path) -> None:
         list(read_objects(file, hint=""))
 
 
+def test_a_missing_file_is_named_once_and_without_a_number(tmp_path) -> None:
+    with pytest.raises(InputError) as caught:
+        list(read_objects(tmp_path / "rows.jsonl", hint=""))
+    assert caught.value.message == f"{tmp_path / 'rows.jsonl'} cannot be read: No such file or directory"
+
+
 @given(st.lists(st.dictionaries(st.text(), st.one_of(st.text(), st.integers(), st.none(), st.booleans()))))
 def test_rows_written_are_read_back_one_a_line(rows) -> None:
     out = io.StringIO()
