@@ -33,7 +33,7 @@ def read_questions(path: Path) -> Iterator[Given]:
     """Yield the questions of a file, each once, in its order.
 
     Raises:
-        InputError: it cannot be read or has none, a line is not a question, or two have one id.
+        InputError: it cannot be read or has none, a line is not a question, two have one id, or one has two.
     """
     lines: dict[str, int] = {}
     ids: dict[str, int] = {}
@@ -51,6 +51,9 @@ def read_questions(path: Path) -> Iterator[Given]:
             raise InputError(f"{path}:{number}: line {ids[given.id]} already has the id {given.id!r}", hint=_HINT)
         if lines.setdefault(given.question, number) == number:
             yield given
+        elif given.id and ids[given.id] == number:
+            why = f"line {lines[given.question]} already asks this, without the id {given.id!r}"
+            raise InputError(f"{path}:{number}: {why}", hint=_HINT)
     if not lines:
         raise InputError(f"{path} has no questions", hint=_HINT)
 

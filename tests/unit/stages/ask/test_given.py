@@ -33,6 +33,7 @@ def test_lines_and_json_lines_are_read_and_repeats_are_left_out(tmp_path: Path) 
         ('{"question": "a"}\nWhy?', ":2: not valid JSON"),
         ('{"question": "a", "wants": "love"}', ":1: wants"),
         ('{"question": "a", "id": "1"}\n{"question": "b", "id": "1"}', ":2: line 1 already has the id '1'"),
+        ('{"question": "a"}\n{"question": "a", "id": "1"}', ":2: line 1 already asks this, without the id '1'"),
         ("x" * 2001, "1 to 2,000 characters"),
     ],
 )
