@@ -91,7 +91,7 @@ def _show_record(view: StoreView, result: StoredResult, record: Record, *, shown
 
 def _show_pair(view: StoreView, pair: QAPair) -> None:
     click.echo(
-        f"   Q [{pair.question_type}] {pair.question}\n   A {pair.answer}"
+        f"   Q [{pair.question_type or 'no type'}] {pair.question}\n   A {pair.answer}"
         + (f"\n   note {pair.note}" if pair.note else "")
     )
     click.echo(f"   dataset {pair.dataset_id}{_titled(view, pair.dataset_id)}")
