@@ -12,7 +12,7 @@ from scirgen import Candidate, Dataset, Fetched, InputError, Paper, SourceSetup
 from scirgen.core.files.yamlfile import validate
 from scirgen.core.safety.files import is_below, named_files
 from scirgen.plugin import Frozen, require
-from scirgen.stages.collect.files.paperfolder import PAPER_TYPES, PaperFile, PaperFolder
+from scirgen.stages.collect.files.paperfolder import PAPER_FORMS, PAPER_TYPES, PaperFile, PaperFolder
 from scirgen_services.forms.fields import find_doi
 
 
@@ -91,9 +91,7 @@ class FolderService:
         root = Path(options.folder).expanduser()
         self._folder = PaperFolder(root, everyone_up_to=options.everyone_up_to, scan_up_to=options.scan_up_to)
         if not root.is_dir() or not self._folder.files:
-            raise InputError(
-                f"{root} contains no papers", hint="Put PDF, JATS, TEI or Markdown files there.", code="no_papers"
-            )
+            raise InputError(f"{root} contains no papers", hint=f"Put papers there: {PAPER_FORMS}.", code="no_papers")
 
     def papers(self, dataset: Dataset) -> list[Candidate]:
         """Return the files that match the dataset, and files that match no dataset if they are few."""

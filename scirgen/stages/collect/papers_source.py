@@ -23,7 +23,7 @@ from scirgen.core.text.doi import find_dois
 from scirgen.core.text.language import detect_language
 from scirgen.core.text.sentences import sentence_spans
 from scirgen.stages.base import FrontMatter, PaperReader
-from scirgen.stages.collect.files.paperfolder import PaperFile, PaperFolder
+from scirgen.stages.collect.files.paperfolder import PAPER_FORMS, PaperFile, PaperFolder
 from scirgen.stages.collect.files.recordfiles import unopened
 from scirgen.stages.collect.source import NO_INPUT, Candidate, Cursor, Fetched, SourceSetup
 
@@ -103,16 +103,14 @@ class PapersSource:
                 hint="Install one, or remove the setting.",
             )
         if not self._files:
-            raise InputError(
-                f"{given} contains no papers", hint="Put PDF, JATS, TEI or Markdown files there.", code="no_papers"
-            )
+            raise InputError(f"{given} contains no papers", hint=f"Put papers there: {PAPER_FORMS}.", code="no_papers")
 
     def revision(self, cursor: str | None) -> str:
         """Return a hash of the listing of files, and of the code that reads them and finds datasets."""
         registry = load_registry()
         code = [provided_code(registry, "dataset_lookup", name) for name in registry.names("dataset_lookup")]
         read_by = *self._reader.versions, self._setup.parse.model_dump(mode="json"), code
-        return digest(self._folder.revision, *read_by)
+        return digest(2, self._folder.revision, *read_by)  # 2: of several files with one DOI, the first is read
 
     def count(self) -> int:
         return len(self._files)
@@ -165,7 +163,7 @@ class PapersSource:
         doi, title = paper.doi, file.title or front.title or file.path.stem
         paper = paper.model_copy(update={"id": doi or f"file:{file.name}", "title": title})
         identity = doi or f"paper-{file_sha256(file.path)[:16]}"
-        self._of[identity] = [Candidate(paper, OWN)]
+        self._of.setdefault(identity, [Candidate(paper, OWN)])  # the record of a later copy is set aside
         return Dataset(
             id=identity,
             title=title,

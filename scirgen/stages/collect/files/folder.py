@@ -26,7 +26,7 @@ from scirgen.core.safety.files import is_below
 from scirgen.core.text.shown import shown
 from scirgen.stages.collect.files.known_records import RecordForm, plain, record_forms
 from scirgen.stages.collect.files.mapping import COLUMNS, RecordMapping, unread
-from scirgen.stages.collect.files.paperfolder import PAPER_TYPES, TABLE, PaperFolder
+from scirgen.stages.collect.files.paperfolder import PAPER_FORMS, PAPER_TYPES, TABLE, PaperFolder
 from scirgen.stages.collect.files.recordfiles import (
     RawRecord,
     files_below,
@@ -68,6 +68,9 @@ class FolderOptions(Frozen):
         default=500, ge=0, description="largest number of paper files to search for DOIs and titles"
     )
 
+
+_PAPERS = {".pdf", ".xml", ".nxml"}
+"""Suffixes of the papers that a table beside them describes; other text may be notes about records."""
 
 _SHEETS = {".xlsx", ".xls", ".xlsm", ".ods"}
 
@@ -275,9 +278,7 @@ class FolderSource:
             kinds=kinds,
         )
         if not papers.files and setup.papers is not None:
-            raise InputError(
-                f"{root} contains no papers", hint="Put PDF, JATS, TEI or Markdown files there.", code="no_papers"
-            )
+            raise InputError(f"{root} contains no papers", hint=f"Put papers there: {PAPER_FORMS}.", code="no_papers")
         return papers
 
     @classmethod
@@ -345,7 +346,7 @@ def record_files(root: Path) -> list[tuple[Path, str]]:
         and not any(part.startswith(".") for part in p.relative_to(root).parts)
     ]
     tables = {p for p, _ in found if p.name.split(".")[0].lower() == TABLE}
-    described = {t for t in tables if any(t.parent.glob("*.pdf"))}
+    described = {t for t in tables if any(p.suffix.lower() in _PAPERS and not kind_of(p) for p in t.parent.iterdir())}
     return sorted(((p, n) for p, n in found if p not in described), key=lambda e: e[1])
 
 
@@ -369,7 +370,7 @@ def _nothing_in(given: Path) -> InputError:
     names = [given.name] if not given.is_dir() else [p.name for p in files_below(given) if not p.name.startswith(".")]
     forms = Counter(Path(name).suffix.lower() or "no suffix" for name in names)
     counted = shown((f"{form} {number}" for form, number in forms.most_common()), 4)
-    hint = f"Known: records ({FolderSource.suffix_hint}), papers (PDF, JATS, TEI, Markdown)."
+    hint = f"Known: records ({FolderSource.suffix_hint}), papers ({PAPER_FORMS})."
     if _SHEETS & forms.keys():
         hint = f"Save the sheets of {', '.join(sorted(_SHEETS & forms.keys()))} files as CSV. {hint}"
     if not given.is_dir():

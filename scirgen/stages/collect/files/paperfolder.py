@@ -32,6 +32,9 @@ PAPER_TYPES = {
 }  # fmt: skip
 """Suffixes of files that count as papers. Stage `parse` checks whether a file has the format that its name says."""
 
+PAPER_FORMS = "PDF, JATS, TEI, LaTeX, HTML, Markdown, text"
+"""The formats of papers, for hints."""
+
 _DOCUMENTS = frozenset({".docx", ".doc", ".odt", ".rtf", ".pages", ".epub", ".djvu", ".ps", ".pptx", ".ppt", ".docm"})
 """Suffixes of documents in which papers come too, and which nothing here reads."""
 
@@ -229,15 +232,17 @@ class PaperFolder:
         return tuple(self._file(p, table.get(_relative(p, self.root)) or table.get(p.name) or {}) for p in found)
 
     def warnings(self, language: str) -> list[str]:
-        """Return lines about papers in another language than the questions, if their texts were searched, and about
-        documents that are not read."""
+        """Return lines about papers in another language than the questions, if their texts were searched, about
+        documents that are not read, and about files that the table names and the folder lacks."""
         searched = "_texts" in vars(self)
         others = in_other_languages(self._texts.languages, language, "papers") if searched else ""
         plain = (p.name for p in files_below(self.root) if not p.name.startswith((".", "~")))
         unread = [name for name in plain if Path(name).suffix.lower() in _DOCUMENTS]
         kinds = ", ".join(PAPER_TYPES)
         documents = f"not read: {shown(unread, 4)}. Save them as PDF; papers are {kinds}" if unread else ""
-        return [line for line in (others, documents) if line]
+        lacking = [name for name, _ in self._promised if self._is_lacking(name)]
+        absent = f"the table of papers names files that are not there: {shown(lacking, 4)}" if lacking else ""
+        return [line for line in (others, documents, absent) if line]
 
     @cached_property
     def outside(self) -> frozenset[str]:
@@ -278,11 +283,11 @@ class PaperFolder:
         return [
             Candidate(Paper(id=name), "column")
             for name in dict.fromkeys((*named, *listed))
-            if Path(name).suffix.lower() in PAPER_TYPES
-            and name.lower() not in self._index.names
-            and _last(name) not in self._index.names
-            and not find_doi(name)
+            if Path(name).suffix.lower() in PAPER_TYPES and self._is_lacking(name) and not find_doi(name)
         ] + [Candidate(Paper(id=f"{_OUTSIDE}{name}"), "folder") for name in sorted(self.outside)]
+
+    def _is_lacking(self, name: str) -> bool:
+        return name.lower() not in self._index.names and _last(name) not in self._index.names
 
     def fetch(self, paper: Paper) -> Fetched:
         """Return the paper's file at its place."""

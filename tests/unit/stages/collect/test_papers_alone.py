@@ -41,6 +41,11 @@ Mean ice thickness fell from 62 centimetres in the first decade to 41 centimetre
 The measured thickness data are available at https://doi.org/10.5072/ice.7 in the archive of the lake station.
 """
 
+JATS = (
+    "<article><front><article-meta><title-group><article-title>Lake ice</article-title></title-group></article-meta>"
+    "</front><body><p>Mean ice thickness of the lake fell from 62 to 41 centimetres in 30 years.</p></body></article>"
+)
+
 
 def folder(root: Path, **files: str) -> Path:
     root.mkdir(exist_ok=True)
@@ -75,6 +80,23 @@ async def test_a_table_beside_papers_describes_them(tmp_path: Path) -> None:
     [item] = page.items
     assert (item.dataset.id, item.dataset.licence, item.dataset.year) == ("10.5072/own", "cc-by-4.0", 2020)
     assert [r.reason.split(":")[0] for r in page.rejections] == ["x.pdf"]
+
+
+async def test_of_two_files_with_one_doi_the_first_is_the_paper(tmp_path: Path) -> None:
+    table = "file,doi,licence\na.md,10.5072/own,cc0-1.0\nb.md,10.5072/own,\n"
+    root = folder(tmp_path / "in", a_md=ICE, b_md=ICE.replace("62", "63"), x_pdf="%PDF-1.4 broken", papers_csv=table)
+    [page] = await collected(tmp_path, input=str(root))
+    [item] = page.items
+    [paper] = item.papers
+    assert (Path(paper.file or "").name, paper.licence) == ("a.md", item.dataset.licence) == ("a.md", "cc0-1.0")
+    assert [r.code for r in page.rejections] == ["duplicate_id", "damaged"]
+
+
+def test_a_file_that_only_the_table_names_is_reported(tmp_path: Path) -> None:
+    table = "file,licence\nice.xml,cc0\nicy.xml,cc0\n"
+    root = folder(tmp_path / "in", ice_xml=JATS, papers_csv=table)
+    shown = CliRunner().invoke(cli, ["generate", str(root), "--dry-run"]).output
+    assert "names files that are not there: icy.xml\n" in shown
 
 
 async def test_records_with_papers_beside_them_stay_records(tmp_path: Path) -> None:
