@@ -10,11 +10,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby, islice, pairwise, takewhile
-from typing import Annotated
+from typing import Annotated, Final
 
 from scirgen_pdf.page.characters import composed
+from scirgen_pdf.page.lines import Lines
 from scirgen_pdf.reading.page import Span, TextLine
-from scirgen_pdf.units import Chars, Count, Ems, Points, Share, Times
+from scirgen_pdf.units import Chars, Count, Ems, Points, Times
 
 _PARTICLE = r"(?:van|von|der|den|de|da|do|dos|das|del|della|di|du|la|le|ten|ter|zu|bin|ibn|al|el|y|e)"
 _WORD = r"(?:(?:d|l|al|el|O)['’-])?[^\W\d_a-z][^\W\d_]*(?:[.'’-]+[^\W\d_]+)*[.'’-]*"
@@ -65,7 +66,6 @@ class Authors:
     mark: Annotated[Times, "a raised mark's size in the row's"] = 0.85
     small: Annotated[Times, "a mark's size in its cell's"] = 0.88
     lifted: Annotated[Ems, "from a cell's base line up to that of a mark"] = 0.1
-    sideways: Annotated[Share, "the rise of a base line that is not level"] = 0.1
     step: Annotated[Times, "between base lines of two rows, in heights"] = 0.5
     level: Annotated[Points, "between rows of columns that are one"] = 4
     cut: Annotated[Ems, "a gap between cells"] = 2
@@ -73,9 +73,12 @@ class Authors:
     wide_blank: Annotated[Ems, "between names"] = 0.9
     most: Annotated[Count, "spans of the names; a paper of a large collaboration has a thousand"] = 2000
     longest: Annotated[Chars, "a name"] = 60
+    surname: Annotated[Chars, "the last word of a name that ends a row, at least"] = 3
+    before: Annotated[Count, "the spans before a gap whose size counts"] = 3
 
 
 _RULES = Authors()
+_SIDEWAYS: Final = Lines().sideways
 
 
 @dataclass(frozen=True)
@@ -116,7 +119,7 @@ def printed_authors(lines: Sequence[TextLine], top: float, size: float, bottom: 
 def _by_rows(parts: Sequence[Sequence[_Cell]], lists: Sequence[Sequence[str]]) -> list[str]:
     """Return names in the order of the page: by rows where each cell of the columns has one name."""
     columns = [list(zip(part, names, strict=False)) for part, names in zip(parts, lists, strict=False)]
-    if len(lists) < 2 or any(len(part) != len(names) for part, names in zip(parts, lists, strict=False)):
+    if len(lists) == 1 or any(len(part) != len(names) for part, names in zip(parts, lists, strict=False)):
         return [name for names in lists for name in names]
     cells = [pair for column in columns for pair in column]
     return [name for _, name in sorted(cells, key=lambda pair: (round(pair[0].box[3] / _RULES.level), pair[0].box[0]))]
@@ -128,7 +131,7 @@ def _before_affiliation(part: Sequence[_Cell]) -> list[str] | None:
     whole = " ".join(rows)
     entries = [e for e in (whole.split(";") if ";" in whole else rows) if e.strip()]
     pieces = [_AFTER_NAME.split(" ".join(entry.replace("\0", " ").split()), maxsplit=1) for entry in entries]
-    if not pieces or any(len(p) < 2 or len(p[0]) > _RULES.longest or not _NAME.fullmatch(p[0]) for p in pieces):
+    if not pieces or any(len(p) == 1 or len(p[0]) > _RULES.longest or not _NAME.fullmatch(p[0]) for p in pieces):
         return None
     if not any(_NO_NAME.search(p[1]) for p in pieces) or any(_NO_NAME.search(p[0]) for p in pieces):
         return None
@@ -205,7 +208,8 @@ def _ends_whole(text: str) -> bool:
     pieces = [piece.strip() for piece in _SEPARATOR.split(_MARKS.sub("", text))]
     last = next((p for p in reversed(pieces) if not _DEGREE.fullmatch(p)), "")
     words = last.split()
-    return len(last) <= _RULES.longest and len(words) > 1 and len(words[-1]) > 2 and bool(_NAME.fullmatch(last))
+    name = len(last) <= _RULES.longest and _NAME.fullmatch(last) is not None
+    return name and len(words) > 1 and len(words[-1]) >= _RULES.surname
 
 
 def _begins_whole(text: str) -> bool:
@@ -236,7 +240,7 @@ def _cells(spans: Iterable[Span]) -> list[_Cell]:
 
 def _spans(lines: Sequence[TextLine]) -> Iterator[Span]:
     for line in lines:
-        if abs(line.direction[1]) < _RULES.sideways:
+        if abs(line.direction[1]) < _SIDEWAYS:
             yield from (s for s in line.spans if s.size > 0 and _PRINTED.search(s.text))
 
 
@@ -250,7 +254,7 @@ def _cut(row: Sequence[Span]) -> Iterator[_Cell]:
     """Cut a row at wide gaps."""
     piece: list[Span] = []
     for span in row:
-        if piece and span.box[0] - piece[-1].box[2] > _RULES.cut * max(s.size for s in piece[-3:]):
+        if piece and span.box[0] - piece[-1].box[2] > _RULES.cut * max(s.size for s in piece[-_RULES.before :]):
             yield _cell(piece)
             piece = []
         piece.append(span)

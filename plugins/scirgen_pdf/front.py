@@ -16,7 +16,7 @@ from scirgen import BlockKind
 from scirgen.stages.parse.terms import ABSTRACT_LANGUAGE, DEPTH, KEYWORDS, kind_of_heading, plain
 from scirgen_pdf.authors import is_list_of_names
 from scirgen_pdf.classify import is_publishers
-from scirgen_pdf.page.lines import Style
+from scirgen_pdf.page.lines import Style, same_size
 from scirgen_pdf.paragraphs import Group, split
 from scirgen_pdf.units import Chars, Count, Ems, Points, Share, Times
 
@@ -88,6 +88,18 @@ class Limits:
     words: Annotated[Count, "words of sentences"] = 30
     capitals: Annotated[Share, "words of sentences that begin large"] = 0.3
     gap: Annotated[Count, "groups from an abstract to the introduction"] = 6
+    cover: Annotated[Count, "groups behind a cover page, one of which repeats its title"] = 12
+    title_words: Annotated[tuple[Count, Count], "words of a title that its size does not show"] = (3, 60)
+    late: Annotated[Count, "pages to an introduction; the abstract may have a page of its own"] = 2
+    name: Annotated[Chars, "a heading with a usual name alone; longer has text behind it"] = 40
+    label: Annotated[Chars, "likewise, above the start of the body"] = 60
+    numbered: Annotated[Chars, "a heading numbered 1"] = 90
+    in_type: Annotated[Share, "its characters in its main type"] = 0.5
+    heading: Annotated[Chars, "another heading between abstract and body"] = 80
+    parts: Annotated[Count, "groups from an abstract's label to the body's section of its name"] = 25
+    paragraphs: Annotated[Count, "an abstract's, if only its place shows it; more are an introduction"] = 3
+    first_prose: Annotated[Chars, "the first paragraph of a body without a heading"] = 150
+    beside: Annotated[Points, "between the left edges of an abstract and of another summary's heading"] = 30
 
 
 _RULES = Limits()
@@ -128,10 +140,10 @@ def _cover(groups: Sequence[Group], body: Style) -> int:
         return 0
     if any(kind_of_heading(g.text) in ("abstract", "main") or _RUN_IN.match(g.text) for g in first):
         return 0
-    names = [plain(g.text) for g in first if len(g.text.split()) >= 3]
+    names = [plain(g.text) for g in first if len(g.text.split()) >= _RULES.title_words[0]]
     following = [
         plain(strip_title_label(g.text))
-        for g in groups[len(first) : len(first) + 12]
+        for g in groups[len(first) : len(first) + _RULES.cover]
         if g.style.size > body.size + _RULES.same or (g.style.bold and not body.bold and g.style.size >= body.size)
     ]
     return (
@@ -160,7 +172,8 @@ def _read_front(groups: list[Group], body: Style, known_title: str, language: st
         front.abstract = _extent(groups, chosen, body)
         front.body_start = max(groups.index(g) for g in front.abstract) + 1 if front.abstract else chosen + 1
     if not front.abstract and not (labelled and intro == front.body_start):
-        near = [i for i, g in enumerate(groups) if title is not None and i > title and g.page <= groups[0].page + 2]
+        last = groups[0].page + _RULES.late
+        near = [i for i, g in enumerate(groups) if title is not None and i > title and g.page <= last]
         intro = next((i for i in near if _opens_body(groups[i])), intro)  # the abstract may have a page of its own
         front.abstract = _unlabelled(groups, head, title, intro) or _before(groups, head, title, intro, body) or []
         if front.abstract:
@@ -187,7 +200,7 @@ def _title(groups: list[Group], head: Sequence[int], body: Style, known: str) ->
         i
         for i in first
         if groups[i].style.size >= body.size + _RULES.larger
-        and (len(groups[i].text.split()) >= 2 or _CHINESE.search(groups[i].text))
+        and (len(groups[i].text.split()) > 1 or _CHINESE.search(groups[i].text))
         and not kind_of_heading(groups[i].text)
         and not _SECTION.match(groups[i].text)
     ]
@@ -225,7 +238,8 @@ def _has_names_below(groups: Sequence[Group], index: int, usable: Sequence[int])
 def _bold_title(groups: Sequence[Group], head: Sequence[int], body: Style) -> int | None:
     """Return the first of the largest bold lines above all headings, if the title is hardly larger than the text."""
     above = takewhile(lambda i: not kind_of_heading(groups[i].text) and not DEPTH.match(groups[i].text), head)
-    bold = [i for i in above if groups[i].style.bold and 3 <= len(groups[i].text.split()) <= 60]
+    least, most = _RULES.title_words
+    bold = [i for i in above if groups[i].style.bold and least <= len(groups[i].text.split()) <= most]
     large = [i for i in bold if groups[i].style.size >= body.size and not body.bold]
     return max(large, key=lambda i: groups[i].style.size, default=None)
 
@@ -250,7 +264,7 @@ def _has_subtitle(title: Group, group: Group) -> bool:
     """Return whether a group is the smaller second part of a title right above it."""
     gap = group.lines[0].y0 - title.lines[-1].y1
     larger = title.style.size > group.style.size and title.style.font == group.style.font and title.page == group.page
-    return larger and -1 < gap < title.style.size and len(title.text.split()) >= 3
+    return larger and -1 < gap < title.style.size and len(title.text.split()) >= _RULES.title_words[0]
 
 
 def _continues(title: Group, group: Group) -> bool:
@@ -268,7 +282,7 @@ def _continues(title: Group, group: Group) -> bool:
         and group.style.bold == title.style.bold
         and -_RULES.touching * size < gap < (_RULES.double_spaced if same else _RULES.spaced) * size
         and overlap > _RULES.over * min(_x1(title) - _x0(title), _x1(group) - _x0(group))
-        and (same or len(group.text.split()) >= 2)
+        and (same or len(group.text.split()) > 1)
     )
 
 
@@ -309,7 +323,7 @@ def _choose(groups: list[Group], labelled: dict[int, str], language: str) -> int
 def _detach_label(groups: list[Group], index: int) -> None:
     """Make the label of a run-in abstract a heading of its own."""
     match = _RUN_IN.match(groups[index].text)
-    if match and len(groups[index].text) > 40:
+    if match and len(groups[index].text) > _RULES.name:
         label, rest = split(groups[index], match.end())
         if rest.lines and label.lines:
             label.kind, label.level = BlockKind.HEADING, 1
@@ -353,9 +367,10 @@ def _ends_abstract(groups: Sequence[Group], index: int) -> bool:
         return True
     name = plain(text)
     if _PARTS.match(name) and not DEPTH.match(text):
-        later = [plain(g.text) for g in groups[index + 1 : index + 25] if g.page <= groups[index].page + 1]
+        later = [plain(g.text) for g in groups[index + 1 : index + _RULES.parts] if g.page <= groups[index].page + 1]
         return name == "introduction" or not ({"introduction", "introducao", "introduccion", name} & set(later))
-    return bool(kind_of_heading(text)) or bool(DEPTH.match(text) and len(text) < 80 and text[-1] not in ".,;")
+    brief = len(text) < _RULES.heading and not text.endswith((".", ",", ";"))
+    return bool(kind_of_heading(text)) or (brief and DEPTH.match(text) is not None)
 
 
 def _cut_at_keywords(groups: list[Group], index: int) -> None:
@@ -382,8 +397,9 @@ def _is_doi_line(text: str) -> bool:
 def _opens_body(group: Group) -> bool:
     """Return whether a group is the first heading of the body: an introduction, or one numbered 1 or I."""
     name = plain(group.text)
-    numbered = re.match(r"^\s*(?:1|I|一)[.、:\s]", group.text) and len(group.text) < 90 and group.share > 0.5
-    return (name.startswith(("introduc", "引言", "einleitung", "einfuhrung")) and len(name) < 40) or bool(numbered)
+    named = name.startswith(("introduc", "引言", "einleitung", "einfuhrung")) and len(name) < _RULES.name
+    numbered = re.match(r"^\s*(?:1|I|一)[.、:\s]", group.text) and len(group.text) < _RULES.numbered
+    return named or (bool(numbered) and group.share > _RULES.in_type)
 
 
 def _before(
@@ -405,7 +421,7 @@ def _before(
         taken.insert(0, taken[0] - 1)
     found = [groups[i] for i in taken]
     named = "introdu" in plain(groups[intro].text)
-    if (len(found) > 3 or not named) and all(
+    if (len(found) > _RULES.paragraphs or not named) and all(
         abs(g.style.size - body.size) < _RULES.same and g.style.font == body.font for g in found
     ):
         return None  # an introduction without a heading
@@ -464,9 +480,11 @@ def _first_prose(groups: list[Group], head: Sequence[int], title: int | None, bo
         if i < after:
             continue
         group = groups[i]
-        same = abs(group.style.size - body.size) < 0.6 and group.style.font == body.font
-        if kind_of_heading(group.text) or (same and len(group.text) > 150 and not is_publishers(group.text)):
-            return i if not (i > after and groups[i - 1].style != body and len(groups[i - 1].text) < 80) else i - 1
+        same = same_size(group.style.size, body.size) and group.style.font == body.font
+        prose = same and len(group.text) > _RULES.first_prose and not is_publishers(group.text)
+        if prose or kind_of_heading(group.text):
+            above = groups[i - 1]
+            return i - 1 if i > after and above.style != body and len(above.text) < _RULES.heading else i
     return after
 
 
@@ -476,8 +494,8 @@ def _mark_rest(groups: list[Group], front: Front, title: int | None, body: Style
         if id(group) in inside or i == title:
             continue
         name = kind_of_heading(group.text)
-        beside = bool(front.abstract) and abs(group.lines[0].x0 - front.abstract[0].lines[0].x0) < 30
-        if (name in ("abstract", "main") or (name == "other_abstract" and beside)) and len(group.text) < 60:
+        beside = bool(front.abstract) and abs(group.lines[0].x0 - front.abstract[0].lines[0].x0) < _RULES.beside
+        if (name in ("abstract", "main") or (name == "other_abstract" and beside)) and len(group.text) < _RULES.label:
             group.kind, group.level = BlockKind.HEADING, 1
         elif group.kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM):
             group.kind = BlockKind.OTHER

@@ -11,43 +11,57 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from statistics import median
-from typing import Final
+from typing import Annotated, Final
 
 from scirgen.plugin import Box
 from scirgen.stages.parse.grid import GivenCell
 from scirgen_pdf.reading.page import Word
 from scirgen_pdf.tablerows import (
-    COLUMN_GAP,
     NUMBER,
     Area,
     Row,
+    TableRows,
     body_rows,
     chunks_of,
     columns_under,
     made_cell,
     printed_rows,
 )
+from scirgen_pdf.units import Count, Ems, Points, Share, Times
 
-_NEAR: Final = 45.0
-"""Points between a caption and the first rule of its table; a caption of several lines is one box."""
-_CLOSE: Final = 15.0
-"""Points between the first rule of a table and a caption below it."""
-_LOWEST: Final = 20.0
-_WIDE_STEP: Final = 2.2
-"""A table without a last rule ends where the step to the next line is so many times the usual one."""
-_SHORTEST_RULE: Final = 60.0
-_SAME: Final = 6.0
-"""Points by which the ends of the rules of one table may differ."""
-_CHUNK_GAP: Final = 0.7
-"""Parts of the type's size: a wider blank in a header's line parts the headers of two columns."""
-_MOST_HEAD: Final = 3
-"""Lines of a header that no rule ends."""
-_NEARLY: Final = 3.0
-"""Times the type's size: a name is not surely over its columns if it is that close to the middle of others."""
-_RULED: Final = 0.5
-"""The least share of the body's lines with a rule below them if rules do not show where the header ends."""
-_MOSTLY: Final = 0.8
-_LEAST_FILLED: Final = 0.3
+
+@dataclass(frozen=True)
+class Grid:
+    """Limits of the reader of a table's place, header and columns."""
+
+    # Rules
+    thin: Annotated[Points, "the thickness of a rule; it is longer than that"] = 4
+    least_rule: Annotated[Points, "the length of the first rule of a table"] = 60
+    ends: Annotated[Points, "by which the ends of the rules of one table may differ"] = 6
+    joined: Annotated[Points, "between the pieces of a rule that is drawn cell by cell"] = 1.5
+    slack: Annotated[Points, "by which a rule may miss the box or the rule that it belongs to"] = 2
+    # Place
+    near: Annotated[Points, "from a caption to its table's first rule; a caption of several lines is one box"] = 45
+    close: Annotated[Points, "from the first rule of a table to a caption below it"] = 15
+    caption: Annotated[Points, "the part of a caption above a rule across it, at least"] = 4
+    beside: Annotated[Points, "in common of the widths of a table and of text that ends it"] = 10
+    lowest: Annotated[Points, "a table's height, at least"] = 20
+    wide_step: Annotated[Times, "the usual step of lines, of one behind which a table without a last rule ends"] = 2.2
+    upright: Annotated[Share, "of a table's height: the rules that part two columns"] = 0.8
+    # Header
+    chunk_gap: Annotated[Ems, "a wider blank in a header's line parts the headers of two columns"] = 0.7
+    most_head: Annotated[Count, "lines of a header that no rule ends"] = 3
+    valued: Annotated[Share, "the lines with numbers below such a header"] = 0.8
+    ruled: Annotated[Share, "the body's lines with a rule below them if rules do not show where the header ends"] = 0.5
+    nearly: Annotated[Ems, "a name is not surely over its columns if it is that close to the middle of others"] = 3
+    # Body
+    least_lines: Annotated[Count, "lines of a table"] = 3
+    least_body: Annotated[Count, "lines of a table's body"] = 2
+    filled: Annotated[Share, "the cells of a body with text, at least"] = 0.3
+
+
+_RULES = Grid()
+_GAP: Final = TableRows().column_gap
 
 
 @dataclass(frozen=True)
@@ -79,7 +93,7 @@ def page_table(
         page: its number.
         first: the first part of a table that goes on here; None is returned too if it does not.
     """
-    wide = [r for r in rules if r[2] - r[0] > _SHORTEST_RULE and r[3] - r[1] < 4]
+    wide = [r for r in rules if r[2] - r[0] > _RULES.least_rule and r[3] - r[1] < _RULES.thin]
     caption, *others = (_above_rules(box, wide) for box in (caption, *(o for o in others if not _is_framed(o, rules))))
     found: PageTable | None = None
     for area in (_area(caption, others, rules), _open_area(caption, others, rules, words)):
@@ -92,7 +106,7 @@ def page_table(
 def further_start(table: PageTable, rules: Sequence[Box]) -> Box | None:
     """Return the place above the first rule of the next page that is as wide as a table."""
     level = _joined(r for r in rules if _is_level(r))
-    alike = [r for r in level if abs((r[2] - r[0]) - (table.box[2] - table.box[0])) < _SAME]
+    alike = [r for r in level if abs((r[2] - r[0]) - (table.box[2] - table.box[0])) < _RULES.ends]
     top = min(alike, key=lambda r: r[1], default=None)
     return (top[0], top[1] - 1, top[2], top[1] - 1) if top else None
 
@@ -101,14 +115,15 @@ def _lines(words: Sequence[Word], area: Area) -> list[Row]:
     x0, y0, x1, y1 = area.box
     inside = [
         w for w in words
-        if x0 - _SAME < (w.box[0] + w.box[2]) / 2 < x1 + _SAME and y0 - 1 < (w.box[1] + w.box[3]) / 2 < y1 + 1
+        if x0 - _RULES.ends < (w.box[0] + w.box[2]) / 2 < x1 + _RULES.ends
+        and y0 - 1 < (w.box[1] + w.box[3]) / 2 < y1 + 1
     ]  # fmt: skip
     return _without_notes(printed_rows(inside), area)
 
 
 def _rows(words: Sequence[Word], area: Area, page: int) -> PageTable:
     lines = _lines(words, area)
-    if len(lines) < 3:
+    if len(lines) < _RULES.least_lines:
         return PageTable(area.box, refused="table_shape")
     head, body = _parted(lines, area)
     if not head:
@@ -116,12 +131,12 @@ def _rows(words: Sequence[Word], area: Area, page: int) -> PageTable:
     if not head:
         return PageTable(area.box, refused="table_header")
     columns = _columns(body, area.uprights)
-    if len(columns) < 2:
+    if len(columns) == 1:
         return PageTable(area.box, refused="table_columns")
-    if sum(a.middle < y < b.middle for a, b in pairwise(body) for y in area.rules) > _RULED * len(
+    if sum(a.middle < y < b.middle for a, b in pairwise(body) for y in area.rules) > _RULES.ruled * len(
         body
     ):  # none ends the header
-        while len(body) > 2 and body[0].words[0].box[0] > columns[0][1]:
+        while len(body) > _RULES.least_body and body[0].words[0].box[0] > columns[0][1]:
             head, body = [*head, body[0]], body[1:]
     top = _head_rows(head, columns, area, page)
     below = body_rows(body, columns, area, page)
@@ -151,30 +166,30 @@ def _width(table: PageTable) -> int:
 def _is_framed(box: Box, rules: Iterable[Box]) -> bool:
     """Check whether upright rules stand on both sides of a text: it is a long cell."""
     middle = (box[1] + box[3]) / 2
-    beside = [r for r in rules if r[2] - r[0] < 4 and r[1] - 1 < middle < r[3] + 1]
+    beside = [r for r in rules if r[2] - r[0] < _RULES.thin and r[1] - 1 < middle < r[3] + 1]
     return any(r[2] < box[0] + 1 for r in beside) and any(r[0] > box[2] - 1 for r in beside)
 
 
 def _above_rules(box: Box, wide: Iterable[Box]) -> Box:
     """Return the part of a text's box above the first rule across it: the lines below are a table's header."""
-    ys = [r[1] for r in wide if box[1] + 4 < r[1] < box[3] - 1 and r[0] < box[2] and box[0] < r[2]]
+    ys = [r[1] for r in wide if box[1] + _RULES.caption < r[1] < box[3] - 1 and r[0] < box[2] and box[0] < r[2]]
     return (box[0], box[1], box[2], min([*ys, box[3]]))
 
 
 def _without_notes(lines: list[Row], area: Area) -> list[Row]:
     """Return the lines without those between the last two rules, if none of these has a blank as between columns."""
-    notes = [r for r in lines if r.middle > area.rules[-2]] if len(area.rules) > 2 else []
-    return lines[: len(lines) - len(notes)] if all(len(chunks_of(r, _CHUNK_GAP)) == 1 for r in notes) else lines
+    notes = [r for r in lines if r.middle > area.rules[-2]] if area.rules[1:-1] else []
+    return lines[: len(lines) - len(notes)] if all(len(chunks_of(r, _RULES.chunk_gap)) == 1 for r in notes) else lines
 
 
 def _area(caption: Box, others: Sequence[Box], rules: Sequence[Box]) -> Area | None:
     """Return the rules of a caption's table: those of one width below it, or else above it, up to other text."""
     level = _joined(r for r in rules if _is_level(r))
     tops = [
-        _first([r for r in level if -2 < r[1] - caption[3] < _NEAR], caption, down=True),
-        _first([r for r in level if -2 < caption[1] - r[3] < _CLOSE], caption, down=False),
+        _first([r for r in level if -_RULES.slack < r[1] - caption[3] < _RULES.near], caption, down=True),
+        _first([r for r in level if -_RULES.slack < caption[1] - r[3] < _RULES.close], caption, down=False),
     ]
-    above = _first([r for r in level if -2 < caption[1] - r[3] < _NEAR], caption, down=False)
+    above = _first([r for r in level if -_RULES.slack < caption[1] - r[3] < _RULES.near], caption, down=False)
     for first, down in ((tops[0], True), (tops[1], True), (above, False)):
         if first is None:
             continue
@@ -188,7 +203,7 @@ def _area(caption: Box, others: Sequence[Box], rules: Sequence[Box]) -> Area | N
         if down:  # a caption may stand below the first rule of its table
             chain[0] = (first[0], max(first[1], min(caption[3], chain[-1][1])), first[2], first[3])
         ys = sorted(r[1] for r in chain)
-        if len(ys) < 2 or ys[-1] - ys[0] < _LOWEST:
+        if ys[-1] - ys[0] < _RULES.lowest:
             continue
         x0, x1 = min(r[0] for r in chain), max(r[2] for r in chain)
         return _placed((x0, ys[0], x1, ys[-1]), ys, rules)
@@ -199,8 +214,8 @@ def _placed(box: Box, ys: list[float], rules: Iterable[Box]) -> Area:
     """Return a table's place, with the shorter rules in it: as drawn, and with touching ones joined."""
     drawn = [
         r for r in rules
-        if _is_level(r) and box[0] - _SAME <= r[0] and r[2] <= box[2] + _SAME and box[1] < r[3] < box[3]
-        and not any(abs(r[1] - y) < 2 for y in ys)
+        if _is_level(r) and box[0] - _RULES.ends <= r[0] and r[2] <= box[2] + _RULES.ends and box[1] < r[3] < box[3]
+        and not any(abs(r[1] - y) < _RULES.slack for y in ys)
     ]  # fmt: skip
     return Area(box, ys, [*_joined(drawn), *drawn], _uprights(box, rules))
 
@@ -209,25 +224,27 @@ def _uprights(box: Box, rules: Iterable[Box]) -> list[float]:
     """Return where upright rules part the columns of a table: in pieces or in one, over most of its height."""
     lengths: dict[int, float] = {}
     for r in rules:
-        if r[2] - r[0] < 4 < r[3] - r[1] and box[0] < r[0] < box[2]:
+        if r[2] - r[0] < _RULES.thin < r[3] - r[1] and box[0] < r[0] < box[2]:
             lengths[round(r[0])] = lengths.get(round(r[0]), 0.0) + min(r[3], box[3]) - max(r[1], box[1])
-    return [x for x, length in lengths.items() if length > _MOSTLY * (box[3] - box[1])]
+    return [x for x, length in lengths.items() if length > _RULES.upright * (box[3] - box[1])]
 
 
 def _open_area(caption: Box, others: Sequence[Box], rules: Sequence[Box], words: Sequence[Word]) -> Area | None:
     """Return the place of a table that only its first rule marks: the lines up to other text or a wide step."""
     level = _joined(r for r in rules if _is_level(r))
-    first = _first([r for r in level if -2 < r[1] - caption[3] < _CLOSE], caption, down=True)
+    first = _first([r for r in level if -_RULES.slack < r[1] - caption[3] < _RULES.close], caption, down=True)
     if first is None:
         return None
     x0, y0, x1, _ = first
-    end = min((o[1] for o in others if o[1] > y0 and min(o[2], x1) - max(o[0], x0) > 10), default=math.inf)
-    lines = printed_rows(w for w in words if x0 - _SAME < w.box[0] and w.box[2] < x1 + _SAME and y0 < w.box[1] < end)
-    wide = _WIDE_STEP * median([b.middle - a.middle for a, b in pairwise(lines)] or [0.0])
+    end = min((o[1] for o in others if o[1] > y0 and min(o[2], x1) - max(o[0], x0) > _RULES.beside), default=math.inf)
+    lines = printed_rows(
+        w for w in words if x0 - _RULES.ends < w.box[0] and w.box[2] < x1 + _RULES.ends and y0 < w.box[1] < end
+    )
+    wide = _RULES.wide_step * median([b.middle - a.middle for a, b in pairwise(lines)] or [0.0])
     last = next((n for n, (a, b) in enumerate(pairwise(lines)) if b.middle - a.middle > wide), len(lines) - 1)
-    while last >= 0 and len(chunks_of(lines[last], _CHUNK_GAP)) == 1:
+    while last >= 0 and len(chunks_of(lines[last], _RULES.chunk_gap)) == 1:
         last -= 1
-    if last < 2:
+    if last + 1 < _RULES.least_lines:
         return None
     bottom = max(w.box[3] for w in lines[last].words)
     inner = (r[1] for r in level if _alike(r, first) and y0 < r[1] < bottom)
@@ -235,12 +252,12 @@ def _open_area(caption: Box, others: Sequence[Box], rules: Sequence[Box], words:
 
 
 def _is_level(rule: Box) -> bool:
-    return rule[3] - rule[1] < 4 <= rule[2] - rule[0]
+    return rule[3] - rule[1] < _RULES.thin <= rule[2] - rule[0]
 
 
 def _first(near: Sequence[Box], caption: Box, down: bool) -> Box | None:
     """Return the rule next to a caption that is wide enough and in its column."""
-    fit = [r for r in near if r[2] - r[0] > _SHORTEST_RULE and r[0] < caption[2] and caption[0] < r[2]]
+    fit = [r for r in near if r[2] - r[0] > _RULES.least_rule and r[0] < caption[2] and caption[0] < r[2]]
     return min(fit, key=lambda r: (abs(r[1] - caption[3 if down else 1]), r[0] - r[2]), default=None)
 
 
@@ -249,7 +266,7 @@ def _joined(rules: Iterable[Box]) -> list[Box]:
     result: list[Box] = []
     for rule in sorted(rules, key=lambda r: (round(r[1]), r[0])):
         last = result[-1] if result else None
-        if last and abs(last[1] - rule[1]) < 1.5 and rule[0] - last[2] < 1.5:
+        if last and abs(last[1] - rule[1]) < _RULES.joined and rule[0] - last[2] < _RULES.joined:
             result[-1] = (last[0], last[1], max(last[2], rule[2]), last[3])
         else:
             result.append(rule)
@@ -257,11 +274,11 @@ def _joined(rules: Iterable[Box]) -> list[Box]:
 
 
 def _alike(a: Box, b: Box) -> bool:
-    return abs(a[0] - b[0]) < _SAME and abs(a[2] - b[2]) < _SAME
+    return abs(a[0] - b[0]) < _RULES.ends and abs(a[2] - b[2]) < _RULES.ends
 
 
 def _overlap(a: Box, b: Box) -> bool:
-    return min(a[2], b[2]) - max(a[0], b[0]) > 10 and a[1] < (b[1] + b[3]) / 2 < a[3]
+    return min(a[2], b[2]) - max(a[0], b[0]) > _RULES.beside and a[1] < (b[1] + b[3]) / 2 < a[3]
 
 
 def _parted(lines: Sequence[Row], area: Area) -> tuple[list[Row], list[Row]]:
@@ -276,10 +293,11 @@ def _parted(lines: Sequence[Row], area: Area) -> tuple[list[Row], list[Row]]:
 def _parted_by_numbers(lines: Sequence[Row]) -> tuple[list[Row], list[Row]]:
     """Return the lines of a header that no rule ends: those before the first with a number behind its first text, if
     nearly all lines from there on have one."""
-    rest = [[chunk[0].text for chunk in chunks_of(r, _CHUNK_GAP)[1:]] for r in lines]
+    rest = [[chunk[0].text for chunk in chunks_of(r, _RULES.chunk_gap)[1:]] for r in lines]
     valued = [any(NUMBER.match(text) for text in texts) for texts in rest]
     first = valued.index(True) if any(valued) else 0
-    clear = 0 < first <= _MOST_HEAD and any(rest[:first]) and sum(valued[first:]) >= _MOSTLY * (len(lines) - first)
+    few = 0 < first <= _RULES.most_head and any(rest[:first])
+    clear = few and sum(valued[first:]) >= _RULES.valued * (len(lines) - first)
     return (list(lines[:first]), list(lines[first:])) if clear else ([], list(lines))
 
 
@@ -287,13 +305,13 @@ def _columns(body: Sequence[Row], uprights: Sequence[float]) -> list[tuple[float
     """Return the left and right ends of the columns: of the body's text, between blanks or upright rules
     through all lines."""
     size = median(r.size for r in body)
-    several = [r for r in body if len(chunks_of(r, _CHUNK_GAP)) > 1]
-    counted = several if len(several) >= 2 else body
+    several = [r for r in body if len(chunks_of(r, _RULES.chunk_gap)) > 1]
+    counted = several if len(several) > 1 else body
     spans = sorted((w.box[0], w.box[2]) for r in counted for w in r.words)
     columns: list[tuple[float, float]] = []
     for left, right in spans:
         ruled = columns and any(columns[-1][1] - 1 < x < left + 1 for x in uprights)
-        if columns and not ruled and left - columns[-1][1] < COLUMN_GAP * size:
+        if columns and not ruled and left - columns[-1][1] < _GAP * size:
             columns[-1] = (columns[-1][0], max(columns[-1][1], right))
         else:
             columns.append((left, right))
@@ -349,21 +367,25 @@ def _names(row: Row, rest: Sequence[Row], columns: Sequence[tuple[float, float]]
     """Return the texts of a header's line with the columns below them, or below their short rule."""
     names = []
     for chunk, rule in _over_rules(row, rest, area):
-        over = [n for n, (a, b) in enumerate(columns) if rule and rule[0] - 2 < (a + b) / 2 < rule[2] + 2]
+        over = [n for n, (a, b) in enumerate(columns) if rule and _is_under(rule, (a + b) / 2)]
         sure, over = len(over) > 1, over if len(over) > 1 else columns_under(chunk, columns)
         names.append(_Name(chunk, over[0], over[-1], sure))
     return names
 
 
+def _is_under(rule: Box, middle: float) -> bool:
+    return rule[0] - _RULES.slack < middle < rule[2] + _RULES.slack
+
+
 def _over_rules(row: Row, rest: Sequence[Row], area: Area) -> Iterator[tuple[list[Word], Box | None]]:
     """Yield the texts of a line, each with the widest rule right below it that is below no other text of the line."""
-    chunks = chunks_of(row, _CHUNK_GAP)
+    chunks = chunks_of(row, _RULES.chunk_gap)
     below = [r for r in area.parts if r[1] > row.middle]
     for chunk in chunks:
         middle = (chunk[0].box[0] + chunk[-1].box[2]) / 2
         own = [
             r for r in below
-            if r[0] - 2 < middle < r[2] + 2 and sum(r[0] < c[-1].box[2] and c[0].box[0] < r[2] for c in chunks) == 1
+            if _is_under(r, middle) and sum(r[0] < c[-1].box[2] and c[0].box[0] < r[2] for c in chunks) == 1
             and not any(r[0] < w.box[0] < r[2] and x.middle < r[1] for x in rest for w in x.words)
         ]  # fmt: skip
         yield chunk, max(own, key=lambda r: r[2] - r[0], default=None)
@@ -411,8 +433,8 @@ def _spans(level: Sequence[_Name], below: set[int], columns: Sequence[tuple[floa
     taken = {c for s in spans for c in range(s.first, s.last + 1)}
     for span in spans:  # a column beside an unruled name that only the row below names may be one of its own
         beside = {span.first - 1, span.last + 1} & (below - taken - {0})
-        size = span.words[0].box[3] - span.words[0].box[1]
-        if span.first < span.last and not span.sure and any(_middle(span, n, columns) < _NEARLY * size for n in beside):
+        near = _RULES.nearly * (span.words[0].box[3] - span.words[0].box[1])
+        if span.first < span.last and not span.sure and any(_middle(span, n, columns) < near for n in beside):
             return None
     return spans
 
@@ -427,7 +449,7 @@ def _middle(name: _Name, beside: int, columns: Sequence[tuple[float, float]]) ->
 
 def _is_sure(body: Sequence[Sequence[GivenCell]], head: Sequence[Sequence[GivenCell]]) -> bool:
     """Check that the columns look right: all with content are named, and enough cells are filled."""
-    if not head or len(body) < 2:
+    if not head or len(body) < _RULES.least_body:
         return False
     filled = [n for row in body for n, cell in enumerate(row) if cell.text]
     texts = [{row[n].text for row in body if len(row) > n} for n in range(max(map(len, body)))]
@@ -444,7 +466,7 @@ def _is_sure(body: Sequence[Sequence[GivenCell]], head: Sequence[Sequence[GivenC
         named |= _named(row)
     if any(n > min(named, default=0) and n not in named for n in filled):
         return False
-    return len(filled) >= _LEAST_FILLED * len(body) * len(body[0])
+    return len(filled) >= _RULES.filled * len(body) * len(body[0])
 
 
 def _named(row: Sequence[GivenCell]) -> set[int]:

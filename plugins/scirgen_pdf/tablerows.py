@@ -8,29 +8,34 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from statistics import median
-from typing import Final
+from typing import Annotated, Final
 
 from scirgen.plugin import Box
 from scirgen.stages.parse.grid import GivenCell
-from scirgen_pdf.reading.page import Word
+from scirgen_pdf.reading.page import Word, around
+from scirgen_pdf.units import Count, Ems, Points, Share, Times
 
-_RULED: Final = 0.3
-"""The least share of a body's lines that rules part if they part its rows."""
-COLUMN_GAP: Final = 0.5
-"""Parts of the type's size: the least blank between columns; a blank between words has 0.25."""
-_SAME_LINE, _INDEX, _SMALL = 0.3, 0.5, 0.85
-"""Parts of a line's size: by which a word of its size, and an index, may be above or below its middle; and what is
-smaller is an index."""
-_OVERLAP: Final = 0.8
-"""Parts of the type's size: lines that are closer are not two lines of one cell, but cells set at middle height."""
-_CLOSER: Final = 1.2
-"""Times the least step between lines: those of one row are closer, rows farther apart."""
-_TEXT: Final = 4
-"""Words of two lines of a cell; more are text."""
-_BLANK: Final = 0.2
-"""Parts of the type's size: the least blank between words."""
 NUMBER: Final = re.compile(r"[<>≤≥~−–+-]?\s?\d|[-–—]$")
 _OPEN_END: Final = re.compile(r"[-,(/&]$|\b(?:and|or|of|the|in|for|with|by|de|e|y|et)$")
+
+
+@dataclass(frozen=True)
+class TableRows:
+    """Limits of the reader of a table's rows."""
+
+    same_line: Annotated[Ems, "by which a word of a line's size may be above or below its middle"] = 0.3
+    index: Annotated[Ems, "likewise, an index"] = 0.5
+    small: Annotated[Times, "the size of an index in its line's"] = 0.85
+    column_gap: Annotated[Ems, "the least blank between columns; a blank between words has 0.25"] = 0.5
+    blank: Annotated[Ems, "the least blank between words"] = 0.2
+    over: Annotated[Points, "in common of a text and a column that it is over"] = 0.5
+    ruled: Annotated[Share, "the lines of a body that rules part if they part its rows"] = 0.3
+    overlap: Annotated[Ems, "lines that are closer are not two of one cell, but cells set at middle height"] = 0.8
+    closer: Annotated[Times, "the least step between lines: those of one row are closer, rows farther apart"] = 1.2
+    text: Annotated[Count, "words of two lines of a cell; more are text"] = 4
+
+
+_RULES = TableRows()
 
 
 @dataclass
@@ -66,7 +71,8 @@ def printed_rows(words: Iterable[Word]) -> list[Row]:
     for word in sorted(words, key=lambda w: w.box[1] - w.box[3]):  # large type first, so that indices find their line
         middle = (word.box[1] + word.box[3]) / 2
         near = min(rows, key=lambda r: abs(r[0] - middle), default=None)
-        within = _SAME_LINE if word.box[3] - word.box[1] > _SMALL * (near[1] if near else 0) else _INDEX
+        large = word.box[3] - word.box[1] > _RULES.small * (near[1] if near else 0)
+        within = _RULES.same_line if large else _RULES.index
         if near and abs(near[0] - middle) < within * near[1]:
             near[2].append(word)
         else:
@@ -87,7 +93,7 @@ def chunks_of(row: Row, gap: float) -> list[list[Word]]:
 def columns_under(chunk: Sequence[Word], columns: Sequence[tuple[float, float]]) -> list[int]:
     """Return the columns that a chunk is over; the nearest one if it is over none."""
     left, right = chunk[0].box[0], chunk[-1].box[2]
-    over = [n for n, (a, b) in enumerate(columns) if min(right, b) - max(left, a) > 0.5]
+    over = [n for n, (a, b) in enumerate(columns) if min(right, b) - max(left, a) > _RULES.over]
     if over:
         return over
     middle = (left + right) / 2
@@ -96,8 +102,7 @@ def columns_under(chunk: Sequence[Word], columns: Sequence[tuple[float, float]])
 
 def made_cell(words: Sequence[Word], page: int, columns: int = 1) -> GivenCell:
     """Return the cell of some words, line by line."""
-    boxes = [w.box for w in words]
-    box = (min(b[0] for b in boxes), min(b[1] for b in boxes), max(b[2] for b in boxes), max(b[3] for b in boxes))
+    box = around([w.box for w in words])
     text = ""
     for word in words:
         broken = text.endswith("\u00ad") or (text.endswith("-") and text[-2:-1].isalpha() and word.text[:1].islower())
@@ -112,7 +117,7 @@ def body_rows(
     parts: list[_Part] = []
     for row in body:
         cells: dict[int, list[Word]] = {}
-        chunks = chunks_of(row, COLUMN_GAP)
+        chunks = chunks_of(row, _RULES.column_gap)
         for chunk in chunks:
             over = columns_under(chunk, columns)
             alone = len(chunks) == 1 and (len(over) > 1 or _heads_group(chunk, columns[over[0]], area, row.size))
@@ -156,14 +161,14 @@ def _is_loose(above: _Part, here: _Part, columns: Sequence[tuple[float, float]])
     if here[1].keys() == above[1].keys() == {0}:
         return _is_full(above, here, columns)
     few = 0 not in here[1] and len(here[1]) <= len(columns) / 2 and _is_full(above, here, columns)
-    return few and any(len(words) + len(above[1][n]) > _TEXT for n, words in here[1].items())
+    return few and any(len(words) + len(above[1][n]) > _RULES.text for n, words in here[1].items())
 
 
 def _heads_group(chunk: Sequence[Word], column: tuple[float, float], area: Area, size: float) -> bool:
     """Check whether a text that is alone in its line names the rows below: it is in the middle of the table, and wider
     than its column."""
     left, right = chunk[0].box[0], chunk[-1].box[2]
-    middle = abs((left + right) - (area.box[0] + area.box[2])) < 2 * size
+    middle = abs((left + right) / 2 - (area.box[0] + area.box[2]) / 2) < size
     return middle and (left < column[0] - 1 or right > column[1] + 1 or left > column[0] + size)
 
 
@@ -176,7 +181,7 @@ def _at_middle_height(parts: Sequence[_Part]) -> list[tuple[Row, dict[int, list[
     overlaps."""
     groups: list[list[_Part]] = []
     for part in parts:
-        close = groups and part[0].middle - groups[-1][-1][0].middle < _OVERLAP * max(
+        close = groups and part[0].middle - groups[-1][-1][0].middle < _RULES.overlap * max(
             part[0].size, groups[-1][-1][0].size
         )
         if close:
@@ -192,7 +197,7 @@ def _at_middle_height(parts: Sequence[_Part]) -> list[tuple[Row, dict[int, list[
         labels = [p for p in group if set(p[1]) == {0}]
         if len(values) == 2 and len(labels) == 1 and not any(0 in p[1] for p in values):
             first, second = values
-            result += [(first[0], {**first[1], 0: labels[0][1][0]}, 2), (*second, 1)]
+            result += [(first[0], {**first[1], 0: labels[0][1][0]}, len(values)), (*second, 1)]
         elif len(values) == 1 and (0 not in values[0][1] or not labels):
             cells = dict(values[0][1])
             if labels:
@@ -214,7 +219,7 @@ def _row_step(parts: Sequence[_Part], columns: Sequence[tuple[float, float]]) ->
     ratio, low, high = max(((b / a, a, b) for a, b in pairwise(ordered)), default=(0.0, 0.0, 0.0))
     apart = (low + high) / 2
     close = [pair for pair, step in zip(pairwise(parts), steps, strict=True) if step < apart]
-    if ratio < _CLOSER or low > _CLOSER * ordered[0] or any(_numbers(here) > 1 for _, here in close):
+    if ratio < _RULES.closer or low > _RULES.closer * ordered[0] or any(_numbers(here) > 1 for _, here in close):
         return 0.0
     going_on = sum(_is_full(above, here, columns) and len(here[1]) < len(columns) for above, here in close)
     return apart if going_on >= len(close) / 2 else 0.0
@@ -236,7 +241,7 @@ def _goes_on(
         return False
     ruled = [any(a[0].middle < y < b[0].middle for y in area.rules) for a, b in pairwise(parts)]
     between = any(above[0].middle < y < here[0].middle for y in area.rules)
-    if between or sum(ruled) >= _RULED * len(ruled):
+    if between or sum(ruled) >= _RULES.ruled * len(ruled):
         return not between
     if apart:
         closer = here[0].middle - above[0].middle < apart
@@ -262,7 +267,7 @@ def _is_full(above: _Part, here: _Part, columns: Sequence[tuple[float, float]]) 
     """Check whether no first word of a line's texts had room behind the texts above them."""
     return here[1].keys() <= above[1].keys() and all(
         _width(words) < columns[n][1] - columns[n][0] + 1
-        and (_is_open(above[1][n]) or _room(above[1][n], columns[n]) < _BLANK * here[0].size + _width(words[:1]))
+        and (_is_open(above[1][n]) or _room(above[1][n], columns[n]) < _RULES.blank * here[0].size + _width(words[:1]))
         for n, words in here[1].items()
     )
 

@@ -4,30 +4,39 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import product, zip_longest
-from typing import Final
+from typing import Annotated, Final
 
 from scirgen import BlockKind, ParsedBlock
 from scirgen.plugin import Box
 from scirgen.stages.parse.grid import table_block
 from scirgen_pdf.page.characters import composed
-from scirgen_pdf.page.lines import LIGATURES, UNKNOWN, Line, Run, Style
+from scirgen_pdf.page.lines import LIGATURES, UNKNOWN, Line, Lines, Run, Style
 from scirgen_pdf.paragraphs import Group
 from scirgen_pdf.reading.page import Page, Signs, TextLine, Word, around
-from scirgen_pdf.tablegrid import PageTable, further_start, page_table
+from scirgen_pdf.tablegrid import Grid, PageTable, further_start, page_table
+from scirgen_pdf.units import Chars, Ems
 
 _CAPTION: Final = re.compile(
     r"\s*(?:tab(?:le|ela|la|elle|leau|\\.)?|quadro|cuadro|表)\s*\.?\s*(?:\d|[IVX]+\b|[A-Z]\.?\d)", re.I
 )
-_AWAY: Final = 10
-"""Type sizes from the left edge of a caption to a line that is not its own."""
-_GAP: Final = 0.5
-"""Parts of a character's height: a wider gap parts words."""
-_LONG: Final = 200
-"""Characters of a paragraph in the body's type that ends a table; text behind a table that ends on its page."""
-_WIDE: Final = 60
-"""Points of the rules of a table that goes on."""
 _CONTINUED: Final = re.compile(r"\b(?:contin|cont(?:\.|['’]?d\b)|suite\b|forts|续)", re.I)
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Limits of the pass that puts tables in the place of their lines."""
+
+    away: Annotated[Ems, "from the left edge of a caption to a line that is not its own"] = 10
+    gap: Annotated[Ems, "a wider gap parts words"] = 0.5
+    below: Annotated[Ems, "from a caption to its repetition in another language"] = 2
+    long: Annotated[Chars, "of prose that ends a table; text behind a table that ends on its page"] = 200
+
+
+_RULES = Tables()
+_LEAST_RULE: Final = Grid().least_rule
+_SIDEWAYS: Final = Lines().sideways
 
 
 def has_caption(lines: Iterable[TextLine]) -> bool:
@@ -40,7 +49,7 @@ def page_words(lines: Iterable[TextLine], signs: Signs) -> list[Word]:
     sign is U+FFFD."""
     found = []
     for line in lines:
-        if line.direction[0] < 0 or abs(line.direction[1]) > 0.1:
+        if line.direction[0] < 0 or abs(line.direction[1]) > _SIDEWAYS:
             continue
         characters = [
             (glyph.text.translate(signs[span.font]) if span.font in signs else glyph.text, glyph.box)
@@ -65,7 +74,7 @@ def _words(characters: Iterable[tuple[str, Box]]) -> Iterator[list[tuple[str, Bo
     """Characters between blanks or gaps; pdfium gives no blank for some gaps between columns."""
     word: list[tuple[str, Box]] = []
     for text, box in characters:
-        apart = word and box[0] - word[-1][1][2] > _GAP * (box[3] - box[1])
+        apart = word and box[0] - word[-1][1][2] > _RULES.gap * (box[3] - box[1])
         if word and (apart or text.isspace()):
             yield word
             word = []
@@ -78,7 +87,7 @@ def _words(characters: Iterable[tuple[str, Box]]) -> Iterator[list[tuple[str, Bo
 def may_go_on(before: Page, page: Page) -> bool:
     """Check whether a table of the page before may go on: both draw a rule of one length."""
     long = [[max(r[2] - r[0], r[3] - r[1]) for r in p.rules] for p in (before, page)]
-    return any(abs(a - b) < 1 for a, b in product(*({n for n in part if n > _WIDE} for part in long)))
+    return any(abs(a - b) < 1 for a, b in product(*({n for n in part if n > _LEAST_RULE} for part in long)))
 
 
 def with_tables(groups: list[Group], body: Style, pages: Sequence[Page]) -> list[Group]:
@@ -125,7 +134,7 @@ def _ends(groups: Sequence[Group], body: Style, caption: Group, page: int = 0) -
     return [
         _box(g, number) for g in here
         if (g.kind is BlockKind.CAPTION and _is_labelled(g))
-        or (g.kind is BlockKind.PARAGRAPH and len(g.text) > _LONG and g.style.size == body.size)
+        or (g.kind is BlockKind.PARAGRAPH and len(g.text) > _RULES.long and g.style.size == body.size)
     ]  # fmt: skip
 
 
@@ -150,8 +159,8 @@ def _further(
     rest = [g for g in above if g not in same]
     if (
         start is None
-        or _size(below) > _LONG
-        or _size(rest) > _LONG
+        or _size(below) > _RULES.long
+        or _size(rest) > _RULES.long
         or any(_CAPTION.match(g.text) and not _CONTINUED.search(g.text) for g in (*rest, *below))
     ):
         return None
@@ -182,7 +191,7 @@ def _is_labelled(caption: Group) -> bool:
 
 def _in_two_languages(caption: Group, below: Group, page: int) -> bool:
     """Check whether a caption is repeated directly below it in another language; the table belongs to the second."""
-    near = 0 <= _box(below, page)[1] - _box(caption, page)[3] < 2 * caption.style.size
+    near = 0 <= _box(below, page)[1] - _box(caption, page)[3] < _RULES.below * caption.style.size
     return near and _CAPTION.match(below.text) is not None
 
 
@@ -195,7 +204,7 @@ def _holds_header(caption: Group) -> bool:
     first, last = caption.lines[0], caption.lines[-1]
     return (
         last.y0 > first.y1
-        and last.x0 > first.x0 + _AWAY * caption.style.size
+        and last.x0 > first.x0 + _RULES.away * caption.style.size
         and first.x1 - last.x1 < last.x0 - first.x0
     )
 

@@ -206,7 +206,7 @@ def _match_outline(found: Sequence[Candidate], outline: Outline, rules: Candidat
             continue  # "Methods" below "Abstract" is a label in the abstract, not the section of this name
         if not abstract or level <= abstract:
             abstract = level if name in ABSTRACT else 0
-        if len(name) < 2:
+        if len(name) < rules.letters:
             continue
         best, score = -1, 0.0
         for i, candidate in enumerate(found):

@@ -31,7 +31,7 @@ _STEMS = re.compile(
     r"|discusi|antecedent|引言|方法|结果|讨论|结论|分析|模型|实验|数据|研究"
 )
 _CAP = 12.0  # ems of room; more says no more. The weights are trained with these numbers: they change together.
-_LEFT_OF_COLUMN, _TOP = 5.0, 98.0  # ems left of the edge; points above the first group of a column
+_LEFT_OF_COLUMN, _OVERLAPPING, _TOP = 5.0, 2.0, 98.0  # ems left of the edge and into a group; points above the first
 _CENTRED, _LOPSIDED, _BESIDE = 2.0, 1.5, 0.4  # ems
 _PROSE, _LONG, _WIDE = 60, 150, 200  # characters of prose, of a paragraph, of one that shows the text's width
 _MOST_CHARS, _MOST_OUTLINED, _MOST_ALIKE, _MOST_REPEATED, _MOST_SCORE, _MOST_ABOVE = 400, 20, 40, 10, 30.0, 10.0
@@ -220,8 +220,8 @@ def _place_part(c: Candidate, paper: _Paper) -> list[float]:
     prose = after is not None and (after.kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM))
     follows = group if c.run_in else after
     return [
-        max(-2.0, min(group.above / size, _CAP)),
-        max(-2.0, min(group.below / size, _CAP)) if same_region else _CAP,
+        max(-_OVERLAPPING, min(group.above / size, _CAP)),
+        max(-_OVERLAPPING, min(group.below / size, _CAP)) if same_region else _CAP,
         float(group.above > _TOP),
         float(not same_region),
         max(-_LEFT_OF_COLUMN, min(left / size, _CAP)),

@@ -110,7 +110,7 @@ def _numbered(found: Sequence[Candidate], rules: Series) -> list[list[Candidate]
     for c in found:
         if c.number is not None and len(c.group.lines) <= rules.in_lines and not c.run_in:
             series[(c.key, c.number.scheme)].append(c)
-    return [members for members in series.values() if max(c.number.values[-1] for c in members if c.number) >= 2]
+    return [members for members in series.values() if max(c.number.values[-1] for c in members if c.number) > 1]
 
 
 def _run_ins(found: Sequence[Candidate], body: Style, rules: Series) -> list[list[Candidate]]:
@@ -129,7 +129,7 @@ def _run_ins(found: Sequence[Candidate], body: Style, rules: Series) -> list[lis
         if c.run_in and (lettered or bold):
             series[(c.key, lettered)].append(c)
     several = (members for members in series.values() if len({c.text for c in members}) >= rules.alike)
-    return [members for members in several if 2 * len({c.text for c in members}) >= len(members)]
+    return [members for members in several if len({c.text for c in members}) >= len(members) / 2]
 
 
 def _accept(titles: Sequence[Candidate], above_prose: int, threshold: float, rules: Series) -> None:
@@ -150,7 +150,7 @@ def _accept_alike(
             alike[c.key.font, c.key.size, c.key.bold, c.key.italic].append(c)
     for members in alike.values():
         sure = sum(c.score >= threshold for c in members)
-        if sure >= 2 and sure >= rules.accepted * len(members):
+        if sure > 1 and sure >= rules.accepted * len(members):
             for c in members:
                 if c.score >= rules.least_score and _is_title(c, groups, body, rules):
                     c.score = max(c.score, threshold)
@@ -185,7 +185,7 @@ def _accept_children(found: Sequence[Candidate], groups: Sequence[Group], thresh
     Catalysts"."""
     known = {c.number.values for c in found if c.number and c.number.scheme == "arabic" and c.score >= threshold}
     for c in found:
-        if c.number is None or c.number.scheme != "arabic" or c.number.depth < 2 or c.run_in:
+        if c.number is None or c.number.scheme != "arabic" or c.number.depth == 1 or c.run_in:
             continue
         few = len(c.group.lines) <= rules.child_lines
         line = few and _is_brief(c, rules) and _WORDS.search(c.text) is not None
