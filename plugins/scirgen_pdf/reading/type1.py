@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import logging
 import re
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -18,8 +17,8 @@ from typing import Annotated, Any, Final
 
 from fontTools import agl
 from fontTools.cffLib import CFFFontSet
+from fontTools.misc.psCharStrings import T1CharString
 from fontTools.pens.recordingPen import RecordingPen
-from fontTools.t1Lib import T1Font
 from pypdf import PdfReader
 
 from scirgen_pdf.reading.page import Signs
@@ -43,6 +42,12 @@ _UNNAMED: Final = frozenset("\0\ufffd")
 _SINGLES: Final = re.compile(r"beginbfchar(.*?)endbfchar", re.S)
 _BY_CODE: Final = re.compile(r"<([0-9a-fA-F]+)>\s*<([0-9a-fA-F]{4})>")
 _TAG: Final = re.compile(r"^[A-Z]{6}\+")
+_EEXEC: Final = b"currentfile eexec"
+_ZEROS: Final = re.compile(rb"(?:0[ \t\r\n]*){512}")
+_HEX: Final = re.compile(rb"[0-9A-Fa-f]{4}")
+_CHARSTRING: Final = re.compile(rb"(?:dup\s+(\d{1,5})|/([^\s/]+))\s+(\d{1,6})\s+(?:RD|-\|)\s")
+_LEAD: Final = re.compile(rb"/lenIV\s+(\d+)")
+_SCALE: Final = re.compile(rb"/FontMatrix\s*\[\s*([-+.\deE]+)")
 
 
 @dataclass(frozen=True)
@@ -154,8 +159,7 @@ def _of_font(font: Type1Font) -> dict[int, str]:
     if not 0 < len(font.program) <= _FONTS.program:
         return {}
     try:
-        glyphs, scale = _glyphs(font.program)
-        every = glyphs.keys()  # CharStrings of fontTools cannot be iterated
+        every, glyphs, scale = _glyphs(font.program)
         names = list(islice((name for name in every if name != ".notdef"), _FONTS.glyphs))
         known = {name: agl.toUnicode(name) or "\0" for name in names}
         codes = {n: font.unicode.get(c) or (known.get(n) or "\0").replace("\0", chr(c)) for c, n in font.names.items()}
@@ -169,18 +173,52 @@ def _of_font(font: Type1Font) -> dict[int, str]:
     return given | (_misread(outlines, known, codes) if asked else {})
 
 
-def _glyphs(program: bytes) -> tuple[Any, float]:
-    """Return the glyphs of a font by name, and the size of its unit in ems."""
+def _glyphs(program: bytes) -> tuple[list[str], Mapping[str, Any], float]:
+    """Return the names of a font's glyphs, its glyphs by name, and the size of its unit in ems."""
     if program[:2] == b"%!":
-        with tempfile.NamedTemporaryFile(suffix=".pfa") as file:
-            file.write(program)
-            file.flush()
-            font = T1Font(file.name)
-        font.parse()
-        return font.getGlyphSet(), float(font["FontMatrix"][0])
+        return _type1_glyphs(program)
     fonts = CFFFontSet()
     fonts.decompile(io.BytesIO(program), None)
-    return fonts[0].CharStrings, float(fonts[0].FontMatrix[0])
+    return list(fonts[0].CharStrings.keys()), fonts[0].CharStrings, float(fonts[0].FontMatrix[0])
+
+
+def _type1_glyphs(program: bytes) -> tuple[list[str], Mapping[str, Any], float]:
+    """Read a Type 1 program (Adobe Type 1 Font Format, chapters 2 and 7), of which fontTools decrypts every glyph."""
+    scale = _SCALE.search(program)
+    end = _ZEROS.search(program, start := program.find(_EEXEC) + len(_EEXEC) + 1)
+    hidden = program[start : end.start()] if end else b""
+    private = _decrypted(bytes.fromhex(hidden.decode()) if _HEX.match(hidden) else hidden, 55665)[4:]
+    if scale is None or b"/Subrs" not in private or b"/lenIV -" in private:
+        raise ValueError("not a Type 1 program of letters")  # by their shapes, braces of TeX's signs are brackets
+    strings: dict[bool, dict[Any, bytes]] = {True: {}, False: {}}
+    at = 0
+    while found := _CHARSTRING.search(private, at):
+        number, name, size = found.groups()
+        at = found.end() + int(size)
+        strings[name is None][int(number) if name is None else name.decode()] = private[found.end() : at]
+    lead = _LEAD.search(private)
+    subroutines = _CharStrings(strings[True], skipped := int(lead[1]) if lead else 4)
+    return list(strings[False]), _CharStrings(strings[False], skipped, subroutines), float(scale[1])
+
+
+def _decrypted(data: bytes, key: int) -> bytes:
+    """Return the plain text of data that is encrypted with a key (Adobe Type 1 Font Format, section 7.1)."""
+    plain = bytearray()
+    for byte in data:
+        plain.append(byte ^ key >> 8)
+        key = (byte + key) * 52845 + 22719 & 0xFFFF
+    return bytes(plain)
+
+
+class _CharStrings(dict[Any, Any]):
+    """Decrypts the charstrings of a font's glyphs or subroutines when they are used."""
+
+    def __init__(self, held: Mapping[Any, bytes], skipped: int, subroutines: Any = None) -> None:
+        self._held, self._skipped, self._subroutines = held, skipped, subroutines
+
+    def __missing__(self, key: Any) -> Any:
+        self[key] = T1CharString(_decrypted(self._held[key], 4330)[self._skipped :], subrs=self._subroutines)
+        return self[key]
 
 
 def _misread(
