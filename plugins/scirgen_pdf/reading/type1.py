@@ -184,11 +184,10 @@ def _glyphs(program: bytes) -> tuple[list[str], Mapping[str, Any], float]:
 
 def _type1_glyphs(program: bytes) -> tuple[list[str], Mapping[str, Any], float]:
     """Read a Type 1 program (Adobe Type 1 Font Format, chapters 2 and 7), of which fontTools decrypts every glyph."""
-    scale = _SCALE.search(program)
     end = _ZEROS.search(program, start := program.find(_EEXEC) + len(_EEXEC) + 1)
     hidden = program[start : end.start()] if end else b""
     private = _decrypted(bytes.fromhex(hidden.decode()) if _HEX.match(hidden) else hidden, 55665)[4:]
-    if scale is None or b"/Subrs" not in private or b"/lenIV -" in private:
+    if b"/Subrs" not in private or b"/lenIV -" in private:
         raise ValueError("not a Type 1 program of letters")  # by their shapes, braces of TeX's signs are brackets
     strings: dict[bool, dict[Any, bytes]] = {True: {}, False: {}}
     at = 0
@@ -198,7 +197,7 @@ def _type1_glyphs(program: bytes) -> tuple[list[str], Mapping[str, Any], float]:
         strings[name is None][int(number) if name is None else name.decode()] = private[found.end() : at]
     lead = _LEAD.search(private)
     subroutines = _CharStrings(strings[True], skipped := int(lead[1]) if lead else 4)
-    return list(strings[False]), _CharStrings(strings[False], skipped, subroutines), float(scale[1])
+    return list(strings[False]), _CharStrings(strings[False], skipped, subroutines), float(_SCALE.findall(program)[0])
 
 
 def _decrypted(data: bytes, key: int) -> bytes:
