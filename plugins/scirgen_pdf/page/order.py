@@ -7,7 +7,6 @@ possible.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -250,11 +249,9 @@ def _gutter(
     """Return the widest free interval that has a text column on either side; at the paper's own gutter, one text column
     is enough."""
     many = len(lines) >= 2 * rules.least_lines
-    starts, ends = sorted(line.x0 for line in lines), sorted(line.x1 for line in lines)
     for a, b in sorted(free, key=lambda f: f[0] - f[1])[: rules.tried]:
         own = known if known and a < (known[0] + known[1]) / 2 < b else None
-        fewest = min(bisect_right(ends, a + rules.slack), len(lines) - bisect_left(starts, b - rules.slack))
-        if not (many or own) or fewest < (1 if own else rules.least_lines):
+        if not (many or own):
             continue
         left = [line for line in lines if line.x1 <= a + rules.slack]
         right = [line for line in lines if line.x0 >= b - rules.slack]
