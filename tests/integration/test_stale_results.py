@@ -125,7 +125,7 @@ async def test_all_numbers_agree_where_papers_differ(tmp_path: Path) -> None:
     async with FakeServer() as server:
         flags: dict[str, object] = {
             "input": str(folder), "models.generator": f"openai:fake@{server.url}",
-            "generate.types": ["definition"], "seed": 1,
+            "generate.types": ["definition"], "generate.mix": {"known_item": 1.0}, "seed": 1,
         }  # fmt: skip
         loaded, domain = resolve_config(domain="geo", flags=flags)
         run = await run_pipeline(out, loaded.config, domain, observer=Observer())

@@ -79,9 +79,9 @@ async def test_semantic_seper_refuses_to_weigh_another_models_responses(make_ctx
     other = Speaker(["a"], ["b"])
     other.identity = ModelIdentity("scripted", "another")
     ctx = replace(ctx, chat_session=other)
-    with pytest.raises(ConfigError, match="by one model; the generator is scripted:another"):
+    with pytest.raises(ConfigError, match="weigh them; the generator is scripted:another"):
         await SemanticScorer().score([pair()], MATERIAL, ctx)
-    with pytest.raises(ConfigError, match="by one model"):
+    with pytest.raises(ConfigError, match="needs one model"):
         FilterStage().check(ctx)  # before anything is judged
 
 

@@ -116,7 +116,7 @@ def test_bad_input_is_named(tmp_path, content, message):
 def test_a_missing_or_empty_folder_is_refused(tmp_path):
     with pytest.raises(InputError, match="does not exist"):
         scirgen_geo(tmp_path / "no")
-    with pytest.raises(InputError, match="holds no"):
+    with pytest.raises(InputError, match="contains no"):
         scirgen_geo(tmp_path)
 
 

@@ -101,7 +101,7 @@ def test_an_item_changed_after_the_draw_is_noticed(tmp_path: Path) -> None:
     draw(Made(SIZES), "made", Request("faithful", 10), GUIDELINE, tmp_path / "L")
     items = tmp_path / "L" / "items.jsonl"
     items.write_text(items.read_text().replace("It is.", "It was.", 1))
-    with pytest.raises(InputError, match="not what was drawn"):
+    with pytest.raises(InputError, match="was changed after the draw"):
         LabelSet(tmp_path / "L")
 
 
