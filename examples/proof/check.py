@@ -149,22 +149,39 @@ def readings() -> None:
     for row in read["rows"]:
         kinds.setdefault(row["kind"], []).append(row)
     for kind, rows in kinds.items():
-        held = [{name: statistics.median(row[name]) > 0 for name in (*_FIVE, "guess")} for row in rows]
-        shares = {name: sum(one[name] for one in held) for name in held[0]}
-        shares["first three"] = sum(all(one[name] for name in ("supported", "clear", "natural")) for one in held)
-        shares["two facts"] = sum(statistics.median(row["joins"]) > 1 for row in rows)
+        shares = {name: sum(_most(row[name]) > 0 for row in rows) for name in (*_FIVE, "guess")}
+        shares["first three"] = sum(map(_good, rows))
+        shares["two facts"] = sum(_most(row["joins"]) > 1 for row in rows)
         if any(row["alone"] for row in rows):
-            shares["need both documents"] = sum(statistics.median(row["alone"]) == 0 for row in rows)
+            shares["need both documents"] = sum(_most(row["alone"]) == 0 for row in rows)
         print(f"{kind}, {len(rows)} rows:", *(f"{name} {_of(n, len(rows))}" for name, n in shares.items()), sep="\t")
+    for run, counts in read["candidates"].items():
+        ends: dict[str, list[dict[str, Any]]] = {"kept": [], "rejected": []}
+        for row in (row for row in read["rows"] if row["run"] == run and "after" in row):
+            ends[row["after"]].append(row)
+        print(
+            f"{run}: {counts['rejected']} of {counts['all']} candidates rejected, {len(ends['rejected'])} read, "
+            f"{sum(map(_good, ends['rejected']))} good; of those that asks_back doubts the second look kept "
+            f"{len(ends['kept'])}, {sum(_most(row['clear']) > 0 for row in ends['kept'])} clear"
+        )
     passages: dict[str, list[float]] = {}
     for one in read["passages"]:
         of = f"{one['asked']}, gold" if one["here"] == 2 else "0 or unjudged here" if one["here"] < 1 else "1 here"
-        passages.setdefault(of, []).append(statistics.median(one["grades"]))
+        passages.setdefault(of, []).append(_most(one["grades"]))
     for of, grades in sorted(passages.items()):
         print(f"{len(grades)} passages, {of}: {_of(sum(g == 2 for g in grades), len(grades))} are 2 by readers")
     for name, found in read["planted"].items():
         print(f"{name}: {_of(sum(found['found'].values()), found['planted'])} planted found ({found['found']}), "
               f"{_of(found['good_lost'], found['good'])} others rejected")  # fmt: skip
+
+
+def _most(votes: list[float]) -> float:
+    """Return what most readers say: of 0 and 1 the more frequent, of numbers the middle one."""
+    return statistics.median(votes)
+
+
+def _good(row: dict[str, Any]) -> bool:
+    return all(_most(row[name]) > 0 for name in ("supported", "clear", "natural"))
 
 
 def _of(count: int, total: int) -> str:
