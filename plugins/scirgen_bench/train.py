@@ -116,7 +116,7 @@ def train_retriever(
         per_device_train_batch_size=settings.batch,
         learning_rate=settings.learning_rate,
         warmup_steps=max(1, settings.steps // 10),
-        batch_sampler="no_duplicates",  # a document is no negative of another question that it answers
+        batch_sampler="no_duplicates",  # so no document is a negative of a question that it answers
         eval_strategy="steps",
         eval_steps=settings.evaluate_every,
         save_strategy="steps",

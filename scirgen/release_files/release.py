@@ -406,7 +406,7 @@ class ReleaseInfo(Record):
 
     @property
     def papers_alone(self) -> bool:
-        """True if each record was made from a paper, so that there are no datasets."""
+        """True if every record was made from a paper."""
         return 0 < self.counts.get("links", 0) == self.counts.get("links_own", 0)
 
 

@@ -226,5 +226,5 @@ class ReportData(Frozen):
 
     @property
     def papers_alone(self) -> bool:
-        """True if each record was made from a paper, so that there are no datasets."""
+        """True if every record was made from a paper."""
         return bool(self.papers) and self.links.get("links_own") == self.links.get("links")

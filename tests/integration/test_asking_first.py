@@ -83,7 +83,7 @@ def test_the_stand_in_asks_about_papers_and_answers(tmp_path: Path) -> None:
     counts = run.asked()
     assert counts["asked"] > 0 and counts["answered"] > 0
     assert "seeking" in {row.asked for row in Release(run.release).rows()}
-    # There are no datasets, so card, datasheet and report speak of papers.
+    # Card, datasheet and report of papers alone speak of papers.
     card, sheet = ((run.release / name).read_text() for name in ("README.md", "datasheet.md"))
     assert "its gold paper" in card and "| datasets |" not in card and "gold dataset" not in card + sheet
     report = (run.folder / "report.html").read_text()

@@ -134,7 +134,7 @@ def write_corpus(
             Reading.open(place)
         except InputError as error:
             raise InputError(
-                f"--corpus: {place} is no corpus", hint="Give a new folder, or that of a corpus."
+                f"--corpus: {place} is not a corpus", hint="Give a new folder, or that of a corpus."
             ) from error
     place.parent.mkdir(parents=True, exist_ok=True)
     with ExitStack() as closing:

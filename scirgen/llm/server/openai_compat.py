@@ -102,7 +102,7 @@ class OpenAIChat(ChatModel):
 
     async def check(self) -> None:
         """Request one token if the list of models lacks the model (it may be an alias), or comes from a service, which
-        may show its list to anybody. Other answers than that there is no such model or permission are left to the run.
+        may show its list to anybody. Only an unknown model or a refused key is an error here; the run meets the others.
         """
         if self._listed and service_at(self.address) is None:
             return

@@ -138,9 +138,8 @@ def _cites(pair: QAPair, documents: frozenset[str]) -> bool:
 def _left(run: RunView, elsewhere: frozenset[str]) -> list[str]:
     """Return a line for the card: how many rows wait for the merged release."""
     count = sum(_cites(pair, elsewhere) for pair in run.pairs()) if elsewhere else 0
-    return [f"{count:,} rows cite documents that only other parts have read; the merged release has them."] * bool(
-        count
-    )
+    line = f"{count:,} rows cite documents that only other parts have read; the merged release has them."
+    return [line] if count else []
 
 
 def _second_grades(run: RunView) -> list[str]:
