@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -106,6 +107,8 @@ def read_pages(path: Path, options: ParserOptions) -> Reading:
     """
     with opened(path, options.reader) as file:
         _check(file, options)
+        if _is_cut_off(path):
+            raise PaperError("the PDF is cut off: its end is missing", hint="Fetch it again.", code="damaged")
         signs = file.signs()
         pages = _pages(file, options, signs)
         chars = [sum(len(span.text.strip()) for span in page.spans()) for page in pages]
@@ -151,6 +154,13 @@ def _check(file: PdfFile, options: ParserOptions) -> None:
         raise PaperError("the PDF has no pages: it is truncated or broken", hint="Fetch it again.", code="damaged")
     if file.count > _MAX_PAGES:
         raise PaperError(f"{file.count} pages are too many for a paper", code="too_large", hint="Split the file.")
+
+
+def _is_cut_off(path: Path) -> bool:
+    """Return whether a PDF's last object stands behind its last table of objects (ISO 32000-1, 7.5), which ends a whole
+    file. Readers repair such a file, and leave out the pages that it lacks."""
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        return max(data.rfind(b"startxref"), data.rfind(b"trailer")) < data.rfind(b" obj")
 
 
 def _pages(file: PdfFile, options: ParserOptions, signs: Signs, *, tight: bool = False) -> list[Page]:

@@ -74,6 +74,14 @@ async def test_no_extract_pdf_when_allowed_by_the_setting_then_it_is_parsed() ->
     assert "WUDAPT" in document(result).text
 
 
+async def test_a_pdf_whose_end_is_missing_is_set_aside_although_a_reader_repairs_it(tmp_path: Path) -> None:
+    pdf = made_pdf(tmp_path / "paper.pdf", paragraphs=12)
+    whole = pdf.read_bytes()
+    pdf.write_bytes(whole[: whole.rindex(b"\nxref\n")])  # all pages are there, the table of objects is not
+    (rejection,) = (await run(pdf)).rejections
+    assert rejection.code == "damaged" and "Fetch it again" in rejection.reason
+
+
 async def test_file_when_its_name_lies_then_its_content_decides(tmp_path: Path) -> None:
     pdf = made_pdf(tmp_path / "made.pdf").rename(tmp_path / "paper.txt")
     assert document(await run(pdf)).parser.startswith("pymupdf")
