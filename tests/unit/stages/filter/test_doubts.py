@@ -71,6 +71,13 @@ async def test_a_rule_doubts_where_a_judge_reads_and_rejects_where_none_does(mak
     assert [r.code for r in (await run(make_ctx(helps(0.5)), None, POINTS)).rejections] == ["pointing"]
 
 
+async def test_what_a_model_would_ask_back_is_a_doubt_for_the_judge_and_rejects_without_one(make_ctx: Make) -> None:
+    judge, unclear = Judge(), pair(asked="seeking", asks_back="Which gauges?")
+    one = kept(await run(make_ctx(helps(0.5)), judge, unclear))
+    assert [d.code for d in one.doubts] == ["asks_back"] and "asks: Which gauges?" in judge.looked[0]
+    assert [r.code for r in (await run(make_ctx(helps(0.5)), None, unclear)).rejections] == ["asks_back"]
+
+
 @pytest.mark.parametrize(("first", "shift", "codes"), [
     ("supported", -0.5, ["shift"]), ("contradicted", 0.5, ["llm_judge"]), ("not_stated", -0.5, ["shift", "llm_judge"]),
 ])  # fmt: skip
