@@ -174,6 +174,9 @@ def test_talks_to_machine_when_attack_then_seen(attack: str) -> None:
 @pytest.mark.parametrize(
     "sentence",
     [
+        '$ sex : Factor w/ 2 levels "M","F": 2 1 2 2 1 2',
+        "## user system elapsed ## 0.358 0.001 0.359",
+        "So you should always be running many chains.",
         "We ignored the first 30 minutes of all records, as the instructions of the manufacturer say.",
         "The system was used to answer the question whether rain falls more often at night (yes or no).",
         "All values are given as {mean, median}; see the user guide for the previous version.",
