@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
-from scirgen import Draft, QAPair, Record, Rejection, StageContext, StageResult
 from scirgen import GenerationTask as Task
+from scirgen import StageContext, StageResult
 from scirgen.plugin import Further, FurtherRequest, content_id, language_name
-from scirgen.stages.generate.locate import locate
-from scirgen_probe.records import Nugget, Unanswerable
+from scirgen_probe.records import Unanswerable
 from scirgen_probe.settings import settings
 
-MOST_NUGGETS = 6
-_NUGGETS_A_PAIR = 2
-_QUESTION_TOKENS, _NUGGET_TOKENS = 60, 70
-_SHOWN = re.compile(r"^\s*(?:\[\d+\]\s*)?(?:\([a-z ]+\)\s*)?")
-"""A line's number and aspect, which a model may copy with the line."""
+_QUESTION_TOKENS = 60
 
 
 class Asked(BaseModel):
@@ -33,25 +26,15 @@ class Asked(BaseModel):
     question: str = ""
 
 
-class Fact(BaseModel):
-    """A fact of the answer of pair number ``pair``, and the words of one line that say it."""
-
-    model_config = ConfigDict(extra="ignore")
-    pair: int = 0
-    fact: str = ""
-    quote: str = ""
-
-
 class ProbeReply(BaseModel):
-    """The part of the reply; lists that were not asked for stay empty."""
+    """The part of the reply."""
 
     model_config = ConfigDict(extra="ignore")
     unanswerable: list[Asked] = []
-    nuggets: list[Fact] = []
 
 
 class ProbeRequest(FurtherRequest):
-    """Asks for questions that the lines do not answer, and for the facts of answers."""
+    """Asks for questions that the lines do not answer."""
 
     name: ClassVar[str] = "probe"
     prompt: ClassVar[str] = "probe/asking"
@@ -59,28 +42,21 @@ class ProbeRequest(FurtherRequest):
 
     def variables(self, max_pairs: int, turn: int, ctx: StageContext) -> Mapping[str, object] | None:
         """Ask for the share of questions in the first round alone; a fraction is rounded at random."""
-        chosen = settings(ctx.config)
-        exact = 0.0 if turn else max_pairs * chosen.unanswerable
+        exact = 0.0 if turn else max_pairs * settings(ctx.config).unanswerable
         wanted = int(exact) + (ctx.seed("probe", max_pairs) % 1000 < exact % 1 * 1000)
-        if not wanted and not chosen.nuggets:
-            return None
-        return {"unanswerable": wanted, "nuggets": chosen.nuggets, "language": language_name(ctx.config.language)}
+        return {"unanswerable": wanted, "language": language_name(ctx.config.language)} if wanted else None
 
     def tokens(self, max_pairs: int) -> int:
-        """Estimate the tokens of questions and facts together."""
-        return max_pairs * (_QUESTION_TOKENS + _NUGGETS_A_PAIR * _NUGGET_TOKENS)
+        """Estimate the tokens of the questions."""
+        return max_pairs * _QUESTION_TOKENS
 
     def read(self, further: Further, task: Task, ctx: StageContext) -> StageResult:
-        """Make a record of each question, and of each fact whose quotation is in the material verbatim."""
+        """Make a record of each question."""
         assert isinstance(further.value, ProbeReply)
-        made = [*_questions(further, task, ctx), *_nuggets(further, task, ctx)]
-        return StageResult(
-            tuple({getattr(r, "id", ""): r for r in made if not isinstance(r, Rejection)}.values()),
-            tuple(r for r in made if isinstance(r, Rejection)),
-        )
+        return StageResult(tuple({r.id: r for r in _questions(further, task, ctx)}.values()))
 
 
-def _questions(further: Further, task: Task, ctx: StageContext) -> Iterator[Record]:
+def _questions(further: Further, task: Task, ctx: StageContext) -> Iterator[Unanswerable]:
     assert isinstance(further.value, ProbeReply)
     if task.round or not settings(ctx.config).unanswerable:
         return
@@ -97,28 +73,3 @@ def _questions(further: Further, task: Task, ctx: StageContext) -> Iterator[Reco
                 language=ctx.config.language,
                 provenance=ctx.provenance(further.prompt, further.replies),
             )
-
-
-def _nuggets(further: Further, task: Task, ctx: StageContext) -> Iterator[Record]:
-    assert isinstance(further.value, ProbeReply)
-    counts: Counter[str] = Counter()
-    for found in further.value.nuggets if settings(ctx.config).nuggets else ():
-        draft = further.written[found.pair - 1] if 0 < found.pair <= len(further.written) else None
-        fact = " ".join(found.fact.split())
-        if not isinstance(draft, Draft) or not fact:
-            continue  # its pair was discarded
-        question, answer = " ".join(draft.question.split()), " ".join(draft.answer.split())
-        pair_id = QAPair.make_id(task.dataset.id, draft.kind.id, question, answer)
-        counts[pair_id] += 1
-        about = "Nugget", content_id("nug", pair_id, fact)
-        origin = ctx.provenance(further.prompt, further.replies)
-        span = locate(_SHOWN.sub("", found.quote), task.passages, task.dataset)
-        if span is None or counts[pair_id] > MOST_NUGGETS:
-            code, why = (
-                ("not_verbatim", f"not in the material word for word: {found.quote!r}")
-                if span is None
-                else ("surplus", f"an answer has at most {MOST_NUGGETS} facts")
-            )
-            yield ctx.reject(code, why, about, dataset_id=task.dataset.id, record=fact, provenance=origin)
-            continue
-        yield Nugget(id=about[1], dataset_id=task.dataset.id, pair_id=pair_id, fact=fact, span=span, provenance=origin)

@@ -1,12 +1,15 @@
-"""The step ``probe``, after filter: proves that nothing answers a question, and judges nuggets of accepted pairs."""
+"""The step ``probe``, after filter: proves that nothing answers a question, and takes accepted answers apart."""
 
 from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar, Literal, TypeVar
 from weakref import WeakKeyDictionary
+
+from pydantic import BaseModel
 
 from scirgen import (
     BlockKind,
@@ -30,7 +33,7 @@ from scirgen.core.corpus.questions import Pool, Unanswered
 from scirgen.core.records import Failure
 from scirgen.core.text.bm25 import BM25
 from scirgen.core.text.passages import windows
-from scirgen.plugin import Document, RenderedPrompt, telling_words
+from scirgen.plugin import Document, content_id, language_name, telling_words
 from scirgen.stages.filter.faithfulness.batches import Reply, no_verdict, reply_to
 from scirgen.stages.filter.stage import gates_of, verdicts_of
 from scirgen.stages.generate.material import record_pieces
@@ -46,13 +49,28 @@ _NEAREST, _OWN = 8, 4
 _PASSAGE_WORDS = 120
 _NOT_ASKED = frozenset({"evidence", "sources", "scores", "context"})
 """Needs of gates that a question without an answer cannot meet."""
-_QUESTIONS, _FACTS = 6, 20
+_QUESTIONS, _PAIRS = 6, 8
 """Largest number in one call."""
+_MAX_NUGGETS = 6
 _RECORD_CHARS = 6000
 
-R = TypeVar("R", Unanswerable, Nugget)
+R = TypeVar("R", Unanswerable, QAPair)
 Answerable = Literal["answered", "partly", "unclear", "off_subject", "unanswered"]
-Carried = Literal["vital", "okay", "not_carried", "not_in_answer"]
+
+
+class Fact(BaseModel):
+    """A fact of the answer of pair number ``pair``, carried by line number ``line`` of it; both count from 1."""
+
+    pair: int
+    line: int
+    fact: str
+    vital: bool
+
+
+class Facts(BaseModel):
+    """A reply."""
+
+    nuggets: list[Fact]
 
 
 class Corpus:
@@ -94,8 +112,8 @@ def corpus_of(run: RunView) -> Corpus:
 
 
 class ProbeStage(Stage):
-    """Keeps the questions that nothing answers, according to the judge, with their levels, and the nuggets that their
-    spans carry. Questions must pass the filter's gates of form first."""
+    """Keeps the questions that nothing answers, according to the judge, with their levels, and has it write the nuggets
+    of accepted answers. Questions must pass the filter's gates of form first."""
 
     name: ClassVar[str] = "probe"
     reads_run: ClassVar[bool] = True
@@ -111,52 +129,29 @@ class ProbeStage(Stage):
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
         """Yield one item; it contains the passages nearest to its questions, so they are judged again when the corpus
         grows."""
-        accepted = {p.id: p for p in scope.outputs("filter", QAPair) if p.round == scope.round}
-        nuggets = [n for n in scope.outputs("generate", Nugget) if n.pair_id in accepted]
+        accepted = sorted((p for p in scope.outputs("filter", QAPair) if p.round == scope.round), key=lambda p: p.id)
         written = () if scope.round else scope.outputs("generate", Unanswerable)
         most = math.ceil(settings(ctx.config).unanswerable * len(accepted))
         left = _unanswered(scope)[:most]
         questions = [*written, *(q for q, _ in left)]
-        if not nuggets and not questions:
+        pairs = [p for p in accepted if settings(ctx.config).nuggets and p.answer_evidence]
+        if not pairs and not questions:
             return
         nearest = {q.id: texts for q, texts in left}
         if written:
             assert ctx.run is not None, "the step probe comes after match"
             nearest |= {q.id: corpus_of(ctx.run).nearest(q.question, scope.dataset.id) for q in written}
-        pairs = [accepted[i] for i in sorted({n.pair_id for n in nuggets})]
         key = scope.dataset.id + (f"#{scope.round}" if scope.round else "")
-        yield WorkItem(key, (scope.dataset, *pairs, *nuggets, *questions), {"nearest": nearest})
+        yield WorkItem(key, (scope.dataset, *pairs, *questions), {"nearest": nearest})
 
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
-        """Have the judge read questions and facts, a few in a call."""
-        dataset, nearest = item.one(Dataset), item.parameters["nearest"]
+        """Have the judge read questions and answers, a few in a call."""
+        dataset, nearest, pairs = item.one(Dataset), item.parameters["nearest"], item.of(QAPair)
         assert isinstance(nearest, Mapping)
-        pairs = {p.id: p for p in item.of(QAPair)}
-
-        def about_questions(part: Sequence[Unanswerable]) -> RenderedPrompt:
-            passages = list(dict.fromkeys(text for q in part for text in nearest[q.id]))
-            return ctx.prompt("unanswerable").render(
-                record=dataset.text[:_RECORD_CHARS],
-                passages=[f"[{n}] {text}" for n, text in enumerate(passages, 1)],
-                questions=[q.question for q in part],
-                levels=ctx.taxonomies.bloom.levels,
-                tie_breaking=ctx.taxonomies.bloom.tie_breaking,
-            )
-
-        def about_facts(part: Sequence[Nugget]) -> RenderedPrompt:
-            told = [(pairs[n.pair_id], n) for n in part]
-            return ctx.prompt("nuggets").render(
-                facts=[
-                    {"question": p.question, "answer": p.answer, "fact": n.fact, "words": " ".join(n.span.text.split())}
-                    for p, n in told
-                ]
-            )
-
-        formed, refused = await self._formed(item.of(Unanswerable), tuple(pairs.values()), dataset, ctx)
-        questions, nuggets = _parts(formed, _QUESTIONS), _parts(item.of(Nugget), _FACTS)
+        formed, refused = await self._formed(item.of(Unanswerable), pairs, dataset, ctx)
         found = await asyncio.gather(
-            *(self._judged(part, about_questions, Answerable, ctx) for part in questions),
-            *(self._judged(part, about_facts, Carried, ctx) for part in nuggets),
+            *(_proved(part, dataset, nearest, ctx) for part in _parts(formed, _QUESTIONS)),
+            *(_taken_apart(part, ctx) for part in _parts(pairs, _PAIRS)),
         )
         results = [one for part in found for one in part]
         return StageResult(
@@ -187,32 +182,76 @@ class ProbeStage(Stage):
                     refused.append(ctx.reject(gate.code, verdict.reason, left.pop(pair.id), score=verdict.score))
         return [left[q.id] for q in questions if q.id in left], refused
 
-    async def _judged(
-        self, part: Sequence[R], prompt: Callable[[Sequence[R]], RenderedPrompt], verdicts: object, ctx: StageContext
-    ) -> list[Record]:
-        """Return each record if the judge keeps it, else its rejection, or its failure if the judge gave no verdict."""
-        fields: dict[str, tuple[object, object]] = {"p": (verdicts, None)}
-        if verdicts is Answerable:
-            fields["l"] = (Literal[tuple(level.id for level in ctx.taxonomies.bloom.levels)], None)
-        reply = reply_to(Reply, range(1, len(part) + 1), **fields)
-        try:
-            answer = await ctx.judge.ask(prompt(part), reply, seed=ctx.seed(*(r.id for r in part)))
-        except ScirgenError as error:
-            if error.fatal:
-                raise
-            return [Failure.of(ctx.stage, error, record.id) for record in part]
-        found: list[Record] = []
-        for n, record in enumerate(part, 1):
-            verdict = getattr(answer.value, f"p{n}")
-            if verdict is None:
-                found.append(Failure.of(ctx.stage, no_verdict(n), record.id))
-            elif isinstance(record, Nugget) and verdict in ("vital", "okay"):
-                found.append(record.model_copy(update={"vital": verdict == "vital"}))
-            elif verdict == "unanswered":
-                found.append(record.model_copy(update={"bloom": getattr(answer.value, f"l{n}")}))
-            else:
-                found.append(ctx.reject(verdict, answer.value.fault(n) or f"the judge says: {verdict}", record))
-        return found
+
+async def _proved(
+    part: Sequence[Unanswerable], dataset: Dataset, nearest: Mapping[str, Sequence[str]], ctx: StageContext
+) -> list[Record]:
+    """Return each question if the judge finds no answer to it, else its rejection, or its failure without a verdict."""
+    passages = list(dict.fromkeys(text for q in part for text in nearest[q.id]))
+    prompt = ctx.prompt("unanswerable").render(
+        record=dataset.text[:_RECORD_CHARS],
+        passages=[f"[{n}] {text}" for n, text in enumerate(passages, 1)],
+        questions=[q.question for q in part],
+        levels=ctx.taxonomies.bloom.levels,
+        tie_breaking=ctx.taxonomies.bloom.tie_breaking,
+    )
+    fields: dict[str, tuple[object, object]] = {
+        "p": (Answerable, None), "l": (Literal[tuple(level.id for level in ctx.taxonomies.bloom.levels)], None),
+    }  # fmt: skip
+    reply = reply_to(Reply, range(1, len(part) + 1), **fields)
+    try:
+        answer = await ctx.judge.ask(prompt, reply, seed=ctx.seed(*(q.id for q in part)))
+    except ScirgenError as error:
+        return _failures(part, error, ctx)
+    found: list[Record] = []
+    for n, question in enumerate(part, 1):
+        verdict = getattr(answer.value, f"p{n}")
+        if verdict is None:
+            found.append(Failure.of(ctx.stage, no_verdict(n), question.id))
+        elif verdict == "unanswered":
+            found.append(question.model_copy(update={"bloom": getattr(answer.value, f"l{n}")}))
+        else:
+            found.append(ctx.reject(verdict, answer.value.fault(n) or f"the judge says: {verdict}", question))
+    return found
+
+
+async def _taken_apart(part: Sequence[QAPair], ctx: StageContext) -> list[Record]:
+    """Return the nuggets of some answers, or their failures."""
+    prompt = ctx.prompt("nuggets").render(
+        pairs=[
+            {"question": p.question, "answer": p.answer, "lines": [s.shown for s in p.answer_evidence]} for p in part
+        ],
+        most=_MAX_NUGGETS,
+        language=language_name(ctx.config.language),
+    )
+    try:
+        answer = await ctx.judge.ask(prompt, Facts, seed=ctx.seed(*(p.id for p in part)))
+    except ScirgenError as error:
+        return _failures(part, error, ctx)
+    origin = ctx.provenance(prompt, (answer.reply_key,))
+    return [n.model_copy(update={"provenance": origin}) for n in nuggets_of(part, answer.value.nuggets)]
+
+
+def nuggets_of(pairs: Sequence[QAPair], facts: Iterable[Fact]) -> Iterator[Nugget]:
+    """Yield the facts that name one of their answer's lines; of each answer the first six."""
+    counts = Counter[str]()
+    for found in facts:
+        pair = pairs[found.pair - 1] if 0 < found.pair <= len(pairs) else None
+        fact = " ".join(found.fact.split())
+        if pair is None or not fact or not 0 < found.line <= len(pair.answer_evidence):
+            continue
+        counts[pair.id] += 1
+        if counts[pair.id] <= _MAX_NUGGETS:
+            yield Nugget(
+                id=content_id("nug", pair.id, fact), dataset_id=pair.dataset_id, pair_id=pair.id, fact=fact,
+                span=pair.answer_evidence[found.line - 1], vital=found.vital,
+            )  # fmt: skip
+
+
+def _failures(part: Sequence[R], error: ScirgenError, ctx: StageContext) -> list[Record]:
+    if error.fatal:
+        raise error
+    return [Failure.of(ctx.stage, error, record.id) for record in part]
 
 
 def _unanswered(scope: Scope) -> list[tuple[Unanswerable, list[str]]]:

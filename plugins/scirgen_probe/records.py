@@ -27,7 +27,7 @@ class Unanswerable(Record):
 
 
 class Nugget(Record):
-    """An atomic fact of an answer, with the words that state it."""
+    """An atomic fact of an answer, with the line that states it."""
 
     id: Id
     dataset_id: Id

@@ -11,6 +11,8 @@ from typing import ClassVar
 from pydantic import Field
 
 from scirgen import QAPair, Record, RowFields, RunView, Span, StageContext
+from scirgen.core.corpus import Passage
+from scirgen.core.corpus.questions import Pool
 from scirgen.core.text.bm25 import BM25
 from scirgen.plugin import SPLITS, Aspect, Id, PartContent, PartWritten, ReleaseMaterial, ReleasePart, telling_words
 from scirgen.stages.generate.material import record_pieces
@@ -94,18 +96,22 @@ class ProbePart(ReleasePart):
     name: ClassVar[str] = "probe"
 
     def material(self, run: RunView, ctx: StageContext) -> ProbeContent:
-        """Find the nearest passages among the texts of the release: records, and quoted statements of papers."""
+        """Find the nearest passages: those that were read for a question that people asked, or else among records and
+        quoted statements of papers."""
         questions = {q.id: q for q in run.records("probe", Unanswerable)}
         if not questions:
             return ProbeContent()
+        read = {pool.id: pool.entries[:_SHOWN] for pool in run.records("search", Pool) if pool.id in questions}
         own = {dataset.id: [span for _, span in record_pieces(dataset)] for dataset in run.datasets()}
         spans: list[Span] = [span for mine in own.values() for span in mine]
         spans += [aspect.span for aspect in run.records("verify", Aspect)]
         index = BM25([sorted(telling_words(span.text)) for span in spans])
         found: list[QAPair] = []
         for _, q in sorted(questions.items()):
-            ranked = index.ranked(sorted(telling_words(q.question)))[:_SHOWN]
-            nearest = [spans[n] for n, score in ranked if score > 0] or own[q.dataset_id][:1]
+            nearest = [_span(entry.passage) for entry in read.get(q.id, ())]
+            if not nearest:
+                ranked = index.ranked(sorted(telling_words(q.question)))[:_SHOWN]
+                nearest = [spans[n] for n, score in ranked if score > 0] or own[q.dataset_id][:1]
             found.append(
                 QAPair(
                     id=q.id, dataset_id=q.dataset_id, question=q.question, answer="", question_type=q.question_type,
@@ -114,3 +120,7 @@ class ProbePart(ReleasePart):
                 )
             )  # fmt: skip
         return ProbeContent(tuple(found))
+
+
+def _span(passage: Passage) -> Span:
+    return Span(document_id=passage.document_id, start=passage.start, end=passage.end, text=passage.text)

@@ -41,11 +41,11 @@ class ExtractStage(Stage):
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
         """Yield each labelled section of each paper that the dataset is linked to.
 
-        Yield nothing if all questions are asked first, since their answers come from the whole text, unless the
-        settings name a plugin's step, which may read statements.
+        Yield nothing if all questions are asked first, since their answers come from the whole text, unless a plugin's
+        step may read statements: it follows this one or ``verify``, or replaces a step.
         """
         config = ctx.config
-        if not (config.generate.off or config.generate.mix.get("known_item") or config.steps or config.sections):
+        if not (config.generate.off or config.generate.mix.get("known_item") or _read_by_a_plugin(ctx)):
             return
         documents = {d.paper_id: d for d in scope.outputs("parse", Document)}
         labels = scope.outputs("section", SectionLabel)
@@ -87,6 +87,12 @@ def _hostile(sentence: Sentence, ctx: StageContext) -> Rejection:
 
 def _short(caption: Span | None) -> str:
     return shorten(caption.text, _LONGEST_CAPTION, placeholder=" ...") if caption else ""
+
+
+def _read_by_a_plugin(ctx: StageContext) -> bool:
+    """Return whether a step that the settings add may read statements."""
+    added = {n for n in ctx.registry.names("step") if n in ctx.config.steps or n in ctx.config.sections}
+    return any(getattr(ctx.registry.get("step", n), "after", "") in ("", "extract", "verify") for n in added)
 
 
 def _result(document: Document, picked: Sequence[Picked], ctx: StageContext) -> StageResult:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from scirgen import QAPair, Span
 from scirgen.core.corpus import Passage
 from scirgen.core.corpus.questions import Pool, Pooled, Question, Unanswered
-from scirgen_probe.proving import ProbeStage
+from scirgen_probe.proving import Fact, ProbeStage, nuggets_of
 from scirgen_probe.records import Unanswerable
 from tests.support.questioning import FakeScope, make_context, pair
 
@@ -40,3 +41,15 @@ def test_the_probe_takes_its_share_those_that_nearly_have_an_answer_first() -> N
 
 def test_needs_for_data_and_a_users_questions_are_left_alone() -> None:
     assert items(left("a", question_type="", wants="data"), left("b", asked="user"), left("c", round=1)) == []
+
+
+def test_answers_of_people_who_asked_first_are_taken_apart_too() -> None:
+    ctx, _ = make_context(stage="probe", **{"probe.nuggets": True})
+    line = Span(document_id="doc-1", start=0, end=9, text="Ice melts")
+    place = line.model_copy(update={"role": "context"})
+    asked = pair("Does it melt?").model_copy(update={"asked": "seeking", "evidence": (place, line)})
+    [item] = ProbeStage().items(FakeScope({"filter": (asked,)}), ctx)
+    assert item.of(QAPair) == (asked,)
+    facts = [Fact(pair=1, line=n, fact=f" Fact {n}. ", vital=n == 1) for n in (1, 2)]
+    [nugget] = nuggets_of((asked,), facts)
+    assert (nugget.pair_id, nugget.fact, nugget.span, nugget.vital) == (asked.id, "Fact 1.", line, True)

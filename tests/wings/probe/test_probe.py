@@ -39,23 +39,17 @@ def judged(body: dict[str, Any]) -> dict[str, Any]:
     message = found["choices"][0]["message"]
     properties = (body.get("response_format") or {}).get("json_schema", {}).get("schema", {}).get("properties", {})
     options = [str(properties.get(name)) for name in properties if name.startswith("p")]
-    if {"pairs", "probe"} <= properties.keys():
-        message["content"] = with_nuggets(json.loads(message["content"]), body["messages"][-1]["content"])
+    if "nuggets" in properties:
+        asked = re.findall(r"^p(\d+)$", body["messages"][-1]["content"], re.M)
+        message["content"] = json.dumps({"nuggets": [fact(int(n), 1) for n in asked] + [fact(1, 99), fact(99, 1)]})
     elif "unanswered" in " ".join(options):
         message["content"] = verdicts(properties, "answered", "unanswered")
-    elif "not_in_answer" in " ".join(options):
-        message["content"] = verdicts(properties, "not_carried", "vital")
     return found
 
 
-def with_nuggets(reply: dict[str, Any], prompt: str) -> str:
-    """The reply with a nugget for each pair, which quotes the pair's first line."""
-    lines = dict(re.findall(r"^\[(\d+)\] (.*)$", prompt, re.M))
-    reply["probe"]["nuggets"] = [
-        {"pair": n, "fact": f"Fact {n}.", "quote": lines[str(pair["evidence"][0])]}
-        for n, pair in enumerate(reply["pairs"], 1)
-    ]
-    return json.dumps(reply)
+def fact(pair: int, line: int) -> dict[str, object]:
+    """A fact of an answer, said to be on a line of it; there is no line and no pair 99."""
+    return {"pair": pair, "line": line, "fact": f"Fact {pair}.", "vital": True}
 
 
 def verdicts(properties: dict[str, Any], first: str, others: str) -> str:
@@ -120,7 +114,7 @@ def test_rows_without_an_answer_have_the_nearest_passages_and_no_qrels(probed: P
 def test_questions_that_the_judge_answers_are_rejections(probed: Path) -> None:
     run = scirgen.Run(probed)
     codes = {code for code in run.funnel()["probe"] if code.startswith("rejected:")}
-    assert codes - {"rejected:duplicate", "rejected:schema"} == {"rejected:answered", "rejected:not_carried"}
+    assert codes - {"rejected:duplicate", "rejected:schema"} == {"rejected:answered"}
     assert run.funnel()["generate"]["outputs"] == len(list(run.records("generate", scirgen.QAPair)))
     asked = list(run.records("generate", Unanswerable))
     kept = list(run.records("probe", Unanswerable))
@@ -252,7 +246,7 @@ def test_without_the_section_the_call_stays_as_it_was() -> None:
 
 
 def test_a_strategy_that_would_not_ask_is_refused() -> None:
-    ctx, _ = make_context(probe={"nuggets": True}, generate={"strategy": "evidence"})
+    ctx, _ = make_context(probe={"unanswerable": 0.5}, generate={"strategy": "evidence"})
     stage = load_registry().get("stage", "generate")
     with pytest.raises(scirgen.ConfigError, match=r"needs generate\.strategy=joint"):
         stage().check(ctx)  # type: ignore[operator]

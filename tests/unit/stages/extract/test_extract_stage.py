@@ -101,6 +101,7 @@ def test_nothing_is_extracted_where_every_question_is_asked_first() -> None:
     seeking = {"generate.mix": {"seeking": 1.0}}
     assert (planned(), planned(**seeking), planned(**seeking, **{"generate.off": True})) == (1, 0, 1)
     assert planned(**seeking, steps=("query",)) == 1, "a step of a plugin may read statements"
+    assert planned(**seeking, probe={"nuggets": True}) == 0, "one that follows the filter does not"
 
 
 async def test_long_section_is_cut_between_sentences_and_shown_once() -> None:
