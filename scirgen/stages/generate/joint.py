@@ -59,7 +59,7 @@ class JointStrategy:
     """One structured call for up to ``generate.types_per_call`` types; the writer chooses among the wishes."""
 
     name: ClassVar[str] = "joint"
-    version: ClassVar[int] = 10
+    version: ClassVar[int] = 11
     prompts: ClassVar[tuple[str, ...]] = ("joint", "name")
     writes_together: ClassVar[bool] = True
 
@@ -76,7 +76,7 @@ class JointStrategy:
             c for n, part in enumerate(parts) for c in self._calls(part, wishes[n :: len(parts)], wanted, called, ctx)
         ]
         made = await asyncio.gather(*(self._ask(call, called, task.round, ctx) for call in calls))
-        full = f"{len(parts)} calls are full; statements that say more are shown"
+        full = f"no room in {len(parts)} call(s); statements that say more are shown"
         left = [Discard(None, "surplus", full, p.text, passage=p) for p in shown.left_out]
         return [*(one for part in made for one in part), *left]
 

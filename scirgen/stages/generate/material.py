@@ -31,6 +31,8 @@ _WORDS_A_FACT = 20
 _PAIRS_A_STATEMENT = 0.4
 _MAX_PARTS = 2
 """Calls about papers that one dataset may take before statements are left out."""
+_FEW_PAIRS = 4
+"""So many pairs or fewer do not pay for a second call, which takes some 6,000 tokens."""
 _RECORD_SHARE = 0.6
 """The share of the room that a long record may take if there are statements of papers too."""
 
@@ -123,8 +125,9 @@ class Shown:
 def material(task: Task, room: int) -> Shown:
     """Return the lines of a task's calls, numbered from 1 in each, the record's first; about ``room`` characters each.
 
-    Statements that do not fit into one call get a second one, in the order of the paper. What does not fit into two is
-    left out by worth. The lines do not depend on the question types, so that calls about a dataset begin alike.
+    Statements that do not fit into one call get a second one, in the order of the paper, if more than four pairs are
+    wanted. What does not fit is left out by worth. The lines do not depend on the question types, so that calls about a
+    dataset begin alike.
     """
     statements = [p for p in task.passages if p.category is not None]
     pieces = list(record_pieces(task.dataset))
@@ -133,7 +136,7 @@ def material(task: Task, room: int) -> Shown:
     room -= sum(len(line.text) for line in record)
     sizes = [len(_line_text(p)) for p in statements]
     longest = max(sizes, default=0)
-    count = 1 if sum(sizes) <= room else _MAX_PARTS
+    count = 1 if sum(sizes) <= room or len(task.wishes) <= _FEW_PAIRS else _MAX_PARTS
     order = by_worth(statements, task.dataset.id)
     most = room if count == 1 else count * max(0, room - longest)
     chosen = {order[i] for i in _fitting([_line_text(statements[i]) for i in order], most)}
