@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator, Mapping
 from typing import Literal, TypeVar
@@ -147,8 +148,15 @@ class Config(Section):
                 stack += value
 
     def section_of(self, name: str) -> object:
-        """Return the value of a top-level key or of a plugin's section; None if not in the settings."""
-        return getattr(self, name) if name in type(self).model_fields else self.sections.get(name)
+        """Return the value of a top-level key, of a plugin's section, or of a key of one ("generate.mix"); None if the
+        settings lack it.
+
+        Raises:
+            AttributeError: the section has no such key.
+        """
+        first, *keys = name.split(".")
+        found: object = getattr(self, first) if first in type(self).model_fields else self.sections.get(first)
+        return functools.reduce(getattr, keys, found)
 
     @field_validator("language")
     @classmethod

@@ -8,10 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from scirgen.core.config import Config
 from scirgen.core.errors import ModelAccessError, ReplyInvalidError, StoreError
 from scirgen.core.records import Rejection
+from scirgen.core.registry import load_registry
+from scirgen.pipeline.runner import stage_fingerprint
 from scirgen.pipeline.views.view import open_view
+from scirgen.stages.answer.stage import AnswerStage
+from scirgen.stages.base import made_stage
 from tests.support.counting_runs import World
+from tests.support.questioning import make_context
 
 
 @pytest.fixture
@@ -148,3 +154,22 @@ def test_stop_drains_and_the_next_run_goes_on(world: World) -> None:
     assert world.run(**{"limits.datasets_in_flight": 2}).status == "success"
     assert len(world.pairs()) == 60
     assert not first & set(world.calls)
+
+
+def test_every_stage_depends_on_settings_that_exist() -> None:
+    registry = load_registry()
+    for name in registry.names("stage"):
+        for key in made_stage(registry, name).uses(Config()).config:
+            if key.split(".")[0] in Config.model_fields:
+                assert Config().section_of(key) is not None, (name, key)
+
+
+def test_answers_are_made_again_for_another_mix_other_types_and_another_share_of_second_readers() -> None:
+    mixed: dict[str, object] = {"generate.mix": {"seeking": 0.5, "known_item": 0.5}}
+    changed: list[dict[str, object]] = [
+        mixed,
+        {"generate.mix": {"seeking": 1.0}},
+        {**mixed, "generate.types": ["verification"]},
+        {**mixed, "filter.second_reader": 0.5},
+    ]
+    assert len({stage_fingerprint(AnswerStage(), make_context(**settings)[0]) for settings in changed}) == len(changed)
