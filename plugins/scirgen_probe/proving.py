@@ -134,7 +134,7 @@ class ProbeStage(Stage):
         most = math.ceil(settings(ctx.config).unanswerable * len(accepted))
         left = _unanswered(scope)[:most]
         questions = [*written, *(q for q, _ in left)]
-        pairs = [p for p in accepted if settings(ctx.config).nuggets and p.answer_evidence]
+        pairs = [p for p in accepted if settings(ctx.config).nuggets and p.evidence]
         if not pairs and not questions:
             return
         nearest = {q.id: texts for q, texts in left}
@@ -219,7 +219,7 @@ async def _taken_apart(part: Sequence[QAPair], ctx: StageContext) -> list[Record
     """Return the nuggets of some answers, or their failures."""
     prompt = ctx.prompt("nuggets").render(
         pairs=[
-            {"question": p.question, "answer": p.answer, "lines": [s.shown for s in p.answer_evidence]} for p in part
+            {"question": p.question, "answer": p.answer, "lines": [s.shown for s in p.evidence]} for p in part
         ],
         most=_MAX_NUGGETS,
         language=language_name(ctx.config.language),
@@ -238,13 +238,13 @@ def nuggets_of(pairs: Sequence[QAPair], facts: Iterable[Fact]) -> Iterator[Nugge
     for found in facts:
         pair = pairs[found.pair - 1] if 0 < found.pair <= len(pairs) else None
         fact = " ".join(found.fact.split())
-        if pair is None or not fact or not 0 < found.line <= len(pair.answer_evidence):
+        if pair is None or not fact or not 0 < found.line <= len(pair.evidence):
             continue
         counts[pair.id] += 1
         if counts[pair.id] <= _MAX_NUGGETS:
             yield Nugget(
                 id=content_id("nug", pair.id, fact), dataset_id=pair.dataset_id, pair_id=pair.id, fact=fact,
-                span=pair.answer_evidence[found.line - 1], vital=found.vital,
+                span=pair.evidence[found.line - 1], vital=found.vital,
             )  # fmt: skip
 
 

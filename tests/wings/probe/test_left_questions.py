@@ -50,6 +50,6 @@ def test_answers_of_people_who_asked_first_are_taken_apart_too() -> None:
     asked = pair("Does it melt?").model_copy(update={"asked": "seeking", "evidence": (place, line)})
     [item] = ProbeStage().items(FakeScope({"filter": (asked,)}), ctx)
     assert item.of(QAPair) == (asked,)
-    facts = [Fact(pair=1, line=n, fact=f" Fact {n}. ", vital=n == 1) for n in (1, 2)]
+    facts = [Fact(pair=1, line=n, fact=f" Fact {n}. ", vital=n == 2) for n in (2, 3)]
     [nugget] = nuggets_of((asked,), facts)
-    assert (nugget.pair_id, nugget.fact, nugget.span, nugget.vital) == (asked.id, "Fact 1.", line, True)
+    assert (nugget.pair_id, nugget.fact, nugget.span, nugget.vital) == (asked.id, "Fact 2.", line, True)
