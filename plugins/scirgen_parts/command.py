@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 
-from scirgen import Table
+from scirgen import InputError, Table
 from scirgen.cli.options import names_in
 from scirgen.plugin import PATH, as_json_flag, parse_settings, settings_option
 from scirgen_parts import parts
@@ -46,7 +45,7 @@ def parse(
             as_json,
         )
     if len(unread) == len(found):
-        sys.exit(2)
+        raise InputError("none of the files can be read", hint="The reasons are above.", code="no_papers")
 
 
 @click.command()
