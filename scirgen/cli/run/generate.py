@@ -180,7 +180,8 @@ def summarise(run: Run) -> int:
     if (run.folder / "report.html").is_file():
         click.echo(f"report   {run.folder / 'report.html'}")
     folder = shlex.quote(str(run.folder))
-    click.echo(f"next     scirgen status {folder}" + (f"; scirgen inspect {folder} ROW_ID" if ended else ""))
+    inspect = f"; scirgen inspect {folder} ROW_ID" if ended and any(released.values()) else ""
+    click.echo(f"next     scirgen status {folder}{inspect}")
     if not ended:
         click.echo("The same command continues; it repeats no finished work.", err=True)
     if run.outcome.status == "partial":
