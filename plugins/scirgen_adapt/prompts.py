@@ -35,6 +35,7 @@ from scirgen.plugin import (
     resolve_config,
     settings_option,
 )
+from scirgen_adapt.scaffold import copy_override, place
 
 if TYPE_CHECKING:
     from scirgen_adapt.prompt_tryout import Tried
@@ -45,7 +46,7 @@ _OVERRIDES = click.option("--overrides", type=PATH, help="Your own folder of ove
 
 @click.group()
 def prompts() -> None:
-    """List, show, copy, render, check and try prompts."""
+    """List, show, copy, render, check and try prompts; list, show and copy taxonomies."""
 
 
 @prompts.command("list")
@@ -53,39 +54,42 @@ def prompts() -> None:
 @_OVERRIDES
 @as_json_flag
 def list_(domain: str, overrides: Path | None, as_json: bool) -> None:
-    """List the prompts, one per line: id, version, where it comes from, what it does."""
-    library = PromptLibrary(Resources(find_domain(domain), overrides))
+    """List the prompts, one per line: id, version, where it comes from, what it does; then the taxonomies."""
+    resources = Resources(find_domain(domain), overrides)
+    library = PromptLibrary(resources)
     found = [library.get(id) for id in library.ids()]
+    taxonomies = resources.find("taxonomies").values()
     if as_json:
         rows = [
             {"id": p.id, "version": p.file.version, "hash": p.hash, "origin": p.origin, "path": p.path} for p in found
         ]
-        echo_json(rows)
+        echo_json([*rows, *({"id": t.id, "origin": t.origin, "path": str(t.path)} for t in taxonomies)])
         return
     for prompt in found:
         click.echo(f"{prompt.id:24} v{prompt.file.version:<3} {prompt.origin:9} {prompt.file.description}")
+    for taxonomy in taxonomies:
+        click.echo(f"{taxonomy.id:24} {'':4} {taxonomy.origin:9} taxonomy")
 
 
 @prompts.command()
-@click.argument("prompt")
+@click.argument("name")
 @_DOMAIN
 @_OVERRIDES
-def show(prompt: str, domain: str, overrides: Path | None) -> None:
-    """Print a prompt's file, its path and its hash."""
-    found = PromptLibrary(Resources(find_domain(domain), overrides)).get(prompt)
-    click.echo(f"# {found.path}  ({found.origin}, hash {found.hash[:12]})")
-    click.echo(Path(found.path).read_text(encoding="utf-8"), nl=False)
+def show(name: str, domain: str, overrides: Path | None) -> None:
+    """Print the file of a prompt or taxonomy, and its path."""
+    found = Resources(find_domain(domain), overrides).get(*place(name))
+    click.echo(f"# {found.path}  ({found.origin})")
+    click.echo(found.path.read_text(encoding="utf-8"), nl=False)
 
 
 @prompts.command()
-@click.argument("prompt")
+@click.argument("name")
 @_DOMAIN
 @click.option("--into", type=PATH, required=True, help="Your folder of overrides.")
-def copy(prompt: str, domain: str, into: Path) -> None:
-    """Copy a prompt's file into your folder of overrides."""
-    from scirgen_adapt.scaffold import copy_override
-
-    made = copy_override(Resources(find_domain(domain)), "prompts", prompt, into)
+def copy(name: str, domain: str, into: Path) -> None:
+    """Copy the file of a prompt or taxonomy into your folder of overrides. Of a taxonomy, only what differs needs to
+    stay."""
+    made = copy_override(Resources(find_domain(domain)), *place(name), into)
     click.echo(f"wrote {made}")
     click.echo(f"next: edit it, then scirgen prompts lint --overrides {into}")
 
