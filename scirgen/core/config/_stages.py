@@ -162,14 +162,6 @@ class MatchConfig(Section):
     )
 
 
-class ExtractConfig(Section):
-    """Stage 5."""
-
-    max_tokens_per_call: int = Field(
-        default=3000, ge=200, description="largest size of a section's text; longer sections are split"
-    )
-
-
 class QuotaConfig(Section):
     """A target for the whole run: exactly ``total`` rows, or a shortfall with the reason for each cell.
 

@@ -22,6 +22,7 @@ from scirgen.core.text.untrusted import talks_to_machine
 from scirgen.core.text.words import telling_words
 from scirgen.stages.base import StageContext
 
+_MOST_TOKENS = 3000
 _REPLY_TOKENS = 1600
 _DATASET_CHARS = 400
 _LONGEST_CONTEXT = 120
@@ -94,7 +95,7 @@ class Picked:
 async def read_section(
     document: Document, sentences: Sequence[Sentence], datasets: Sequence[Dataset], ctx: StageContext
 ) -> list[Picked]:
-    """Return the picks, with one call per passage; a section within ``max_tokens_per_call`` is one passage.
+    """Return the picks, with one call per passage; a section of at most 3,000 tokens is one passage.
 
     Args:
         document: the paper.
@@ -200,10 +201,9 @@ def _described(dataset: Dataset) -> str:
 
 
 def _room(ctx: StageContext) -> int:
-    """Return the tokens of text in one call: the setting, or the model's context less instructions and reply."""
-    setting = ctx.config.extract.max_tokens_per_call
+    """Return the tokens of text in one call: at most 3,000, or the model's context less instructions and reply."""
     context = ctx.chat.capabilities.context_tokens
-    return setting if context is None else max(200, min(setting, context - _REPLY_TOKENS - 900))
+    return _MOST_TOKENS if context is None else max(200, min(_MOST_TOKENS, context - _REPLY_TOKENS - 900))
 
 
 def _heading(sentence: Sentence) -> str:
@@ -325,13 +325,9 @@ def cut(sentences: Sequence[Sentence], most_tokens: int) -> list[list[Sentence]]
     following = iter(sentences)
     return [
         list(islice(following, text.count("\n", start, end) + 1))
-        for start, end in windows(text, most_tokens, pieces=_lines, length=_line_tokens)
+        for start, end in windows(text, most_tokens, pieces=_lines, length=lambda line: tokens(line.rstrip()))
     ]
 
 
 def _lines(text: str) -> list[str]:
     return text.splitlines(keepends=True)
-
-
-def _line_tokens(line: str) -> int:
-    return tokens(line.rstrip())

@@ -36,7 +36,7 @@ class ExtractStage(Stage):
 
     def uses(self, config: Config) -> Uses:
         """Return its prompt, the definitions of the aspects, and the model."""
-        return Uses(config=("extract",), prompts=("extract/aspects",), taxonomies=("aspects",), roles=("generator",))
+        return Uses(prompts=("extract/aspects",), taxonomies=("aspects",), roles=("generator",))
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
         """Yield each labelled section of each paper that the dataset is linked to.

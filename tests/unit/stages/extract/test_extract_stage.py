@@ -19,6 +19,7 @@ from scirgen.core.records import (
     SectionClass,
     SectionLabel,
 )
+from scirgen.llm.base import Capabilities
 from scirgen.stages.base import StageResult, WorkItem
 from scirgen.stages.extract.reading import Sentence, cut, section_sentences, tokens
 from scirgen.stages.extract.stage import ExtractStage
@@ -114,7 +115,8 @@ async def test_long_section_is_cut_between_sentences_and_shown_once() -> None:
         ]
     )
     item = WorkItem("k", (document, *labels), {"section": "method"})
-    ctx, chat = make_context(lambda p, n: EMPTY, stage="extract", key="k", extract={"max_tokens_per_call": 500})
+    ctx, chat = make_context(lambda p, n: EMPTY, stage="extract", key="k")
+    chat.capabilities = Capabilities(structured=True, context_tokens=3000)
     await ExtractStage().process(item, ctx)
     shown = [re.findall(r"^\[(\d+)\] ", p.messages[-1][1], re.M) for p in chat.prompts]
     assert len(shown) > 5
