@@ -25,7 +25,6 @@ from scirgen.plugin import (
     Aspect,
     Link,
     PromptLibrary,
-    RenderedPrompt,
     Resources,
     Taxonomies,
     as_json_flag,
@@ -114,7 +113,11 @@ def render(
     taxonomies = Taxonomies(resources)
     found = PromptLibrary(resources).get(prompt)
     values = sample_variables(found, taxonomies, domain, taxonomies.question_type(kind, language), language)
-    _show_messages(found.render(**{**values, **parse_settings(variables)}))
+    rendered = found.render(**{**values, **parse_settings(variables)})
+    click.secho(f"--- {rendered.reference}", dim=True)
+    for role, text in rendered.messages:
+        click.secho(f"[{role}]", bold=True)
+        click.echo(text)
 
 
 @prompts.command(short_help="Find mistakes that loading does not detect; exits with 2 on an error.")
@@ -159,11 +162,8 @@ def lint(domain: str, overrides: Path | None, language: str, context: int | None
 @config_option
 @settings_option()
 @click.option("--beside", is_flag=True, help="Show what the prompts without --overrides give, side by side.")
-@click.option("--messages", is_flag=True, help="Also print the messages that were sent.")
 @as_json_flag
-def try_(
-    prompt: str, datasets: tuple[str, ...], count: int, beside: bool, messages: bool, as_json: bool, **given: object
-) -> None:
+def try_(prompt: str, datasets: tuple[str, ...], count: int, beside: bool, as_json: bool, **given: object) -> None:
     """Request a few pairs and show which gates they pass. For ask, match, section, extract, verify and tag, show their
     output.
 
@@ -204,8 +204,6 @@ def try_(
         ])  # fmt: skip
         return
     for found, tried in made:
-        for sent in tried[0].prompts if messages else ():
-            _show_messages(sent)
         click.secho(f"{found.id}  {found.title}", bold=True)
         if beside:
             _show_beside(*tried)
@@ -241,13 +239,6 @@ def _by_type(tried: Tried) -> dict[str, list[str]]:
         name = rejection.question_type or rejection.record_kind
         found.setdefault(name, []).append(f"{_shown(rejection.record)}\n{rejection.code}: {rejection.reason}")
     return found
-
-
-def _show_messages(prompt: RenderedPrompt) -> None:
-    click.secho(f"--- {prompt.reference}", dim=True)
-    for role, text in prompt.messages:
-        click.secho(f"[{role}]", bold=True)
-        click.echo(text)
 
 
 def _show_tried(tried: Tried) -> None:

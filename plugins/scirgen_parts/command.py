@@ -51,21 +51,19 @@ def parse(
 @click.command()
 @click.argument("records", type=PATH)
 @click.argument("papers", type=PATH, required=False)
-@click.option("--strategy", help="Match strategy (see: scirgen plugins list --kind match_strategy).")
 @_model
 @_domain
-@settings_option("collect.limit=10")
+@settings_option("match.strategy=mention")
 @as_json_flag
 def match(
-    records: Path, papers: Path | None, strategy: str | None, model: str | None, domain: str | None,
-    settings: tuple[str, ...], as_json: bool,
-) -> None:  # fmt: skip
+    records: Path, papers: Path | None, model: str | None, domain: str | None, settings: tuple[str, ...], as_json: bool
+) -> None:
     """Decide which papers use which datasets.
 
     RECORDS is a folder or file of dataset records, PAPERS a folder of papers if it is not inside it.
     """
     given = parse_settings(settings)
-    _show(parts.match(records, papers, strategy=strategy, model=model, domain=domain, settings=given), as_json)
+    _show(parts.match(records, papers, model=model, domain=domain, settings=given), as_json)
 
 
 @click.command()
