@@ -256,24 +256,25 @@ def section_sentences(document: Document, labels: Sequence[SectionLabel]) -> lis
 
 
 def _rows(document: Document, label: SectionLabel) -> Iterator[Sentence]:
-    """Yield the rows of a heading run's tables: each value after its number in the row and what heads it."""
+    """Yield the rows of a heading run's tables: what names the row, then each value after its number and what heads
+    it."""
     text = document.text
     for block in document.blocks:
         table = block.table
         if table is None or not label.start <= block.start < label.end:
             continue
-        named = _LABEL.match(text[slice(*table.caption)]) if table.caption else None
+        label_of = _LABEL.match(text[slice(*table.caption)]) if table.caption else None
+        name = label_of.group().rstrip(".:") if label_of else "Table"
         for _, group in groupby(filter(table.is_value, table.cells), key=lambda c: c.row):
             every = tuple(group)
             cells = tuple(c for c in every if not c.header) or every
             heads = [table.headers(c) for c in cells]
-            above = [h for h in heads[0] if h.row >= table.header_rows and h.column == 0]
+            named = [h for h in heads[0] if h.row >= table.header_rows and all(h in head for head in heads)]
             parts = [
-                f"({n}) {'; '.join(text[h.start : h.end] for h in head if h not in above)}: {text[c.start : c.end]}"
+                f"({n}) {'; '.join(text[h.start : h.end] for h in head if h not in named)}: {text[c.start : c.end]}"
                 for n, (c, head) in enumerate(zip(cells, heads, strict=True), 1)
             ]
-            name = named.group().rstrip(".:") if named else "Table"
-            row = f"{name}, {'; '.join(text[h.start : h.end] for h in above)}: "
+            row = f"{name}, {'; '.join(text[h.start : h.end] for h in named)}: "
             said = " ".join((row + " | ".join(parts)).split())
             yield Sentence(0, cells[0].start, cells[-1].end, said, label, cells, block.start)
 
