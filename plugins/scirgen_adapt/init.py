@@ -19,7 +19,7 @@ from scirgen_adapt.scaffold import OVERRIDES, scaffold
 )  # fmt: skip
 @click.option(
     "--override", "overrides", multiple=True, metavar="ID",
-    help="Built-in file to copy, as 'prompts list' and 'taxonomy list' print it. [default: by --pack]",
+    help="Built-in file to copy, as 'prompts list' prints it. [default: by --pack]",
 )  # fmt: skip
 @click.option("--gate", "parts", flag_value="gate", multiple=True, help="Also a gate, with its tests.")
 @click.option(

@@ -25,7 +25,6 @@ from scirgen.plugin import (
     Aspect,
     Link,
     PromptLibrary,
-    RenderedPrompt,
     Resources,
     Taxonomies,
     as_json_flag,
@@ -35,6 +34,7 @@ from scirgen.plugin import (
     resolve_config,
     settings_option,
 )
+from scirgen_adapt.scaffold import copy_override, place
 
 if TYPE_CHECKING:
     from scirgen_adapt.prompt_tryout import Tried
@@ -45,7 +45,7 @@ _OVERRIDES = click.option("--overrides", type=PATH, help="Your own folder of ove
 
 @click.group()
 def prompts() -> None:
-    """List, show, copy, render, check and try prompts."""
+    """List, show, copy, render, check and try prompts; list, show and copy taxonomies."""
 
 
 @prompts.command("list")
@@ -53,39 +53,42 @@ def prompts() -> None:
 @_OVERRIDES
 @as_json_flag
 def list_(domain: str, overrides: Path | None, as_json: bool) -> None:
-    """List the prompts, one per line: id, version, where it comes from, what it does."""
-    library = PromptLibrary(Resources(find_domain(domain), overrides))
+    """List the prompts, one per line: id, version, where it comes from, what it does; then the taxonomies."""
+    resources = Resources(find_domain(domain), overrides)
+    library = PromptLibrary(resources)
     found = [library.get(id) for id in library.ids()]
+    taxonomies = resources.find("taxonomies").values()
     if as_json:
         rows = [
             {"id": p.id, "version": p.file.version, "hash": p.hash, "origin": p.origin, "path": p.path} for p in found
         ]
-        echo_json(rows)
+        echo_json([*rows, *({"id": t.id, "origin": t.origin, "path": str(t.path)} for t in taxonomies)])
         return
     for prompt in found:
         click.echo(f"{prompt.id:24} v{prompt.file.version:<3} {prompt.origin:9} {prompt.file.description}")
+    for taxonomy in taxonomies:
+        click.echo(f"{taxonomy.id:24} {'':4} {taxonomy.origin:9} taxonomy")
 
 
 @prompts.command()
-@click.argument("prompt")
+@click.argument("name")
 @_DOMAIN
 @_OVERRIDES
-def show(prompt: str, domain: str, overrides: Path | None) -> None:
-    """Print a prompt's file, its path and its hash."""
-    found = PromptLibrary(Resources(find_domain(domain), overrides)).get(prompt)
-    click.echo(f"# {found.path}  ({found.origin}, hash {found.hash[:12]})")
-    click.echo(Path(found.path).read_text(encoding="utf-8"), nl=False)
+def show(name: str, domain: str, overrides: Path | None) -> None:
+    """Print the file of a prompt or taxonomy, and its path."""
+    found = Resources(find_domain(domain), overrides).get(*place(name))
+    click.echo(f"# {found.path}  ({found.origin})")
+    click.echo(found.path.read_text(encoding="utf-8"), nl=False)
 
 
 @prompts.command()
-@click.argument("prompt")
+@click.argument("name")
 @_DOMAIN
 @click.option("--into", type=PATH, required=True, help="Your folder of overrides.")
-def copy(prompt: str, domain: str, into: Path) -> None:
-    """Copy a prompt's file into your folder of overrides."""
-    from scirgen_adapt.scaffold import copy_override
-
-    made = copy_override(Resources(find_domain(domain)), "prompts", prompt, into)
+def copy(name: str, domain: str, into: Path) -> None:
+    """Copy the file of a prompt or taxonomy into your folder of overrides. Of a taxonomy, only what differs needs to
+    stay."""
+    made = copy_override(Resources(find_domain(domain)), *place(name), into)
     click.echo(f"wrote {made}")
     click.echo(f"next: edit it, then scirgen prompts lint --overrides {into}")
 
@@ -110,7 +113,11 @@ def render(
     taxonomies = Taxonomies(resources)
     found = PromptLibrary(resources).get(prompt)
     values = sample_variables(found, taxonomies, domain, taxonomies.question_type(kind, language), language)
-    _show_messages(found.render(**{**values, **parse_settings(variables)}))
+    rendered = found.render(**{**values, **parse_settings(variables)})
+    click.secho(f"--- {rendered.reference}", dim=True)
+    for role, text in rendered.messages:
+        click.secho(f"[{role}]", bold=True)
+        click.echo(text)
 
 
 @prompts.command(short_help="Find mistakes that loading does not detect; exits with 2 on an error.")
@@ -155,11 +162,8 @@ def lint(domain: str, overrides: Path | None, language: str, context: int | None
 @config_option
 @settings_option()
 @click.option("--beside", is_flag=True, help="Show what the prompts without --overrides give, side by side.")
-@click.option("--messages", is_flag=True, help="Also print the messages that were sent.")
 @as_json_flag
-def try_(
-    prompt: str, datasets: tuple[str, ...], count: int, beside: bool, messages: bool, as_json: bool, **given: object
-) -> None:
+def try_(prompt: str, datasets: tuple[str, ...], count: int, beside: bool, as_json: bool, **given: object) -> None:
     """Request a few pairs and show which gates they pass. For ask, match, section, extract, verify and tag, show their
     output.
 
@@ -200,8 +204,6 @@ def try_(
         ])  # fmt: skip
         return
     for found, tried in made:
-        for sent in tried[0].prompts if messages else ():
-            _show_messages(sent)
         click.secho(f"{found.id}  {found.title}", bold=True)
         if beside:
             _show_beside(*tried)
@@ -237,13 +239,6 @@ def _by_type(tried: Tried) -> dict[str, list[str]]:
         name = rejection.question_type or rejection.record_kind
         found.setdefault(name, []).append(f"{_shown(rejection.record)}\n{rejection.code}: {rejection.reason}")
     return found
-
-
-def _show_messages(prompt: RenderedPrompt) -> None:
-    click.secho(f"--- {prompt.reference}", dim=True)
-    for role, text in prompt.messages:
-        click.secho(f"[{role}]", bold=True)
-        click.echo(text)
 
 
 def _show_tried(tried: Tried) -> None:

@@ -48,8 +48,7 @@ def scaffold(
         name: the domain's name: lower-case letters, digits and single hyphens.
         parent: the folder to write it into.
         registry: the installed plugins, whose names are refused.
-        overrides: built-in files to copy into it: ids as ``scirgen prompts list`` and ``scirgen taxonomy list`` print
-            them.
+        overrides: built-in files to copy into it: ids as ``scirgen prompts list`` prints them.
         parts: of `PARTS`.
 
     Returns:

@@ -113,7 +113,7 @@ class Hybrid:
     @property
     def wants_tuning(self) -> bool:
         """True if one of the fused retrievers needs it."""
-        return any(_wants_tuning(r) for r in self._retrievers)
+        return any(isinstance(r, Tunable) and r.wants_tuning for r in self._retrievers)
 
     def tune(self, queries: Sequence[str], gold: Sequence[int]) -> None:
         """Tune each fused retriever that can be tuned, separately."""
@@ -177,10 +177,6 @@ class Rerank:
             scores[i] -= scores[i].max() - new.min() + 1.0
             scores[i, : len(pool)] = new[order]
         return Ranking(documents, scores)
-
-
-def _wants_tuning(retriever: Retriever) -> bool:
-    return isinstance(retriever, Tunable) and retriever.wants_tuning
 
 
 def dense(argument: str, make: Callable[[str], Retriever]) -> Dense | MaxSim:

@@ -7,14 +7,15 @@ passage without a grade was not judged. Recall, MRR, MAP and precision count gra
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
-from scirgen import InputError, Release
+from scirgen import Release, ReleaseRow
 from scirgen.plugin import Registry
 from scirgen.release_files.release import FEWEST_OTHERS, Passage
 from scirgen_bench.metrics import RELEVANT, too_few
 from scirgen_bench.questions import ALL, is_answerable, questions_of_split
-from scirgen_bench.retrieval import DEPTH, Measuring, Questions, RetrievalReport, nothing_to_tune_on
+from scirgen_bench.retrieval import DEPTH, Measuring, Questions, RetrievalReport
 from scirgen_bench.retriever import complete_specs, make_retriever
 
 SETTING = "passages"
@@ -70,7 +71,7 @@ def evaluate_passages(
     passages, further = passages_of(release, distractors)
     ids, texts = [p.id for p in passages], [p.searched for p in passages]
     with_paper = {d.id for d in release.corpus() if d.papers}
-    measuring = Measuring(release, made, questions, split, runs, progress, _known)
+    measuring = Measuring(release, made, questions, split, runs, progress, partial(_load, release), _best)
     measuring.measure(
         SETTING, texts, ids, with_paper, TESTED, graded=True,
         called=f"{SETTING} + {further:,}" if further else SETTING,
@@ -81,25 +82,14 @@ def evaluate_passages(
 def _load(release: Release, split: str, limit: int | None = None) -> Questions:
     qrels = release.passage_qrels(None if split == ALL else split)
 
-    def graded(row: object) -> bool:
-        return max(qrels.get(getattr(row, "id", ""), {}).values(), default=0) >= RELEVANT
-
-    def keep(row: object) -> bool:
-        return graded(row) and is_answerable(row)  # type: ignore[arg-type]
+    def keep(row: ReleaseRow) -> bool:
+        return max(qrels.get(row.id, {}).values(), default=0) >= RELEVANT and is_answerable(row)
 
     return Questions(questions_of_split(release, split, limit, keep, "questions with graded passages"), qrels)
 
 
-def _known(release: Release, spec: str, ids: Sequence[str], on: str) -> tuple[list[str], list[int]]:
-    try:
-        known = _load(release, on)
-    except InputError as error:
-        raise nothing_to_tune_on(spec, on) from error
-    place = {id: n for n, id in enumerate(ids)}
-    return known.texts, [place[_best(known.qrels[row.id])] for row in known.rows]
-
-
-def _best(grades: Mapping[str, int]) -> str:
+def _best(questions: Questions, row: ReleaseRow) -> str:
+    grades = questions.qrels[row.id]
     return max(grades, key=lambda id: (grades[id], id))
 
 

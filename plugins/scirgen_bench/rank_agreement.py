@@ -152,7 +152,6 @@ def measure_agreement(
             raise InputError(f"no query of the {name} set has a gold document in the corpus", hint=_HINT)
     scores = [_scores(corpus, queries, systems, registry, progress) for queries in sets]
     means = [s.mean(axis=1) for s in scores]
-    alike = rank_statistics(*scores, seed=seed)
     return RankAgreement(
         documents=len(corpus),
         queries=(len(sets[0]), len(sets[1])),
@@ -161,11 +160,7 @@ def measure_agreement(
             SystemScore(system=name, first=round(float(a), 6), second=round(float(b), 6))
             for name, a, b in zip(systems, *means, strict=True)
         ],
-        kendall=alike.kendall,
-        kendall_95=alike.kendall_95,
-        spearman=alike.spearman,
-        spearman_95=alike.spearman_95,
-        halves=alike.halves,
+        **rank_statistics(*scores, seed=seed)._asdict(),
     )
 
 

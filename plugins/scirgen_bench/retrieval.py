@@ -10,7 +10,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
 from pathlib import Path
 
@@ -132,7 +132,9 @@ def evaluate(
     questions = _load(release, split, limit, qrels)
     # All retrievers are looked up before any work, so that a misspelt name is an error at once.
     made = {spec: make_retriever(registry, named) for spec, named in complete_specs(retrievers).items()}
-    measuring = Measuring(release, made, questions, split, runs, progress, _known)
+    measuring = Measuring(
+        release, made, questions, split, runs, progress, partial(_load, release), lambda _, row: row.dataset_id
+    )
     ids: list[str] = []
     for setting in settings:
         own = own_paper(release, questions.rows) if setting == OWN_PAPER else None
@@ -156,8 +158,8 @@ class Measuring:
         made: the retrievers by their specs.
         runs: a folder for TREC run files.
         progress: called with a line for each step.
-        known: release, spec, ids of the documents and a split -> the split's questions and the position of one document
-            that answers each: what a retriever may be tuned on.
+        load: a split -> its questions, on which a retriever may be tuned.
+        answer: questions and one of their rows -> the id of one document that answers it.
     """
 
     release: Release
@@ -166,7 +168,8 @@ class Measuring:
     split: str
     runs: Path | None
     progress: Callable[[str], None]
-    known: Callable[[Release, str, Sequence[str], str], tuple[list[str], list[int]]]
+    load: Callable[[str], Questions]
+    answer: Callable[[Questions, ReleaseRow], str]
     rows: list[dict[str, object]] = field(default_factory=list)
     tests: list[TestRow] = field(default_factory=list)
     breakdown: list[BreakdownRow] = field(default_factory=list)
@@ -234,9 +237,13 @@ class Measuring:
             on = "train" if self.split == "dev" else "dev"
             if self.split == ALL:
                 raise InputError(f"{spec} is tuned on the split {on}, which --split all measures", hint=_UNTUNED)
-            asked, gold = self.known(self.release, spec, ids, on)
+            try:
+                known = self.load(on)
+            except InputError as error:
+                raise InputError(f"{spec} is tuned on the split {on}, which has no questions", hint=_UNTUNED) from error
+            place = {id: n for n, id in enumerate(ids)}
             self.progress(f"{spec}: tuning on {on}")
-            retriever.tune(asked, gold)
+            retriever.tune(known.texts, [place[self.answer(known, row)] for row in known.rows])
             parameters = {**retriever.parameters, "tuned_on": on}
         self.progress(f"{spec}: asking {len(self.questions.rows)} questions")
         return retriever.search(self.questions.texts, DEPTH + len(texts) - len(ids)), parameters
@@ -281,23 +288,6 @@ def _load(
 
 
 _UNTUNED = "Give its parameters instead, e.g. bm25:k1=1.2,b=0.75."
-
-
-def _known(release: Release, spec: str, ids: Sequence[str], on: str) -> tuple[list[str], list[int]]:
-    try:
-        known = _load(release, on)
-    except InputError as error:
-        raise nothing_to_tune_on(spec, on) from error
-    place = {d: i for i, d in enumerate(ids)}
-    return known.texts, [place[r.dataset_id] for r in known.rows]
-
-
-def nothing_to_tune_on(spec: str, on: str) -> InputError:
-    """Return the error of a retriever that is to be tuned on a split without questions."""
-    return InputError(
-        f"{spec} is tuned on the split {on}, which has no questions",
-        hint=_UNTUNED,
-    )
 
 
 def _breakdown_rows(

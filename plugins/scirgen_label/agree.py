@@ -116,10 +116,8 @@ def _faithful(labels: LabelSet) -> dict[str, Any]:
     return table
 
 
-def verdicts(
-    labels: LabelSet, judged: Sequence[Judged], part: Part, margin: float | None = None
-) -> list[dict[str, Any]]:
-    """Test judges for non-inferiority on a part, and compare them with the settled labels.
+def verdicts(labels: LabelSet, judged: Sequence[Judged], part: Part) -> list[dict[str, Any]]:
+    """Test judges for non-inferiority on a part by the sample's margin, and compare them with the settled labels.
 
     The test part can be opened only once: the judges tested on it are recorded with their identities, and another or a
     changed judge is refused.
@@ -139,7 +137,7 @@ def verdicts(
             humans,
             column,
             [i.cluster for i in items],
-            margin=margin or labels.sample.margin,
+            margin=labels.sample.margin,
             weights=[i.weight for i in items],
         )
         against = {

@@ -244,11 +244,6 @@ def merge(folder: Path, files: tuple[Path, ...]) -> None:
     is_flag=True,
     help="Test the judges on the test part, which can be opened only once. [default: dev]",
 )
-@click.option(
-    "--margin",
-    type=click.FloatRange(0, 1, min_open=True),
-    help="Largest acceptable gap.  [default: that of the sample]",
-)
 @as_json_flag
 @settings_option("models.judge=URI")
 @_domain
@@ -257,7 +252,6 @@ def agree(
     folder: Path,
     judges: tuple[str, ...],
     open_test: bool,
-    margin: float | None,
     settings: tuple[str, ...],
     domain: str | None,
     overrides: Path | None,
@@ -275,7 +269,7 @@ def agree(
         items = labels.part(part)
         registry = load_registry()
         judged = ask_judges(labels, judges, items, loaded.config, Resources(pack, overrides), registry)
-        found["judges"] = verdicts(labels, judged, part, margin)
+        found["judges"] = verdicts(labels, judged, part)
     keep_earlier(labels, found)
     write(labels, found)
     if as_json:

@@ -67,7 +67,7 @@ def plan_text(
         lines += ["", *_precision_lines(verdicts)]
     lines += ["", "Items for a 95 % interval of +/- 0.05:"]
     lines += [f"  {interval_items(share, 0.05):>6,}  around a share of {share:g}" for share in (0.5, 0.8, 0.9, 0.95)]
-    test = min(_round_up(needed), max(1, total - min(_DEV, total // 4)))
+    test = min(-(-needed // 10) * 10, max(1, total - min(_DEV, total // 4)))
     dev = min(_DEV, max(0, total - test))
     lines.append("")
     if test < needed:
@@ -103,7 +103,3 @@ def _precision_lines(verdicts: Mapping[str, int]) -> list[str]:
     else:
         lines.append("Precision needs labels of kept candidates, recall also of rejected ones: stratify by verdict.")
     return lines
-
-
-def _round_up(items: int) -> int:
-    return -(-items // 10) * 10

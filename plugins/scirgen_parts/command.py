@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 
-from scirgen import Table
+from scirgen import InputError, Table
 from scirgen.cli.options import names_in
 from scirgen.plugin import PATH, as_json_flag, parse_settings, settings_option
 from scirgen_parts import parts
@@ -46,27 +45,25 @@ def parse(
             as_json,
         )
     if len(unread) == len(found):
-        sys.exit(2)
+        raise InputError("none of the files can be read", hint="The reasons are above.", code="no_papers")
 
 
 @click.command()
 @click.argument("records", type=PATH)
 @click.argument("papers", type=PATH, required=False)
-@click.option("--strategy", help="Match strategy (see: scirgen plugins list --kind match_strategy).")
 @_model
 @_domain
-@settings_option("collect.limit=10")
+@settings_option("match.strategy=mention")
 @as_json_flag
 def match(
-    records: Path, papers: Path | None, strategy: str | None, model: str | None, domain: str | None,
-    settings: tuple[str, ...], as_json: bool,
-) -> None:  # fmt: skip
+    records: Path, papers: Path | None, model: str | None, domain: str | None, settings: tuple[str, ...], as_json: bool
+) -> None:
     """Decide which papers use which datasets.
 
     RECORDS is a folder or file of dataset records, PAPERS a folder of papers if it is not inside it.
     """
     given = parse_settings(settings)
-    _show(parts.match(records, papers, strategy=strategy, model=model, domain=domain, settings=given), as_json)
+    _show(parts.match(records, papers, model=model, domain=domain, settings=given), as_json)
 
 
 @click.command()

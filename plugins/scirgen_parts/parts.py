@@ -268,7 +268,6 @@ def match(
     records: str | Path,
     papers: str | Path | None = None,
     *,
-    strategy: str | None = None,
     model: str | None = None,
     domain: str | None = None,
     settings: Settings | None = None,
@@ -278,7 +277,6 @@ def match(
     Args:
         records: folder or file of records.
         papers: folder of papers, if it is not inside the records' folder.
-        strategy: name of a match strategy (``scirgen plugins list --kind match_strategy``).
         model: URI of the model, for strategies that ask one.
         domain: name of the domain.
         settings: dotted setting -> value (``collect.*``, ``parse.*``, ``section.*``, ``match.*``, ``models.*``).
@@ -292,7 +290,6 @@ def match(
     flags = {
         "input": str(records),
         "papers": str(papers) if papers else None,
-        "match.strategy": strategy,
         **_models(model, False),
         **(settings or {}),
     }

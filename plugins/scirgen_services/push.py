@@ -40,12 +40,8 @@ def check_repo(repo: str) -> str:
     return repo
 
 
-def plan_upload(release: Release, leave_out: Sequence[str] = ()) -> list[Upload]:
+def plan_upload(release: Release) -> list[Upload]:
     """Return all files of a release, each checked against the hash in release.json.
-
-    Args:
-        release: an opened release.
-        leave_out: folders of formats not to send.
 
     Raises:
         InputError: a file is missing, was changed after the release was written, or is not listed.
@@ -72,7 +68,7 @@ def plan_upload(release: Release, leave_out: Sequence[str] = ()) -> list[Upload]
             f"{release.folder} was changed after it was written: {shown(changed)}",
             hint="Write the release again to update its hashes.",
         )
-    return [u for u in uploads if not any(u.path.startswith(f"{name}/") for name in leave_out)]
+    return uploads
 
 
 def terms(release: Release, repo: str, *, public: bool) -> list[str]:
@@ -82,7 +78,7 @@ def terms(release: Release, repo: str, *, public: bool) -> list[str]:
     return [*lines, *Publishing(lines_of(release)).as_text(), f"row by row: {FILE}"]
 
 
-def push(release: Release, repo: str, uploads: Sequence[Upload], *, private: bool, message: str) -> str:
+def push(release: Release, repo: str, uploads: Sequence[Upload], *, private: bool) -> str:
     """Create the dataset repository if needed and send the files in one commit.
 
     `hf auth login` or ``HF_TOKEN`` provides the token; scirgen neither reads nor stores it.
@@ -101,7 +97,7 @@ def push(release: Release, repo: str, uploads: Sequence[Upload], *, private: boo
     try:
         api.create_repo(repo, repo_type="dataset", private=private, exist_ok=True)
         operations = [CommitOperationAdd(u.path, str(Path(release.folder) / u.path)) for u in uploads]
-        commit = api.create_commit(repo, operations, repo_type="dataset", commit_message=message)
+        commit = api.create_commit(repo, operations, repo_type="dataset", commit_message="Release made with scirgen")
     except (HfHubHTTPError, LocalTokenNotFoundError, httpx2.HTTPError, OSError, ValueError) as error:
         raise SourceError(
             f"the Hub did not accept the release: {error}",

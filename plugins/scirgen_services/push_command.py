@@ -14,13 +14,9 @@ from scirgen.plugin import echo_json
 @click.argument("release", type=click.Path(path_type=Path))
 @click.argument("repo")
 @click.option("--public", is_flag=True, help="Make a new repository public.  [default: private]")
-@click.option("--without", multiple=True, metavar="FORMAT", help="Folder of a format to leave out (may be repeated).")
-@click.option("--message", default="Release made with scirgen", show_default=True, help="The commit's message.")
 @click.option("--dry-run", is_flag=True, help="Check and list what would be sent, without contacting the Hub.")
 @click.option("--json", "as_json", is_flag=True, help="With --dry-run: machine-readable.")
-def push(
-    release: Path, repo: str, public: bool, without: tuple[str, ...], message: str, dry_run: bool, as_json: bool
-) -> None:
+def push(release: Path, repo: str, public: bool, dry_run: bool, as_json: bool) -> None:
     """Send RELEASE (a release, or a run's folder) to the dataset repository REPO (OWNER/NAME)."""
     from scirgen import Release
     from scirgen.release_files.publishing import Publishing, lines_of
@@ -29,7 +25,7 @@ def push(
 
     check_repo(repo)
     opened = Release(release)
-    uploads = plan_upload(opened, without)
+    uploads = plan_upload(opened)
     total = sum(u.bytes for u in uploads)
     if dry_run and as_json:
         planned = {
@@ -47,5 +43,5 @@ def push(
             click.echo(line)
         click.echo(f"would send {len(uploads)} files, {total / 1e6:.1f} MB, to {repo} (nothing was sent)")
         return
-    url = send(opened, repo, uploads, private=not public, message=message)
+    url = send(opened, repo, uploads, private=not public)
     click.echo(f"sent {len(uploads)} files, {total / 1e6:.1f} MB: {url}")

@@ -18,7 +18,6 @@ from scirgen.core.registry import suggest
 from scirgen.core.resources import Resources
 
 _T = TypeVar("_T", bound=BaseModel)
-_E = TypeVar("_E", "QuestionType", "BloomLevel")
 
 ENGLISH = "en"
 """The language of the patterns, stems and examples of ``graesser.yaml``."""
@@ -366,7 +365,10 @@ class Taxonomies:
             return UNTYPED
         if (id, language) in self._spoken:
             return self._spoken[id, language]
-        found = _by_id(self.graesser.types, id, "question type")
+        known = {kind.id: kind for kind in self.graesser.types}
+        if id not in known:
+            raise ResourceError(f"unknown question type {id!r}", hint=suggest(id, known))
+        found = known[id]
         return self._spoken.setdefault((id, language), _in_language(found, language, self.wording))
 
     def names(self) -> list[str]:
@@ -384,14 +386,6 @@ class Taxonomies:
         folders = [(origin, root / "taxonomies") for origin, root in self._resources.layers()]
         files = [(origin, path) for origin, folder in folders for path in sorted(folder.glob("*.yaml"))]
         return digest([(origin, path.name, file_sha256(path)) for origin, path in files])
-
-    def bloom_level(self, id: str) -> BloomLevel:
-        """Return one Bloom level by id.
-
-        Raises:
-            ResourceError: no entry has that id.
-        """
-        return _by_id(self.bloom.levels, id, "Bloom level")
 
     def load(self, name: str, model: type[_T]) -> _T:
         """Return a taxonomy of a plugin, from ``taxonomies/NAME.yaml`` in its folder and the layers above.
@@ -411,13 +405,6 @@ class Taxonomies:
             raise ResourceError(f"there is no taxonomies/{name}.yaml", hint="Reinstall scirgen.")
         path = found[-1]
         return load_model(path, model, shipped=path == layers[0]) if len(found) == 1 else _overlay(found, model)
-
-
-def _by_id(entries: Sequence[_E], id: str, what: str) -> _E:
-    for entry in entries:
-        if entry.id == id:
-            return entry
-    raise ResourceError(f"unknown {what} {id!r}", hint=suggest(id, [e.id for e in entries]))
 
 
 def _overlay(layers: Sequence[Path], model: type[_T]) -> _T:

@@ -77,9 +77,10 @@ MEANINGS: Final[dict[str, str]] = {
     "near_duplicate": "The release has nearly the same question about the same dataset.",
     "merged": "Another dataset has the same question with the same answer: one row has both as gold.",
     "conflicting_gold": "Several datasets have the question, with different answers.",
+    "other_part": "The row cites a document that only another part has read; the merged release has it.",
     "contaminated": "The question occurs in a benchmark given for decontamination.",
     "expert_rejected": "People who labelled the row found it unfaithful.",
-    "left_out": "The target for the row's type and level was already met.",
+    "over_quota": "The target for the row's type and level was already met.",
 }
 
 

@@ -9,10 +9,12 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from scirgen.core.fingerprint import derived_seed
-from scirgen.report.data import LEVELS, AspectRow, NearRow, ScoreRow, Sides, TypeRow
+from scirgen.core.records import QAPair
+from scirgen.release_files.release import ReleaseRow
+from scirgen.report.data import LEVELS, AspectRow, Highlight, NearRow, SampleRow, ScoreRow, Sides, TypeRow, shown
 
 R = TypeVar("R")
 _EACH = 5
@@ -29,6 +31,44 @@ class Row(Protocol):
     def question_type(self) -> str: ...
     @property
     def bloom(self) -> str | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """The parts of a row that the tables need, since the rows of a large run or release may not fit in memory."""
+
+    id: str
+    dataset_id: str
+    question: str
+    answer: str
+    question_type: str
+    bloom: str | None
+    facts: int
+    asked: str
+    linked: str
+
+
+def figures_of(rows: Sequence[Counted], rejected: Mapping[str, dict[str, int]]) -> dict[str, Any]:
+    """Return the figures that rows alone give, by their names in `ReportData`; ``rejected`` as in `type_rows`."""
+    bloom = Counter(r.bloom for r in rows if r.bloom)
+    return {
+        "types": tuple(type_rows(rows, rejected)),
+        "bloom": {level: bloom.get(level, 0) for level in LEVELS},
+        "bloom_by_type": cross(rows),
+        "evenness": evenness(bloom) if bloom else None,
+        "facts": histogram(r.facts for r in rows) if any(r.facts for r in rows) else {},
+        "asked": dict(Counter(r.asked for r in rows)),
+        "linked": dict(Counter(r.linked for r in rows if r.linked)),
+    }
+
+
+def accepted_row(row: QAPair | ReleaseRow, stage: str, dataset: str, evidence: tuple[Highlight, ...]) -> SampleRow:
+    """Return an accepted row as the report shows it."""
+    return SampleRow(
+        id=row.id, status="accepted", stage=stage, code="", reason="", question=shown(row.question),
+        answer=shown(row.answer), question_type=row.question_type, bloom=row.bloom or "", dataset=dataset,
+        evidence=evidence, scores={s.name: s.value for s in row.scores},
+    )  # fmt: skip
 
 
 def evenness(levels: Counter[str]) -> float:

@@ -26,9 +26,8 @@ from scirgen.pipeline.plan import PLAN, WRITERS, Step
 from scirgen.pipeline.views.view import StoreView, costliest_papers, open_view
 from scirgen.release_files.release import Release
 from scirgen.report.about import day_of, field_of, judgements, most_rows, publishing
-from scirgen.report.counting import Nearest, aspect_rows, cross, drawn, evenness, histogram, type_rows
+from scirgen.report.counting import Counted, Nearest, accepted_row, aspect_rows, drawn, figures_of, histogram
 from scirgen.report.data import (
-    LEVELS,
     SHOWN_SPAN,
     SHOWN_SPANS,
     AspectRow,
@@ -86,10 +85,8 @@ def _gather(view: StoreView, sample: int) -> ReportData:
     unread = {
         r.record_id for r in rejections if (r.stage, r.record_kind) == ("parse", "Paper") and r.code != "print_differs"
     }
-    by_type = view.rejected_by_type()
     funnel = view.funnel()
     manifest = view.manifest()
-    bloom = Counter(p.bloom for p in pairs if p.bloom)
     intended = [(p.intended_bloom, p.bloom) for p in pairs if p.intended_bloom and p.bloom]
     models, usage = manifest.get("models"), manifest.get("usage")
     last = manifest.get("usage_last_invocation")
@@ -109,17 +106,10 @@ def _gather(view: StoreView, sample: int) -> ReportData:
         rows=len(accepted),
         waiting=view.waiting(),
         funnel=tuple(_stage_row(name, funnel) for name in view.stages()),
-        types=tuple(type_rows(pairs, by_type)),
         papers_per_dataset=histogram(len(uses.get(d, ())) for d in datasets),
         aspects=tuple(_aspect_rows(view)),
-        bloom={level: bloom.get(level, 0) for level in LEVELS},
-        bloom_by_type=cross(pairs),
         bloom_agreement=sum(a == b for a, b in intended) / len(intended) if intended else None,
-        evenness=evenness(bloom) if bloom else None,
-        facts=histogram(p.facts for p in pairs),
-        asked=dict(Counter(p.asked for p in pairs)),
         own=tuple(view.own_questions()),
-        linked=dict(Counter(p.linked for p in pairs if p.linked)),
         seeking=_seeking(manifest) if funnel.get("ask", {}).get("outputs") else 0.0,
         scores=tuple(scores),
         sides=tuple(near.sides()),
@@ -138,6 +128,7 @@ def _gather(view: StoreView, sample: int) -> ReportData:
         sample=tuple(_sample(view, accepted, rejections, datasets, sample)),
         sample_of=len(accepted) + sum(r.record_kind == "QAPair" for r in rejections),
         records=most_rows(datasets, {d: len(p) for d, p in uses.items()}, (p.dataset_id for p in pairs)),
+        **figures_of(pairs, view.rejected_by_type()),
     )
 
 
@@ -146,8 +137,7 @@ def _seeking(manifest: Mapping[str, object]) -> float:
     found: object = manifest.get("settings")
     for name in ("generate", "mix"):
         found = found.get(name) if isinstance(found, Mapping) else None
-    mix = {name: float(n) for name, n in found.items()} if isinstance(found, Mapping) else {}
-    return mix.get("seeking", 0.0) / total if (total := sum(mix.values())) else 0.0
+    return float(found.get("seeking", 0.0)) if isinstance(found, Mapping) else 0.0
 
 
 def _usage(usage: object, per_row: dict[str, float]) -> dict[str, object]:
@@ -158,20 +148,10 @@ def _usage(usage: object, per_row: dict[str, float]) -> dict[str, object]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Accepted:
-    """The parts of a pair that the tables need, since a large run's pairs do not fit in memory; ``cited``: documents of
-    its evidence."""
+class _Accepted(Counted):
+    """A pair; ``cited`` are the documents of its evidence."""
 
-    id: str
-    dataset_id: str
-    question: str
-    answer: str
-    question_type: str
-    bloom: str | None
     intended_bloom: str | None
-    facts: int
-    asked: str
-    linked: str
     cited: tuple[str, ...]
 
 
@@ -194,7 +174,7 @@ def accepted_pairs(pairs: Iterable[QAPair], scores: list[ScoreRow], near: Neares
                 near.add(score.name, _near(pair, score), kept=True)
         yield _Accepted(
             pair.id, intern(pair.dataset_id), pair.question, pair.answer, intern(pair.question_type), pair.bloom,
-            pair.intended_bloom, len(needed_evidence(pair)), pair.asked, pair.link,
+            len(needed_evidence(pair)), pair.asked, pair.link, pair.intended_bloom,
             tuple({intern(span.document_id) for span in pair.evidence}),
         )  # fmt: skip
 
@@ -272,20 +252,8 @@ def _sample(
     for pair in view.pairs(dict.fromkeys(shown_pairs.values())):
         if pair.id not in shown_pairs:
             continue
-        yield SampleRow(
-            id=pair.id,
-            status="accepted",
-            stage="tag",
-            code="",
-            reason="",
-            question=shown(pair.question),
-            answer=shown(pair.answer),
-            question_type=pair.question_type,
-            bloom=pair.bloom or "",
-            dataset=titles.get(pair.dataset_id, pair.dataset_id),
-            evidence=tuple(texts.around(s) for s in pair.evidence[:SHOWN_SPANS]),
-            scores={s.name: s.value for s in pair.scores},
-        )
+        evidence = tuple(texts.around(s) for s in pair.evidence[:SHOWN_SPANS])
+        yield accepted_row(pair, "tag", titles.get(pair.dataset_id, pair.dataset_id), evidence)
     chosen = {
         (r.stage, r.code, r.record_id)
         for r in drawn([r for r in rejections if r.record_kind == "QAPair"], size, lambda r: r.code)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from scirgen.release_files.release import CorpusDocument, EvidenceRow, Passage, Release, ReleaseRow
 from scirgen.report.about import day_of, field_of, judgements, most_rows, publishing
-from scirgen.report.counting import aspect_rows, cross, drawn, evenness, histogram, type_rows
+from scirgen.report.counting import Counted, accepted_row, aspect_rows, drawn, figures_of, histogram
 from scirgen.report.data import (
-    LEVELS,
     SHOWN_SPANS,
     AspectRow,
     Highlight,
@@ -18,25 +16,9 @@ from scirgen.report.data import (
     SampleRow,
     ScoreRow,
     cut_out,
-    shown,
 )
 
 _WITH_PAPER = "with-paper"
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """The parts of a row that the tables need, since complete rows of a large release may not fit in memory."""
-
-    id: str
-    dataset_id: str
-    question: str
-    answer: str
-    question_type: str
-    bloom: str | None
-    facts: int
-    asked: str
-    linked: str
 
 
 def gather_release(release: Release, *, sample: int = 300) -> ReportData:
@@ -49,27 +31,15 @@ def gather_release(release: Release, *, sample: int = 300) -> ReportData:
     Raises:
         InputError: a file is missing or damaged.
     """
-    asked: list[_Asked] = []
+    asked: list[Counted] = []
     scores: list[ScoreRow] = []
     for row in release.rows():
-        asked.append(
-            _Asked(
-                row.id,
-                row.dataset_id,
-                row.question,
-                row.answer,
-                row.question_type,
-                row.bloom,
-                row.needs_facts,
-                row.asked,
-                row.linked,
-            )
-        )
+        counted = (row.id, row.dataset_id, row.question, row.answer, row.question_type, row.bloom, row.needs_facts)
+        asked.append(Counted(*counted, row.asked, row.linked))
         scores += _scores(row)
     documents, titles = {}, {}
     for document in release.corpus(_WITH_PAPER):
         documents[document.id], titles[document.id] = document.papers, document.title
-    bloom = Counter(a.bloom for a in asked if a.bloom)
     info = release.info
     return ReportData(
         kind="release",
@@ -89,17 +59,10 @@ def gather_release(release: Release, *, sample: int = 300) -> ReportData:
         rows=len(asked),
         waiting=0,
         funnel=(),
-        types=tuple(type_rows(asked, {})),
         papers_per_dataset=histogram(len(p) for p in documents.values()),
         aspects=tuple(_aspects(release)),
-        bloom={level: bloom.get(level, 0) for level in LEVELS},
-        bloom_by_type=cross(asked),
         bloom_agreement=None,
-        evenness=evenness(bloom) if bloom else None,
-        asked=dict(Counter(a.asked for a in asked)),
-        linked=dict(Counter(a.linked for a in asked if a.linked)),
         tables=info.tables,
-        facts=histogram(a.facts for a in asked) if any(a.facts for a in asked) else {},
         scores=tuple(scores),
         defects=dict(Counter(info.left_out).most_common()),
         candidates=0,
@@ -107,6 +70,7 @@ def gather_release(release: Release, *, sample: int = 300) -> ReportData:
         last_usage={},
         sample=tuple(_sample(release, {a.id for a in drawn(asked, sample, lambda a: a.question_type)})),
         sample_of=len(asked),
+        **figures_of(asked, {}),
     )
 
 
@@ -137,22 +101,10 @@ def _sample(release: Release, ids: set[str]) -> Iterator[SampleRow]:
     titles = {p.id: p.title or p.id for p in release.papers()} if cited else {}
     for row in rows:
         document = documents.get(row.dataset_id)
-        yield SampleRow(
-            id=row.id,
-            status="accepted",
-            stage=row.split,
-            code="",
-            reason="",
-            question=shown(row.question),
-            answer=shown(row.answer),
-            question_type=row.question_type,
-            bloom=row.bloom or "",
-            dataset=document.title if document else row.dataset_id,
-            evidence=tuple(
-                _highlight(e, document, passages.get(e.document_id, ()), titles) for e in row.evidence[:SHOWN_SPANS]
-            ),
-            scores={s.name: s.value for s in row.scores},
+        evidence = tuple(
+            _highlight(e, document, passages.get(e.document_id, ()), titles) for e in row.evidence[:SHOWN_SPANS]
         )
+        yield accepted_row(row, row.split, document.title if document else row.dataset_id, evidence)
 
 
 def _highlight(

@@ -178,7 +178,8 @@ async def test_the_users_questions_are_searched_answered_and_released(tmp_path: 
     counts = Counter(fate.outcome for fate in own)
     assert {fate.question for fate in own} == set(needs) and counts["answered"] == len(rows)
     assert counts.keys() <= {"answered", "not here", "rejected"} and all(f.why for f in own if f.outcome != "answered")
-    assert "<h2>Your questions</h2>" in (out / "report.html").read_text()
+    page = (out / "report.html").read_text()
+    assert '<a href="#own">Your questions</a>' in page and '<section id="own"><h2>Your questions</h2>' in page
     assert "Of 6 questions that the user gave:" in (out / "release" / "README.md").read_text()
     with open_view(out) as view:
         assert collect_status(out, view)["own_questions"] == dict(counts)

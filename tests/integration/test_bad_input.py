@@ -47,6 +47,8 @@ def write(path: Path, text: str) -> Path:
         (("--model", "openai:x@http://127.0.0.1:9"), "127.0.0.1:9", ""),
         (("--source", "nosuch"), "unknown source", "local"),
         (("--set", "release.formats=[bier]"), "unknown release_format 'bier'", "'beir'"),
+        (("--set", "generate.mix={seeking: 2}"), "shares from 0 to 1 that sum to 1", ""),
+        (("--set", "search.corpus=/no/such", "--set", "generate.off=true"), "/no/such has no corpus", "--corpus"),
     ],
 )
 def test_wrong_setting_is_named_with_a_hint(tmp_path: Path, arguments: tuple[str, ...], says: str, hints: str) -> None:

@@ -13,8 +13,10 @@ from click.testing import CliRunner
 from scirgen.cli.run.generate import summarise
 from scirgen.cli.run.inspect import inspect, show_scores
 from scirgen.cli.run.status import status
+from scirgen.core.errors import InputError
 from scirgen.core.records import QAPair, Score
 from scirgen.pipeline.store import Store
+from scirgen.release_files.release import Release
 from scirgen.testing.server import FakeServer
 from tests.support.small_runs import run_small, write_records
 
@@ -88,6 +90,26 @@ async def test_status_names_what_judged_nothing_and_inspect_shows_scores(tmp_pat
     assert low["reason"].startswith("the evidence barely raises the answer's probability")
     seen = shown(inspect, low["record_id"])
     assert "rejected as shift" in seen and "score shift" in seen and "(threshold 0.99) failed" in seen
+
+
+async def test_inspect_shows_a_passage_with_its_text_and_the_rows_that_grade_it(tmp_path: Path) -> None:
+    async with FakeServer() as server:
+        run = await run_small(server, write_records(tmp_path / "in.jsonl", 2), tmp_path / "run")
+    release = Release(run.release)
+    query, grades = next(iter(release.passage_qrels(None).items()))
+    id, grade = next(iter(grades.items()))
+    passage = next(p for p in release.passages() if p.id == id)
+    row = next(r for r in release.rows() if r.id == query)
+
+    def shown(*arguments: str) -> str:
+        return CliRunner().invoke(inspect, [str(run.folder), *arguments], catch_exceptions=False).output
+
+    said = shown(id)
+    assert passage.document_id in said and passage.text in said and f"grade {grade} {query} {row.question}" in said
+    about, graded = map(json.loads, shown(id, "--json").splitlines())
+    assert about["text"] == passage.text and graded["grades"][query] == grade
+    with pytest.raises(InputError, match="no record"):
+        shown(f"{id}x")
 
 
 @pytest.mark.parametrize(("passed", "told"), [(True, False), (False, True)])

@@ -18,6 +18,8 @@ from scirgen_bench.cli.options import (
 )
 from scirgen_bench.defects import READS, Audit, judge_rows, open_rows
 
+_SHOWN = 2  # rows for each defect; the JSON has five
+
 
 @click.command()
 @click.argument("file", type=PATH)
@@ -25,7 +27,6 @@ from scirgen_bench.defects import READS, Audit, judge_rows, open_rows
 @click.option("--domain", help="Domain whose taxonomies and examples are used.")
 @config_option
 @settings_option("a gate's threshold")
-@click.option("--examples", default=2, show_default=True, help="Rows shown per defect, up to 5.")
 @click.option(
     "--json",
     "json_file",
@@ -40,7 +41,6 @@ def audit(
     domain: str | None,
     config_file: Path | None,
     settings: tuple[str, ...],
-    examples: int,
     json_file: Path | None,
 ) -> None:
     """Find defects in any question-answer set.
@@ -57,11 +57,11 @@ def audit(
     if json_file == Path("-"):
         echo_json(found.as_json())
         return
-    click.echo(as_text(found, examples))
+    click.echo(as_text(found))
     write_json(json_file, json.dumps(found.as_json(), indent=2, ensure_ascii=False))
 
 
-def as_text(found: Audit, examples: int) -> str:
+def as_text(found: Audit) -> str:
     """Return the findings as a table with examples."""
     rows = found.rows
     lines = [f"{found.path} ({found.kind}): {counted(found.rows, 'row')} about {counted(found.datasets, 'dataset')}"]
@@ -71,7 +71,7 @@ def as_text(found: Audit, examples: int) -> str:
     lines.append(f"{'defect':{wide}}{'rows':>8}{'share':>9}")
     for code, count in found.defects.most_common():
         lines.append(f"{code:{wide}}{count:>8}{count / rows:>9.2%}")
-        for _, question, reason in found.examples.get(code, [])[:examples]:
+        for _, question, reason in found.examples.get(code, [])[:_SHOWN]:
             lines.append(f"    {shorten(question, 110, placeholder=' ...')!r}: {reason}")
     lines += [f"{code:{wide}}not checked: {why}" for code, why in sorted(found.not_checked.items())]
     if found.overruled:

@@ -186,12 +186,6 @@ def retrieval(
 @click.option("--task", help="Pool the queries of this retrieval task instead of the questions (docs/recipes.md).")
 @click.option("--adjudicator", help="A model that settles facet pairs on which two judges differ.")
 @click.option(
-    "--exclude-sources/--include-sources",
-    default=True,
-    show_default=True,
-    help="With --task: leave out the papers that a query was made from.",
-)
-@click.option(
     "--reviewed",
     multiple=True,
     type=PATH,

@@ -69,7 +69,6 @@ from scirgen_bench.cli.options import (
     help="Fit the coefficients of the scorer `calibrated` and write them to this file; with --plant, store in this "
     "file how well the scorer separates true from false answers of each question type.",
 )
-@click.option("--describe", default="", help="Description of the labels; stored with the coefficients.")
 @json_file_option
 def calibrate(
     labels: Path | None,
@@ -85,7 +84,6 @@ def calibrate(
     settings: tuple[str, ...],
     save: Path | None,
     coefficients: Path | None,
-    describe: str,
     json_file: Path | None,
 ) -> None:
     """Measure faithfulness scores on labelled answers and find thresholds.
@@ -115,7 +113,7 @@ def calibrate(
     assert labels is not None
     rows = read_labels(labels)
     if coefficients:
-        about = describe or f"{len(rows)} labels of {labels.name}"
+        about = f"{len(rows)} labels of {labels.name}"
         fitting = fit_coefficients(
             rows, loaded.config, Resources(pack), load_registry(), description=about,
             precision=0.98 if precision is None else precision, tell=lambda message: click.echo(message, err=True),

@@ -34,7 +34,6 @@ class PoolOptions:
     split: str
     depth: int
     limit: int
-    exclude_sources: bool
     dry_run: bool
 
 
@@ -107,7 +106,6 @@ def grade(release: Path, task: str | None, options: PoolOptions) -> None:
         split=options.split,
         pool_with=tuple(split_specs(options.pool_with)),
         depth=options.depth,
-        exclude_sources=options.exclude_sources,
         limit=options.limit,
         reviewed=passed if passed is not None or options.unreviewed or not opened.info.needs_review else {},
         setting=options.setting,

@@ -65,9 +65,9 @@ class _Passages:
 
 
 def _units(release: Release) -> list[_Datasets | _Passages]:
-    """All that can be retrieved."""
-    graded = any(release.passage_qrels(split) for split in SPLITS)
-    return [*(_Datasets(release, setting) for setting in SETTINGS), *([_Passages(release)] if graded else [])]
+    """All that can be retrieved and has gold."""
+    units: list[_Datasets | _Passages] = [*(_Datasets(release, setting) for setting in SETTINGS), _Passages(release)]
+    return [unit for unit in units if any(unit.qrels(split) for split in SPLITS)]
 
 
 def _searchable_tasks(release: Release) -> Iterator[Task]:
@@ -82,13 +82,15 @@ class BeirFormat:
     """A BEIR folder for each setting (``without-paper``, ``with-paper``), for ``passages`` and for each retrieval task
     (``tasks/NAME``): corpus.jsonl, queries.jsonl, qrels/SPLIT.tsv.
 
-    Every qrels file has the split's questions; queries.jsonl has all of them, as BEIR's loader expects.
+    queries.jsonl has the questions of all splits that have a qrel there, as BEIR's loader expects: those that no
+    dataset answers are only in ``passages``.
     """
 
     def write(self, release: Release, folder: Path) -> None:
         for unit in _units(release):
             documents = ({"_id": d.id, "title": d.title, "text": d.text, "metadata": d.about} for d in unit.documents())
-            _write_beir(folder / unit.name, documents, map(_query, release.rows()), unit)
+            judged = {query for split in SPLITS for query in unit.qrels(split)}
+            _write_beir(folder / unit.name, documents, (_query(r) for r in release.rows() if r.id in judged), unit)
         for task in _searchable_tasks(release):
             documents = ({"_id": d.id, "title": "", "text": d.searched} for d in task.documents())
             queries = (

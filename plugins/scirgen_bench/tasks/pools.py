@@ -36,7 +36,6 @@ class PoolSettings:
         split: the split whose queries are pooled.
         pool_with: retrievers.
         depth: new documents that each way of searching adds for a query.
-        exclude_sources: leave out the papers that a query was written from.
         limit: at most this many queries, spread over the split.
         reviewed: people's reviews of the drafted needs (`reviewed_drafts`); only needs that they kept are graded. None:
             all needs are graded, as drafted.
@@ -47,7 +46,6 @@ class PoolSettings:
     split: str = "test"
     pool_with: tuple[str, ...] = ("bm25", "tfidf")
     depth: int = 10
-    exclude_sources: bool = True
     limit: int | None = None
     reviewed: Mapping[str, Need | None] | None = None
     setting: str = "without-paper"
@@ -96,7 +94,7 @@ def make_pool(task: Task, queries: Sequence[TaskQuery], settings: PoolSettings, 
     pool: Pool = {q.id: {d: [GOLD] for d in q.gold if d in ids} for q in queries}
     lists = _lists(queries, documents, abstracts, settings, registry)
     for query in queries:
-        out = {query.paper_id, *query.sources} if settings.exclude_sources and abstracts else set()
+        out = {query.paper_id, *query.sources} if abstracts else set()
         own = pool[query.id]
         for neighbour in _neighbours(query, abstracts):
             if neighbour not in out:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import click
 
-from scirgen import Observer, Run
+from scirgen import Observer
 from scirgen.cli.options import counted
-from scirgen.cli.run.generate import echo_unwritten_formats, queries_made
+from scirgen.cli.run.generate import summarise
 from scirgen.plugin import PATH, parse_settings
 from scirgen_scale.merging.merge import merge as merge_runs
 from scirgen_scale.merging.merge import write_corpus
@@ -74,7 +74,9 @@ def merge(
             out, runs, mixed=mixed, partial=partial, first_wins=first_wins, config_file=config_file,
             settings=parse_settings(settings), report=report, observer=observer,
         )  # fmt: skip
-    sys.exit(summarise(run, len(runs)))
+    status = summarise(run, again="finish the runs and merge again")
+    click.echo(f"parts    {run.folder / 'parts.tsv'} says which run each dataset is from")
+    sys.exit(status)
 
 
 @contextmanager
@@ -94,28 +96,3 @@ class Lines(Observer):
     def note(self, message: str) -> None:
         """One line."""
         click.echo(message, err=True)
-
-
-def summarise(run: Run, runs: int) -> int:
-    """Print the result and its place; return the exit code."""
-    assert run.outcome is not None
-    funnel, released = run.funnel(), run.released()
-    accepted = funnel["tag"]["outputs"]
-    queries = queries_made(run)
-    click.echo(
-        f"{run.outcome.status}: {sum(released.values())} rows of {accepted} accepted pairs"
-        f"{queries and f' and {queries}'}, from {counted(run.outcome.datasets, 'dataset')} in {runs} runs"
-    )
-    reasons = {k.split(":", 1)[1]: n for k, n in funnel["release"].items() if k.startswith("rejected:")}
-    if reasons:
-        said = ", ".join(f"{code} {n}" for code, n in sorted(reasons.items(), key=lambda kn: (-kn[1], kn[0])))
-        click.echo(f"  release   rejected {said}")
-    click.echo(f"release  {run.release}  ({', '.join(f'{split} {rows}' for split, rows in released.items())})")
-    echo_unwritten_formats(run)
-    if (run.folder / "report.html").is_file():
-        click.echo(f"report   {run.folder / 'report.html'}")
-    click.echo(f"parts    {run.folder / 'parts.tsv'} says which run each dataset is from")
-    click.echo(f"next     scirgen inspect {run.folder} ROW_ID; scirgen push {run.folder} OWNER/NAME --dry-run")
-    if run.outcome.status == "partial":
-        click.echo("Some items of the runs failed or are missing; finish them and merge again.", err=True)
-    return {"success": 0, "partial": 3}.get(run.outcome.status, 1)

@@ -147,8 +147,8 @@ def _cropped(text: str, most: int = 100) -> str:
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
-def summarise(run: Run) -> int:
-    """Print the result and its place; return the exit code."""
+def summarise(run: Run, again: str = "run the same command again to retry") -> int:
+    """Print the result and its place; return the exit code. ``again`` says what to do about failed items."""
     assert run.outcome is not None
     funnel = run.funnel()
     accepted, released = funnel["tag"]["outputs"], run.released()
@@ -180,12 +180,13 @@ def summarise(run: Run) -> int:
     if (run.folder / "report.html").is_file():
         click.echo(f"report   {run.folder / 'report.html'}")
     folder = shlex.quote(str(run.folder))
-    click.echo(f"next     scirgen status {folder}" + (f"; scirgen inspect {folder} ROW_ID" if ended else ""))
+    inspect = f"; scirgen inspect {folder} ROW_ID" if ended and any(released.values()) else ""
+    click.echo(f"next     scirgen status {folder}{inspect}")
     if not ended:
         click.echo("The same command continues; it repeats no finished work.", err=True)
     if run.outcome.status == "partial":
         click.echo(
-            f"{counted(run.outcome.failed_items, 'item')} failed; run the same command again to retry. "
+            f"{counted(run.outcome.failed_items, 'item')} failed; {again}. "
             f"Why: scirgen status {folder} --reasons {_failing(funnel)}",
             err=True,
         )

@@ -1,4 +1,4 @@
-"""``scirgen inspect RUN ID``: shows everything that a row was made from."""
+"""``scirgen inspect RUN ID``: shows everything that a row was made from, or what a passage of the release is for."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import TypeVar
 
 import click
 
-from scirgen.cli.options import PATH
+from scirgen.cli.options import PATH, counted
 from scirgen.core.errors import InputError
 from scirgen.core.records import Dataset, Document, Paper, Provenance, QAPair, Record, Rejection, Span, rejected_pair
 from scirgen.pipeline.record_codec import record_id
 from scirgen.pipeline.store import StoredResult
 from scirgen.pipeline.views.view import StoreView, open_view
+from scirgen.release_files.release import Release
 
 R = TypeVar("R", bound=Record)
 
@@ -24,8 +25,13 @@ R = TypeVar("R", bound=Record)
 @click.option("--json", "as_json", is_flag=True, help="The records as JSON lines.")
 @click.option("--prompt", "prompts", is_flag=True, help="Also show the prompts and the raw replies.")
 def inspect(run: Path, id: str, as_json: bool, prompts: bool) -> None:
-    """Show where a row comes from: place on the page, scores, gates; with --prompt, the calls that made it."""
+    """Show where a row comes from: place on the page, scores, gates; with --prompt, the calls that made it.
+
+    For a passage's id, show its document, its text and the rows that grade it.
+    """
     with open_view(run) as view:
+        if not view.find(id) and _show_passage(run / "release", id, as_json):
+            return
         found = _find(view, id)
         shown: set[str] = set()
         rows: set[str] = set()
@@ -42,6 +48,27 @@ def inspect(run: Path, id: str, as_json: bool, prompts: bool) -> None:
                 origin = getattr(record, "provenance", None)
                 if origin is not None:
                     _show_replies(view, origin, shown, whole=prompts)
+
+
+def _show_passage(folder: Path, id: str, as_json: bool) -> bool:
+    """Show a passage of the release; False if there is none with this id."""
+    if not (folder / "corpus/passages.jsonl").is_file():
+        return False
+    release = Release(folder)
+    passage = next((p for p in release.passages() if p.id == id), None)
+    if passage is None:
+        return False
+    grades = {query: found[id] for query, found in release.passage_qrels(None).items() if id in found}
+    if as_json:
+        click.echo(passage.model_dump_json(exclude_defaults=True))
+        click.echo(json.dumps({"grades": grades}))
+        return True
+    click.secho(f"\n== release: Passage {id}", bold=True)
+    click.echo(f"   document {passage.document_id} [{passage.start}:{passage.end}] “{passage.title}” {passage.heading}")
+    click.echo(f"   “{passage.text}”\n   {counted(len(grades), 'row')} graded it")
+    for row in sorted((r for r in release.rows() if r.id in grades), key=lambda r: -grades[r.id]):
+        click.echo(f"   grade {grades[row.id]} {row.id} {row.question}")
+    return True
 
 
 def _find(view: StoreView, id: str) -> list[tuple[str, StoredResult]]:

@@ -58,7 +58,8 @@ def _show(run: Path, as_json: bool, watch: bool, stage: str | None, most: int) -
             if stage:
                 text = "\n".join(_reasons(view, stage, most, as_json)) or f"{stage} rejected nothing"
             else:
-                text = _as_json(run, view) if as_json else _as_text(run, view)
+                found = collect_status(run, view)
+                text = json.dumps(found, indent=2, ensure_ascii=False) if as_json else _as_text(run, view, found)
         if watch:
             click.clear()
         click.echo(text)
@@ -134,12 +135,7 @@ def _line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _as_json(run: Path, view: StoreView) -> str:
-    return json.dumps(collect_status(run, view), indent=2, ensure_ascii=False)
-
-
-def _as_text(run: Path, view: StoreView) -> str:
-    found = collect_status(run, view)
+def _as_text(run: Path, view: StoreView, found: Mapping[str, Any]) -> str:
     lines = [f"{run}: {counted(found['datasets'], 'dataset')}, {found['datasets_waiting']} not complete"]
     if found["dropped_datasets"]:
         lines[0] += f"; {found['dropped_datasets']} of earlier runs left the catalogue or the selection"

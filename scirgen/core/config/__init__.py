@@ -6,7 +6,6 @@ from scirgen.core.config._stages import (
     NOT_FINGERPRINTED,
     AskConfig,
     CollectConfig,
-    ExtractConfig,
     FilterConfig,
     GenerateConfig,
     HttpConfig,
@@ -23,7 +22,7 @@ from scirgen.core.config._stages import (
 )
 
 __all__ = [
-    "NOT_FINGERPRINTED", "AskConfig", "CollectConfig", "Config", "ExtractConfig", "FilterConfig", "GenerateConfig",
+    "NOT_FINGERPRINTED", "AskConfig", "CollectConfig", "Config", "FilterConfig", "GenerateConfig",
     "HttpConfig", "LimitsConfig", "LoadedConfig", "MatchConfig", "ModelsConfig", "ParseConfig", "QuotaConfig",
     "ReleaseConfig", "SearchConfig", "Section", "SectionConfig", "SourceDefaults", "TagConfig", "fingerprinted",
     "load_config", "section_model",

@@ -12,7 +12,6 @@ from pydantic import Field, SerializeAsAny, field_validator
 from scirgen.core.config._stages import (
     AskConfig,
     CollectConfig,
-    ExtractConfig,
     FilterConfig,
     GenerateConfig,
     MatchConfig,
@@ -107,7 +106,6 @@ class Config(Section):
     parse: ParseConfig = ParseConfig()
     section: SectionConfig = SectionConfig()
     match: MatchConfig = MatchConfig()
-    extract: ExtractConfig = ExtractConfig()
     ask: AskConfig = AskConfig()
     search: SearchConfig = SearchConfig()
     generate: GenerateConfig = GenerateConfig()

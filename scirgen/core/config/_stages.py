@@ -3,6 +3,7 @@ a reason."""
 
 from __future__ import annotations
 
+from math import isclose
 from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -161,14 +162,6 @@ class MatchConfig(Section):
     )
 
 
-class ExtractConfig(Section):
-    """Stage 5."""
-
-    max_tokens_per_call: int = Field(
-        default=3000, ge=200, description="largest size of a section's text; longer sections are split"
-    )
-
-
 class QuotaConfig(Section):
     """A target for the whole run: exactly ``total`` rows, or a shortfall with the reason for each cell.
 
@@ -284,8 +277,9 @@ class GenerateConfig(Section):
 
     @model_validator(mode="after")
     def _makes_something(self) -> Self:
-        if min(self.mix.values(), default=0) < 0 or not (any(self.mix.values()) or self.questions or self.off):
-            raise ValueError("mix: give a share above 0 for seeking or known_item, and none below 0")
+        shares, others = self.mix.values(), self.questions or self.off
+        if min(shares, default=0) < 0 or not (isclose(sum(shares), 1) or (others and not any(shares))):
+            raise ValueError("mix: seeking and known_item are shares from 0 to 1 that sum to 1")
         return self
 
     @property

@@ -91,9 +91,7 @@ class Needs(BaseModel):
 def seeking_share(config: Config, pack: str) -> float:
     """Return the share of released rows whose question comes before its answer; 0 for models that need the small
     prompts."""
-    mix = config.generate.mix
-    total = sum(mix.values())
-    return mix.get("seeking", 0.0) / total if total and pack == "standard" and not config.generate.off else 0.0
+    return config.generate.mix.get("seeking", 0.0) if pack == "standard" and not config.generate.off else 0.0
 
 
 class AskStage(Stage):

@@ -124,7 +124,8 @@ async def pages(
 
     async with aclosing(iterate(source.datasets, cursor)) as entries:
         async for entry in entries:
-            bad = 0 if isinstance(entry, Dataset) else bad + isinstance(entry, Rejection)
+            unusable = isinstance(entry, Rejection) and entry.code != "duplicate_id"
+            bad = 0 if isinstance(entry, Dataset) else bad + unusable
             if isinstance(entry, Cursor):
                 barren = 0 if fresh else barren + 1
                 if entry.value in cursors or barren >= MOST_BARREN:

@@ -25,6 +25,7 @@ from scirgen.core.text.sentences import sentence_spans
 from scirgen.stages.base import FrontMatter, PaperReader
 from scirgen.stages.collect.files.paperfolder import PAPER_FORMS, PaperFile, PaperFolder
 from scirgen.stages.collect.files.recordfiles import unopened
+from scirgen.stages.collect.pages import rejected
 from scirgen.stages.collect.source import NO_INPUT, Candidate, Cursor, Fetched, SourceSetup
 
 _PAGE = 25
@@ -96,6 +97,7 @@ class PapersSource:
         self._folder = PaperFolder(given if given.is_dir() else given.parent, scan_up_to=0)
         self._files = [f for f in self._folder.files if given.is_dir() or f.path == given]
         self._of: dict[str, list[Candidate]] = {}
+        self._first: dict[str, str] = {}  # the name of the file that each id of a paper stands for
         self._lookups: tuple[DatasetLookup, ...] | None = None
         if setup.datasets_from_papers and not load_registry().names("dataset_lookup"):
             raise PluginError(
@@ -163,8 +165,8 @@ class PapersSource:
         doi, title = paper.doi, file.title or front.title or file.path.stem
         paper = paper.model_copy(update={"id": doi or f"file:{file.name}", "title": title})
         identity = doi or f"paper-{file_sha256(file.path)[:16]}"
-        self._of.setdefault(identity, [Candidate(paper, OWN)])  # the record of a later copy is set aside
-        return Dataset(
+        self._of.setdefault(identity, [Candidate(paper, OWN)])
+        record = Dataset(
             id=identity,
             title=title,
             description=front.abstract,
@@ -177,6 +179,9 @@ class PapersSource:
             language_guessed=front.language_guessed,
             year=paper.year,
         )
+        if (first := self._first.setdefault(identity, file.name)) != file.name:
+            return rejected(record, "duplicate_id", f"{file.name} has the same id as {first}: {identity}")
+        return record
 
     def _cited(self, read: _Read, cited: dict[str, str]) -> list[Dataset | Rejection]:
         """Return the records of the datasets that a sentence about data names, with that sentence."""

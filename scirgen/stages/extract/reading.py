@@ -22,6 +22,7 @@ from scirgen.core.text.untrusted import talks_to_machine
 from scirgen.core.text.words import telling_words
 from scirgen.stages.base import StageContext
 
+_MOST_TOKENS = 3000
 _REPLY_TOKENS = 1600
 _DATASET_CHARS = 400
 _LONGEST_CONTEXT = 120
@@ -94,7 +95,7 @@ class Picked:
 async def read_section(
     document: Document, sentences: Sequence[Sentence], datasets: Sequence[Dataset], ctx: StageContext
 ) -> list[Picked]:
-    """Return the picks, with one call per passage; a section within ``max_tokens_per_call`` is one passage.
+    """Return the picks, with one call per passage; a section of at most 3,000 tokens is one passage.
 
     Args:
         document: the paper.
@@ -200,10 +201,9 @@ def _described(dataset: Dataset) -> str:
 
 
 def _room(ctx: StageContext) -> int:
-    """Return the tokens of text in one call: the setting, or the model's context less instructions and reply."""
-    setting = ctx.config.extract.max_tokens_per_call
+    """Return the tokens of text in one call: at most 3,000, or the model's context less instructions and reply."""
     context = ctx.chat.capabilities.context_tokens
-    return setting if context is None else max(200, min(setting, context - _REPLY_TOKENS - 900))
+    return _MOST_TOKENS if context is None else max(200, min(_MOST_TOKENS, context - _REPLY_TOKENS - 900))
 
 
 def _heading(sentence: Sentence) -> str:
@@ -256,24 +256,25 @@ def section_sentences(document: Document, labels: Sequence[SectionLabel]) -> lis
 
 
 def _rows(document: Document, label: SectionLabel) -> Iterator[Sentence]:
-    """Yield the rows of a heading run's tables: each value after its number in the row and what heads it."""
+    """Yield the rows of a heading run's tables: what names the row, then each value after its number and what heads
+    it."""
     text = document.text
     for block in document.blocks:
         table = block.table
         if table is None or not label.start <= block.start < label.end:
             continue
-        named = _LABEL.match(text[slice(*table.caption)]) if table.caption else None
+        label_of = _LABEL.match(text[slice(*table.caption)]) if table.caption else None
+        name = label_of.group().rstrip(".:") if label_of else "Table"
         for _, group in groupby(filter(table.is_value, table.cells), key=lambda c: c.row):
             every = tuple(group)
             cells = tuple(c for c in every if not c.header) or every
             heads = [table.headers(c) for c in cells]
-            above = [h for h in heads[0] if h.row >= table.header_rows and h.column == 0]
+            named = [h for h in heads[0] if h.row >= table.header_rows and all(h in head for head in heads)]
             parts = [
-                f"({n}) {'; '.join(text[h.start : h.end] for h in head if h not in above)}: {text[c.start : c.end]}"
+                f"({n}) {'; '.join(text[h.start : h.end] for h in head if h not in named)}: {text[c.start : c.end]}"
                 for n, (c, head) in enumerate(zip(cells, heads, strict=True), 1)
             ]
-            name = named.group().rstrip(".:") if named else "Table"
-            row = f"{name}, {'; '.join(text[h.start : h.end] for h in above)}: "
+            row = f"{name}, {'; '.join(text[h.start : h.end] for h in named)}: "
             said = " ".join((row + " | ".join(parts)).split())
             yield Sentence(0, cells[0].start, cells[-1].end, said, label, cells, block.start)
 
@@ -325,13 +326,9 @@ def cut(sentences: Sequence[Sentence], most_tokens: int) -> list[list[Sentence]]
     following = iter(sentences)
     return [
         list(islice(following, text.count("\n", start, end) + 1))
-        for start, end in windows(text, most_tokens, pieces=_lines, length=_line_tokens)
+        for start, end in windows(text, most_tokens, pieces=_lines, length=lambda line: tokens(line.rstrip()))
     ]
 
 
 def _lines(text: str) -> list[str]:
     return text.splitlines(keepends=True)
-
-
-def _line_tokens(line: str) -> int:
-    return tokens(line.rstrip())

@@ -32,11 +32,11 @@ class ExtractStage(Stage):
     name = "extract"
     for_all_users: ClassVar[bool] = True
     """A flag: the prompt names the datasets that use the paper."""
-    version = 10
+    version = 11
 
     def uses(self, config: Config) -> Uses:
         """Return its prompt, the definitions of the aspects, and the model."""
-        return Uses(config=("extract",), prompts=("extract/aspects",), taxonomies=("aspects",), roles=("generator",))
+        return Uses(prompts=("extract/aspects",), taxonomies=("aspects",), roles=("generator",))
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
         """Yield each labelled section of each paper that the dataset is linked to.

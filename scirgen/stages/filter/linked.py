@@ -23,11 +23,6 @@ class Ways(BaseModel):
     """In ``w1``..., the way in which documents answer each pair together."""
 
 
-def written_for_two(pair: QAPair) -> bool:
-    """Return whether a pair was written for two documents, and so is kept only if it needs them."""
-    return pair.strategy == LINKED
-
-
 async def ask_without(pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Ruling]:
     """Return the pairs. Answers that cite several documents get a score of what they need; pairs that were written for
     two documents are kept only if they need two."""
@@ -38,7 +33,7 @@ async def ask_without(pairs: Sequence[QAPair], material: Material, ctx: StageCon
 def _ruling(pair: QAPair, score: Score | Exception | None) -> Ruling:
     if isinstance(score, Score):
         pair = pair.model_copy(update={"scores": (*pair.scores, score)})
-    if pair.link or not written_for_two(pair):
+    if pair.link or pair.strategy != LINKED:
         return Ruling(pair)
     if isinstance(score, Exception):
         return Ruling(pair, error=score)

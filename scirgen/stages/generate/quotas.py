@@ -116,8 +116,7 @@ def rest_of(config: GenerateConfig, reached: Progress, *, hoped: bool = False) -
 def wanted_of_people(config: GenerateConfig, accepted: Iterable[Accepted]) -> int:
     """Count the target's rows that should be asked first: their share, or all of the user's own."""
     total, own = config.quota.total or 0, sum(a.asked == "user" for a in accepted)
-    share = config.mix.get("seeking", 0.0) / (sum(config.mix.values()) or 1.0)
-    return max(math.ceil(total * share), min(total, own))
+    return max(math.ceil(total * config.mix.get("seeking", 0.0)), min(total, own))
 
 
 def sought(config: GenerateConfig, accepted: Sequence[Accepted]) -> list[str]:

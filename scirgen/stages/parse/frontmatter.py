@@ -77,7 +77,7 @@ def front_matter(parsed: ParsedPaper) -> FrontMatter:
         abstract=parsed.abstract or _first_paragraphs(parsed.blocks),
         authors=parsed.authors,
         keywords=_keywords(head),
-        doi=parsed.doi or _printed_doi(printed),
+        doi=parsed.doi or find_doi(_BROKEN_DOI.sub(r"\1", printed)),
         year=parsed.year or printed_year([b.text for b in head if b.kind in _ASIDE or _cited(b.text, at_start=True)]),
         licence=_licence(parsed.licence.split("\n") if parsed.licence else [b.text for b in ends if _is_prose(b)]),
         language=parsed.language,
@@ -105,11 +105,6 @@ def _licence(texts: Iterable[str]) -> str:
             if own and (named or _LIMITED.search(sentence)):
                 found.append(_BROKEN_ADDRESS.sub(r"\1", _NOTICE.sub("", sentence)))
     return normalise_licence(found)
-
-
-def _printed_doi(text: str) -> str | None:
-    """Return the first DOI in a text, whose parts on two lines are joined."""
-    return find_doi(_BROKEN_DOI.sub(r"\1", text))
 
 
 def _first_heading(head: tuple[ParsedBlock, ...]) -> str:

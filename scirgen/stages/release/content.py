@@ -48,6 +48,7 @@ class ReleaseContent:
         parts: what plugins add, such as retrieval tasks.
         added: pair id -> fields that plugins add to its row.
         same_as: dataset id -> id of the dataset that it repeats, for published corpora that have records twice.
+        elsewhere: documents that pairs cite and that only other parts have read (``search.corpus``).
     """
 
     info: ReleaseInfo
@@ -66,6 +67,7 @@ class ReleaseContent:
     parts: Sequence[PartContent] = ()
     added: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     same_as: Mapping[str, str] = field(default_factory=dict)
+    elsewhere: frozenset[str] = frozenset()
 
 
 def users_of(uses: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
@@ -107,7 +109,7 @@ def from_run(run: RunView, info: ReleaseInfo) -> ReleaseContent:
             update={
                 "left_out": dict(sorted(left_out.items())),
                 "made": made,
-                "notes": (*info.notes, *_second_grades(run), *_guessed(run), *_own(run), *_left(run, elsewhere)),
+                "notes": (*info.notes, *_second_grades(run), *_guessed(run), *_own(run)),
                 "counts": count_links(run.records("match", Link)),
             }
         ),
@@ -115,11 +117,12 @@ def from_run(run: RunView, info: ReleaseInfo) -> ReleaseContent:
         papers={k: papers[k] for k in sorted(papers)},
         uses=uses,
         aspects=ordered,
-        pairs=lambda: (_with_gold(p, users, datasets) for p in run.pairs() if not _cites(p, elsewhere)),
+        pairs=lambda: (_with_gold(p, users, datasets) for p in run.pairs()),
         document_papers=documents,
         documents=lambda: _used(run, wanted),
         writers=writers,
         unfaithful=lambda: _unfaithful(run),
+        elsewhere=elsewhere,
     )
 
 
@@ -129,17 +132,6 @@ def _answering_papers(run: RunView, datasets: Mapping[str, Dataset]) -> tuple[di
     cited = {s.document_id for p in run.pairs() if p.grades for s in p.evidence} - {*datasets}
     found = {d.id: d.paper_id for d in run.records("parse", Document) if d.id in cited} if cited else {}
     return found, frozenset(cited - found.keys())
-
-
-def _cites(pair: QAPair, documents: frozenset[str]) -> bool:
-    return bool(documents) and any(s.document_id in documents for s in pair.evidence)
-
-
-def _left(run: RunView, elsewhere: frozenset[str]) -> list[str]:
-    """Return a line for the card: how many rows wait for the merged release."""
-    count = sum(_cites(pair, elsewhere) for pair in run.pairs()) if elsewhere else 0
-    line = f"{count:,} rows cite documents that only other parts have read; the merged release has them."
-    return [line] if count else []
 
 
 def _second_grades(run: RunView) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -24,10 +24,10 @@ class ParquetFormat:
         """Write in batches; a split without rows becomes a file without rows."""
         folder.mkdir(parents=True)
         for name, model, rows in _tables(release):
-            schema = arrow_schema(features(model))
+            schema = pa.schema([pa.field(c["name"], _arrow_type(c)) for c in features(model)])
             with pq.ParquetWriter(folder / f"{name}.parquet", schema, compression="zstd") as writer:
                 for batch in _batches(rows):
-                    writer.write_table(_table(batch, schema))
+                    writer.write_table(pa.Table.from_pylist(batch, schema=schema))
 
 
 def _tables(release: Release) -> Iterator[tuple[str, type[BaseModel], Iterator[BaseModel]]]:
@@ -43,15 +43,6 @@ def _tables(release: Release) -> Iterator[tuple[str, type[BaseModel], Iterator[B
 def _batches(rows: Iterator[BaseModel]) -> Iterator[list[dict[str, Any]]]:
     while batch := [row.model_dump(mode="json") for row in islice(rows, _ROWS)]:
         yield batch
-
-
-def _table(batch: Sequence[Mapping[str, Any]], schema: Any) -> Any:
-    return pa.Table.from_pylist(list(batch), schema=schema)
-
-
-def arrow_schema(columns: Sequence[Mapping[str, Any]]) -> Any:
-    """Return the Arrow schema of a table's columns."""
-    return pa.schema([pa.field(c["name"], _arrow_type(c)) for c in columns])
 
 
 def _arrow_type(column: Mapping[str, Any]) -> Any:

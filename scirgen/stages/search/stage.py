@@ -50,10 +50,14 @@ class SearchStage(Stage):
         shared = ctx.config.search.corpus
         return Reading.open(Path(shared)).content if shared and ctx.config.generate.asks else ""
 
+    def check_settings(self, config: Config, registry: Registry) -> None:
+        """Refuse a corpus that is not there, also if this run asks nothing."""
+        if config.search.corpus:
+            Reading.open(Path(config.search.corpus))
+
     def check(self, ctx: StageContext) -> None:
-        """Refuse an encoder or a corpus that is not there."""
+        """Refuse an encoder that is not there."""
         _encoder(ctx.config, ctx.registry)
-        self.definitions(ctx)
 
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
         """Yield the questions of this round: those that were asked, and those that an answerer narrowed."""

@@ -35,11 +35,10 @@ def test_prompt_copied_by_its_listed_id_is_in_force_when_edited(tmp_path: Path) 
 
 
 def test_taxonomy_is_listed_shown_and_copied(tmp_path: Path) -> None:
-    listed = run("taxonomy", "list")[1]
-    assert "graesser" in listed and "verification" in listed and "wording" in listed and "de" in listed
-    assert "Gibt es" in run("taxonomy", "show", "graesser", "verification", "--language", "de")[1]
-    assert "polarity" not in run("taxonomy", "show", "bloom", "C1")[1]
-    assert run("taxonomy", "copy", "wording", "--into", str(tmp_path))[0] == 0
+    listed = run("prompts", "list")[1]
+    assert "graesser" in listed and "wording" in listed
+    assert "id: verification" in run("prompts", "show", "graesser")[1]
+    assert run("prompts", "copy", "wording", "--into", str(tmp_path))[0] == 0
     assert (tmp_path / "taxonomies" / "wording.yaml").is_file()
 
 

@@ -96,7 +96,9 @@ def test_parse_gives_the_whole_reason_and_fails_if_nothing_can_be_read(flag: lis
     broken.write_bytes(b"%PDF-1.4 nothing")
     (row,) = scirgen_parts.parse(broken)
     found = CliRunner().invoke(cli, ["parse", str(broken), *flag])
-    assert found.exit_code == 2 and "".join(str(row["reason"]).split()) in "".join(found.output.split())
+    assert "".join(str(row["reason"]).split()) in "".join(found.output.split())
+    error = found.exception
+    assert isinstance(error, InputError) and error.exit_status == 2 and error.hint
     assert CliRunner().invoke(cli, ["parse", str(broken), str(paper), *flag]).exit_code == 0
 
 

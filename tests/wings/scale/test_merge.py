@@ -310,7 +310,8 @@ def noisy(tmp_path: Path) -> Path:
         papers = [f"{animal}.md", "finches.md"][: 1 + (n == 2)]
         rows.append({"id": f"s{n}", "title": f"Recordings of {animal}", "doi": f"10.5072/s{n}", "papers": papers})
     (folder / "records.jsonl").write_text("\n".join(map(json.dumps, rows[:3])), "utf-8")
-    (tmp_path / "own.txt").write_text("How loud are streets at night?\n", "utf-8")
+    own = ["How loud are streets at night?", *(f"How long are songs of {animal} in winter?" for animal in ANIMALS)]
+    (tmp_path / "own.txt").write_text("\n".join(own), "utf-8")
     return folder
 
 
@@ -347,11 +348,19 @@ def test_parts_that_share_a_corpus_give_the_release_of_one_run(noisy: Path, tmp_
     asyncio.run(go())
     rows = list(Release(tmp_path / "m" / "release").rows())
     assert {r.about for r in rows} >= {"paper", None} and any(r.asked == "user" for r in rows)
-    # A part's own release has no row that cites what only another part has read.
+    # A part's own release has no row that cites what only another part has read, and its status says so.
+    answered_here = 0
     for name in parts:
         part = Release(tmp_path / name / "release")
         assert {e.document_id for r in part.rows() for e in r.evidence} <= {p.document_id for p in part.passages()}
-    assert any("only other parts have read" in note for note in part.info.notes)
+        with open_view(tmp_path / name) as view:
+            fates = view.own_questions()
+        own = sum(fate.outcome == "answered" for fate in fates)
+        assert own == sum(r.asked == "user" for r in part.rows())
+        assert any(fate.why.startswith("other_part: ") for fate in fates)
+        assert part.info.left_out["release: other_part"] > 0
+        answered_here += own
+    assert answered_here < sum(r.asked == "user" for r in rows)
     assert next(r.dataset_ids for r in rows if "finches" in r.question) == ("s0", "s2")
     states = []
     for name in ("m", "whole"):

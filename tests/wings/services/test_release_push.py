@@ -24,11 +24,11 @@ def release(tmp_path):
 
 def test_a_dry_run_lists_every_file_and_contacts_nobody(release, monkeypatch):
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:1")
-    result = CliRunner().invoke(cli, ["push", str(release.folder), "me/snow", "--dry-run", "--without", "trec"])
+    result = CliRunner().invoke(cli, ["push", str(release.folder), "me/snow", "--dry-run"])
     assert result.exit_code == 0, result.output
     files = result.output.partition("visibility")[0].splitlines()
     listed = {line.split()[-1] for line in files}
-    assert listed == {f.path for f in release.info.files if not f.path.startswith("trec/")} | {"release.json"}
+    assert listed == {f.path for f in release.info.files} | {"release.json"}
     assert "nothing was sent" in result.output
 
 
@@ -77,7 +77,7 @@ def test_a_refusal_by_the_hub_is_one_error_with_a_hint(release, monkeypatch):
     monkeypatch.setattr(huggingface_hub, "HfApi", lambda: made)
     try:
         with pytest.raises(SourceError, match="did not accept") as caught:
-            push(release, "me/snow", plan_upload(release), private=True, message="m")
+            push(release, "me/snow", plan_upload(release), private=True)
         assert "log in" in caught.value.hint
         assert "hf_x" not in str(caught.value)
     finally:
@@ -91,4 +91,4 @@ def test_a_hub_that_cannot_be_reached_is_one_error(release, monkeypatch):
 
     monkeypatch.setattr("huggingface_hub.HfApi.create_repo", unreachable)
     with pytest.raises(SourceError, match="Name or service not known"):
-        push(release, "me/snow", plan_upload(release), private=True, message="m")
+        push(release, "me/snow", plan_upload(release), private=True)

@@ -114,7 +114,7 @@ def main() -> None:
             reply = json.dumps(_answer(parsers, request))
         except MemoryError:
             reply = json.dumps(_error(_out_of_memory()))
-        if _grown(base) > memory_mb * 2**20 * _KEPT_SHARE:
+        if _address_space() - base > memory_mb * 2**20 * _KEPT_SHARE:
             reply = reply[:-1] + ', "used_up": true}'
         replies.write(reply + "\n")
         replies.flush()
@@ -197,10 +197,6 @@ def _limit_memory(megabytes: int) -> int:
         if now:
             resource.setrlimit(resource.RLIMIT_AS, (now + megabytes * 2**20, resource.RLIM_INFINITY))
     return now or 1
-
-
-def _grown(base: int) -> int:
-    return max(0, _address_space() - base)
 
 
 def _address_space() -> int:

@@ -1,4 +1,5 @@
-"""Removes accepted rows from a release: contaminated questions, near-duplicates, and rows beyond a target.
+"""Removes accepted rows from a release: those of other parts, contaminated questions, near-duplicates, and rows beyond
+a target.
 
 `scirgen.repeats.neardup` and `scirgen.stages.generate.quotas` decide which.
 """
@@ -123,7 +124,7 @@ def settle(
     found_wrong = _expert_rejected(content)
     drafts = content.pairs
     content = replace(content, pairs=lambda: (content.reviewed.corrected(p) for p in drafts()))
-    rejections = _contaminated(content, benchmarks) | found_wrong
+    rejections = _contaminated(content, benchmarks) | found_wrong | _of_other_parts(content)
     # A near miss without an answer must not drop the answered question that it resembles.
     parts = [
         resolve((_asked(p) for p in content.pairs() if p.id not in rejections and bool(p.answer) == answered), wording)
@@ -167,6 +168,13 @@ def _expert_rejected(content: ReleaseContent) -> dict[str, Rejection]:
     """Return the rejections of pairs that people found unfaithful, in their original wording."""
     found = ((pair, content.reviewed.unfaithful.get(pair.id, "")) for pair in content.pairs())
     return {p.id: _rejection(p, "expert_rejected", reason, None) for p, reason in found if reason}
+
+
+def _of_other_parts(content: ReleaseContent) -> dict[str, Rejection]:
+    """Return the rejections of pairs that a part may not release alone."""
+    reason = "it cites a document that only another part has read"
+    cited = (p for p in content.pairs() if any(s.document_id in content.elsewhere for s in p.evidence))
+    return {p.id: _rejection(p, "other_part", reason, None) for p in cited}
 
 
 def _contaminated(content: ReleaseContent, benchmarks: Benchmarks | None) -> dict[str, Rejection]:

@@ -244,15 +244,15 @@ LINK = {"type": "comparison", "question": "Is ice thin for want of snow or of co
 
 
 @pytest.mark.parametrize(
-    ("cited", "grades", "mix", "rejected"),
+    ("cited", "grades", "linked", "rejected"),
     [
-        (("Ice was thin.", "Snow insulates ice."), GRADES, "known_item", []),
-        (("Snow insulates ice.",), GRADES, "known_item", ["one_document"]),
-        (("Ice was thin.", "Snow insulates ice."), {**GRADES, "psg-0": 0}, "known_item", None),
-        (("Ice was thin.", "Snow insulates ice."), GRADES, "seeking", None),
+        (("Ice was thin.", "Snow insulates ice."), GRADES, 0.3, []),
+        (("Snow insulates ice.",), GRADES, 0.3, ["one_document"]),
+        (("Ice was thin.", "Snow insulates ice."), {**GRADES, "psg-0": 0}, 0.3, None),
+        (("Ice was thin.", "Snow insulates ice."), GRADES, 0.0, None),
     ],
 )
-async def test_passages_of_two_documents_give_questions_that_both_answer(cited, grades, mix, rejected) -> None:
+async def test_passages_of_two_documents_give_questions_that_both_answer(cited, grades, linked, rejected) -> None:
     asked: list[str] = []
 
     def rule(prompt, n):
@@ -269,7 +269,8 @@ async def test_passages_of_two_documents_give_questions_that_both_answer(cited, 
         empty = {"verdict": "not_here", "answer": "", "lines": [], "about": [], "lacking": "", "narrower": ""}
         return {"q1": {**empty, "grades": given}}
 
-    ctx, _ = make_context(rule, stage="answer", key="ds-1|q1", **{"generate.mix": {"seeking": 0.7, mix: 0.3}})
+    mix = {"seeking": 1 - linked, "known_item": linked}
+    ctx, _ = make_context(rule, stage="answer", key="ds-1|q1", **{"generate.mix": mix})
     pool = Pool(id="q1", dataset_id="ds-1", entries=tuple(Pooled(passage=p) for p in PASSAGES))
     result = await AnswerStage().process(WorkItem("ds-1|q1", (question(), pool)), ctx)
     assert ("answer/linked" in asked) == (rejected is not None)

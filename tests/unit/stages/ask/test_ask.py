@@ -131,9 +131,11 @@ async def test_the_users_question_keeps_its_words_and_is_searched_in_others_too(
     assert [p.id for p in chat.prompts] == ["ask/reword"]
 
 
-@pytest.mark.parametrize("mix", [{"seeking": -1}, {"seeking": 0}, {"seeking": 0, "known_item": 0}])
-def test_a_mix_that_makes_nothing_is_refused(mix: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match="a share above 0"):
+@pytest.mark.parametrize(
+    "mix", [{"seeking": -1}, {"seeking": 0}, {"seeking": 2, "known_item": -1}, {"seeking": 2}, {"known_item": 0.3}]
+)
+def test_a_mix_whose_shares_do_not_sum_to_1_is_refused(mix: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match="shares from 0 to 1 that sum to 1"):
         GenerateConfig(mix=mix)
     assert GenerateConfig(mix={"known_item": 0}, questions="mine.txt").asks
 

@@ -89,7 +89,9 @@ async def test_of_two_files_with_one_doi_the_first_is_the_paper(tmp_path: Path) 
     [item] = page.items
     [paper] = item.papers
     assert (Path(paper.file or "").name, paper.licence) == ("a.md", item.dataset.licence) == ("a.md", "cc0-1.0")
-    assert [r.code for r in page.rejections] == ["duplicate_id", "damaged"]
+    assert [(r.code, r.reason.split(":")[0]) for r in page.rejections] == [
+        ("duplicate_id", "b.md has the same id as a.md"), ("damaged", "x.pdf"),
+    ]  # fmt: skip
 
 
 def test_a_file_that_only_the_table_names_is_reported(tmp_path: Path) -> None:

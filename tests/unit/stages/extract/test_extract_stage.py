@@ -19,6 +19,7 @@ from scirgen.core.records import (
     SectionClass,
     SectionLabel,
 )
+from scirgen.llm.base import Capabilities
 from scirgen.stages.base import StageResult, WorkItem
 from scirgen.stages.extract.reading import Sentence, cut, section_sentences, tokens
 from scirgen.stages.extract.stage import ExtractStage
@@ -115,7 +116,8 @@ async def test_long_section_is_cut_between_sentences_and_shown_once() -> None:
         ]
     )
     item = WorkItem("k", (document, *labels), {"section": "method"})
-    ctx, chat = make_context(lambda p, n: EMPTY, stage="extract", key="k", extract={"max_tokens_per_call": 500})
+    ctx, chat = make_context(lambda p, n: EMPTY, stage="extract", key="k")
+    chat.capabilities = Capabilities(structured=True, context_tokens=3000)
     await ExtractStage().process(item, ctx)
     shown = [re.findall(r"^\[(\d+)\] ", p.messages[-1][1], re.M) for p in chat.prompts]
     assert len(shown) > 5
@@ -172,11 +174,18 @@ GRID = [
 ]
 
 
-def paper_with_table() -> tuple[Document, SectionLabel]:
+TWO_NAMES = [
+    [GivenCell("Season"), GivenCell("Station"), GivenCell("Depth (m)"), GivenCell("Days")],
+    [GivenCell("Winter", rows=2), GivenCell("Upper", header=True), GivenCell("2.35"), GivenCell("1,204")],
+    [GivenCell("Lower", header=True), GivenCell("0.6"), GivenCell("87")],
+]
+
+
+def paper_with_table(grid: list[list[GivenCell]] = GRID) -> tuple[Document, SectionLabel]:
     parts = [
         ParsedBlock(kind=BlockKind.HEADING, text="Results", level=1),
         ParsedBlock(kind=BlockKind.CAPTION, text="Table 2. Depth and days of the snow at two stations."),
-        table_block(GRID, 1),
+        table_block(grid, 1),
     ]
     document = assemble(Paper(id="10.1/p"), ParsedPaper(parser="t", blocks=tuple(parts)))
     label = SectionLabel(
@@ -197,6 +206,15 @@ async def test_rows_of_a_table_are_shown_with_their_headers_and_numbered_cells()
     _, shown = await extracted()
     assert "[2] Table 2, Upper: (1) Depth (m): 2.35 | (2) Days: 1,204" in shown
     assert "[3] Table 2, Lower: (1) Depth (m): 0.6 | (2) Days: 87" in shown
+
+
+def test_what_names_a_row_is_said_once() -> None:
+    document, label = paper_with_table(TWO_NAMES)
+    rows = [s.text for s in section_sentences(document, [label]) if s.cells]
+    assert rows == [
+        "Table 2, Winter; Upper: (1) Depth (m): 2.35 | (2) Days: 1,204",
+        "Table 2, Winter; Lower: (1) Depth (m): 0.6 | (2) Days: 87",
+    ]
 
 
 async def test_chosen_cells_are_one_statement_with_headers_and_caption() -> None:

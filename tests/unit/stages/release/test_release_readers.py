@@ -12,7 +12,7 @@ from scirgen.core.errors import InputError
 from scirgen.core.registry import Registry, load_registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.release_files.release import SPLITS
+from scirgen.release_files.release import SPLITS, Release
 from scirgen.stages.base import StageContext
 from scirgen.stages.release.stage import ReleaseStage
 from tests.support.content_factory import small_run
@@ -101,6 +101,22 @@ def test_beirs_own_loader_reads_corpus_queries_and_qrels(formatted):
     assert {k: (v["title"], v["text"]) for k, v in corpus.items()} == {
         p.id: (p.headline, p.text) for p in formatted.passages()
     }
+
+
+def test_beir_has_no_query_without_a_qrel(formatted, tmp_path):
+    shutil.copytree(formatted.folder, tmp_path / "r")
+    papers_alone = [r.id for r in formatted.rows("train")][:2]  # no dataset uses the papers that answer them
+    file = tmp_path / "r" / "qrels" / "train.tsv"
+    file.write_text("".join(x for x in file.open(encoding="utf-8") if x.split("\t")[0] not in papers_alone), "utf-8")
+    beir = load_registry().get("release_format", "beir")()
+    beir.write(Release(tmp_path / "r"), tmp_path / "some")
+    for unit, missing in (("with-paper", papers_alone), ("without-paper", papers_alone), ("passages", [])):
+        lines = (tmp_path / "some" / unit / "queries.jsonl").read_text("utf-8").splitlines()
+        assert {json.loads(line)["_id"] for line in lines} == {r.id for r in formatted.rows()} - {*missing}
+    for split in SPLITS:
+        (tmp_path / "r" / "qrels" / f"{split}.tsv").write_text("query-id\tcorpus-id\tscore\n", "utf-8")
+    beir.write(Release(tmp_path / "r"), tmp_path / "none")
+    assert [unit.name for unit in (tmp_path / "none").iterdir()] == ["passages"]
 
 
 def test_trec_files_are_read_by_ir_datasets_and_ir_measures(formatted):

@@ -14,6 +14,7 @@ from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.pipeline.observer import Observer
 from scirgen.release_files.release import Release
+from scirgen.report.codes import meanings
 from scirgen.stages.base import StageContext
 from scirgen.stages.release.stage import ReleaseStage
 from tests.support.content_factory import FakeRun, dataset, pair, small_run
@@ -73,6 +74,7 @@ async def test_a_target_is_filled_from_what_near_duplicates_leave(tmp_path):
     assert sorted(r.id for r in release.rows()) == ["qa-1", "qa-3", "qa-4"]
     assert [(r.record_id, r.code) for r in result.rejections] == [("qa-2", "near_duplicate")]
     assert release.info.left_out == {"release: near_duplicate": 1, "release: over_quota": 1}
+    assert len(meanings(code.partition(": ")[2] for code in release.info.left_out)) == 2
     assert "Target: 3 rows; 3 were reached." in release.info.notes
 
 
