@@ -33,7 +33,7 @@ from scirgen_bench.retriever import make_retriever
 from scirgen_local.embeddings import open_embedder
 
 _PROOF = Path(__file__).parent.parent / "examples" / "proof"
-_SAMPLES = [_PROOF.parent / "release" / "release" / name for name in ("en", "en-plos")]
+_SAMPLES = [_PROOF.parent / "release" / "release" / name for name in ("en", "en-infection", "en-plos")]
 _DRAWN, _NEAR, _FIRST = 200, 0.8, 5
 _REPEATS = 10
 _KEPT = """

@@ -59,7 +59,7 @@ def measure(view: StoreView, folder: Path) -> dict[str, object]:
     fits = [(p.intended_bloom, p.bloom) for p in pairs if p.intended_bloom and p.bloom]
     spans = [s for p in pairs for s in p.evidence]
     return {
-        "asked_for": generated["outputs"] + generated["rejected"],
+        "asked_for": generated["outputs"] + generated["rejected"] - generated.get("rejected:surplus", 0),
         "candidates": generated["outputs"],
         "accepted": len(pairs),
         "model_calls": _calls(view),

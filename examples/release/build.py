@@ -39,8 +39,8 @@ from scirgen.pipeline.store import result_hash  # noqa: E402
 from scirgen.pipeline.views.view import open_view  # noqa: E402
 from scirgen_bench.intervals import wilson  # noqa: E402
 
-RUNS = ("en", "en-plos", "es", "pt")
-READINGS = {"reading": "", "reading/en-plos": ", en-plos"}
+RUNS = ("en", "en-infection", "en-plos", "es", "pt")
+READINGS = {"reading": "", "reading/en-plos": ", en-plos", "reading/en-infection": ", en-infection"}
 """Folder of a reading -> what its kinds of rows are called after."""
 ASKED = ("supported", "clear", "real", "worth", "natural", "guess")
 COUNTED = (
@@ -75,7 +75,7 @@ def pack(runs: Path) -> None:
 
 def _plain(blob: bytes) -> bytes:
     raw = b"r" + zlib.decompress(blob[1:]) if blob[:1] == b"z" else blob
-    return re.sub(rb'"/[^"]+/([^/"]+[.]pdf)"', rb'"papers/\1"', raw)
+    return re.sub(rb'"/[^"]+/([^/"]+[.](?:pdf|xml))"', rb'"papers/\1"', raw)
 
 
 def fetch(folder: Path) -> None:
@@ -224,6 +224,7 @@ def card(figures: dict[str, Any]) -> str:
         reply=total["tokens_per_row"]["completion_tokens"], runs="\n".join(table),
         readers=figures["reading"]["readers"], read=figures["reading"]["read"], reading="\n".join(reading),
         unanswered=figures["runs"]["en-plos"]["unanswered"],
+        unanswered_infection=figures["runs"]["en-infection"]["unanswered"],
         asked=", ".join(f"{kind.replace('_', ' ')} {n}" for kind, n in total["asked"].items()),
     )  # fmt: skip
 
