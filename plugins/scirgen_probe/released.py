@@ -116,7 +116,7 @@ class ProbePart(ReleasePart):
                 QAPair(
                     id=q.id, dataset_id=q.dataset_id, question=q.question, answer="", question_type=q.question_type,
                     bloom=q.bloom, evidence=tuple(nearest), strategy="probe", language=q.language,
-                    provenance=q.provenance,
+                    provenance=q.provenance, asked="seeking" if q.id in read else "known_item",
                 )
             )  # fmt: skip
         return ProbeContent(tuple(found))

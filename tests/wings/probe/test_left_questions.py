@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from scirgen import QAPair, Span
+from types import SimpleNamespace
+from typing import Any, cast
+
+from scirgen import Dataset, QAPair, RunView, Span
 from scirgen.core.corpus import Passage
 from scirgen.core.corpus.questions import Pool, Pooled, Question, Unanswered
 from scirgen_probe.proving import Fact, ProbeStage, nuggets_of
 from scirgen_probe.records import Unanswerable
+from scirgen_probe.released import ProbePart
 from tests.support.questioning import FakeScope, make_context, pair
 
 PASSAGE = Passage(id="psg-1", document_id="doc-1", start=0, end=9, text="Ice\nmelts.")
@@ -53,3 +57,20 @@ def test_answers_of_people_who_asked_first_are_taken_apart_too() -> None:
     facts = [Fact(pair=1, line=n, fact=f" Fact {n}. ", vital=n == 2) for n in (2, 3)]
     [nugget] = nuggets_of((asked,), facts)
     assert (nugget.pair_id, nugget.fact, nugget.span, nugget.vital) == (asked.id, "Fact 2.", line, True)
+
+
+def test_rows_of_left_questions_name_the_passages_that_were_read_and_who_asked() -> None:
+    told: Any = {"dataset_id": "ds-1", "question_type": "verification", "lacks": "missing"}
+    kept = (
+        Unanswerable(id="left", question="Does ice melt?", **told),
+        Unanswerable(id="written", question="Is rain wet?", **told),
+    )
+    pool = Pool(id="left", dataset_id="ds-1", entries=(Pooled(passage=PASSAGE),))
+    found = {"probe": kept, "search": (pool,), "verify": ()}
+    run = SimpleNamespace(
+        datasets=lambda: (Dataset(id="ds-1", title="Rain", description="Rain is wet."),),
+        records=lambda stage, kind: iter(found[stage]),
+    )
+    content = ProbePart().material(cast(RunView, run), make_context(stage="probe")[0])
+    rows = {row.id: (row.asked, row.evidence[0].document_id) for row in content.pairs()}
+    assert rows == {"left": ("seeking", "doc-1"), "written": ("known_item", "ds-1")}
