@@ -233,9 +233,7 @@ TEXT: tuple[Pass, ...] = (
 """From groups to blocks, with headings and references."""
 
 
-def lay_out(
-    pages: Sequence[Page], title: str, marks: Callable[[int], Marks], passes: Sequence[Pass] = LAYOUT
-) -> Draft:
+def lay_out(pages: Sequence[Page], title: str, marks: Callable[[int], Marks], passes: Sequence[Pass] = LAYOUT) -> Draft:
     """Take a paper through the passes up to its headings. ``title``: the one that the file states; ``marks`` gives
     those of a page."""
     draft = Draft(pages, title, [page.lines for page in pages], marks)

@@ -152,10 +152,10 @@ def _further(
     It ends where text follows it, or where the next page has text or another caption above its first wide rule.
     """
     number = caption.page + len(parts)
-    if number > count or not (page := marks(number - 1)).words:
-        return None
     last = parts[-1]
     below = [g for g in groups if g.page == number - 1 and _box(g, number - 1)[1] > last.box[3] - 1]
+    if number > count or _size(below) > _RULES.long or not (page := marks(number - 1)).words:
+        return None
     start = further_start(last, page.rules)
     above = [g for g in groups if g.page == number and start and _box(g, number)[1] < start[1]]
     label = (m := _CAPTION.match(caption.text)) and m.group()
@@ -165,7 +165,6 @@ def _further(
     rest = [g for g in above if g not in same]
     if (
         start is None
-        or _size(below) > _RULES.long
         or _size(rest) > _RULES.long
         or any(_CAPTION.match(g.text) and not _CONTINUED.search(g.text) for g in (*rest, *below))
     ):
