@@ -39,8 +39,9 @@ _DEEPEST: Final[Annotated[Count, "forms within forms whose drawings are read"]] 
 
 
 def _direct(function: Any, result: Any, *arguments: Any) -> Any:
-    """One of pdfium's functions with addresses as integers; pypdfium2 makes an object of each address."""
-    return ctypes.CFUNCTYPE(result, *arguments)(ctypes.cast(function, ctypes.c_void_p).value or 0)
+    """One of pdfium's functions with addresses as integers; pypdfium2 makes an object of each address. The calls are
+    short and many, so none gives other threads their turn."""
+    return ctypes.PYFUNCTYPE(result, *arguments)(ctypes.cast(function, ctypes.c_void_p).value or 0)
 
 
 _ADDRESS, _INDEX = ctypes.c_void_p, ctypes.c_int
@@ -55,6 +56,14 @@ _COLOUR: Final = _direct(pdfium.FPDFPageObj_GetFillColor, _INDEX, *[_ADDRESS] * 
 _KIND: Final = _direct(pdfium.FPDFPageObj_GetType, _INDEX, _ADDRESS)
 _OBJECT: Final = _direct(pdfium.FPDFPage_GetObject, _ADDRESS, _ADDRESS, _INDEX)
 _OBJECT_OF_FORM: Final = _direct(pdfium.FPDFFormObj_GetObject, _ADDRESS, _ADDRESS, _INDEX)
+_OBJECTS_OF_FORM: Final = _direct(pdfium.FPDFFormObj_CountObjects, _INDEX, _ADDRESS)
+_PLACED: Final = _direct(pdfium.FPDFPageObj_GetMatrix, _INDEX, _ADDRESS, _ADDRESS)
+_DRAW_MODE: Final = _direct(pdfium.FPDFPath_GetDrawMode, _INDEX, *[_ADDRESS] * 3)
+_SEGMENTS: Final = _direct(pdfium.FPDFPath_CountSegments, _INDEX, _ADDRESS)
+_SEGMENT: Final = _direct(pdfium.FPDFPath_GetPathSegment, _ADDRESS, _ADDRESS, _INDEX)
+_END: Final = _direct(pdfium.FPDFPathSegment_GetPoint, _INDEX, *[_ADDRESS] * 3)
+_KIND_OF_SEGMENT: Final = _direct(pdfium.FPDFPathSegment_GetType, _INDEX, _ADDRESS)
+_CLOSES: Final = _direct(pdfium.FPDFPathSegment_GetClose, _INDEX, _ADDRESS)
 
 
 class PdfiumFile:
@@ -128,7 +137,8 @@ class PdfiumFile:
         text = page.get_textpage()
         try:
             place = Place(page)
-            pieces = _Text(text.raw, place, self._fonts, glyphs).pieces(_text_objects(page.raw))
+            objects = (item for item, _ in _objects(page.raw, pdfium.FPDF_PAGEOBJ_TEXT))
+            pieces = _Text(text.raw, place, self._fonts, glyphs).pieces(objects)
             return Page(placed_lines(pieces), place.width, place.height)
         finally:
             text.close()
@@ -146,10 +156,8 @@ class PdfiumFile:
     def rules(self, number: int) -> list[Box]:
         page = self._page(number)
         place = Place(page)
-        found: list[Box] = []
-        for item in page.get_objects((pdfium.FPDF_PAGEOBJ_PATH,), max_depth=_DEEPEST):
-            found += straight(_strokes(item, place))
-        return found
+        paths = _objects(page.raw, pdfium.FPDF_PAGEOBJ_PATH)
+        return [rule for item, forms in paths for rule in straight(_strokes(item, forms, place))]
 
     def pictures(self, number: int) -> list[Box]:
         page = self._document[number]
@@ -248,8 +256,11 @@ class _Text:
         self._address = _address(text)
         self._count: int = pdfium.FPDFText_CountChars(text)
         self._letters = _letters(text, self._count)
-        self._x, self._y, self._box = ctypes.c_double(), ctypes.c_double(), pdfium.FS_RECTF()
-        self._at = ctypes.addressof(self._x), ctypes.addressof(self._y)
+        self._point, self._box = (ctypes.c_double * 2)(), (ctypes.c_float * 4)()
+        self._at, self._box_at = ctypes.addressof(self._point), ctypes.addressof(self._box)
+        self._matrix, self._parts = (ctypes.c_float * 6)(), (ctypes.c_uint * 4)()
+        self._matrix_at, self._parts_at = ctypes.addressof(self._matrix), ctypes.addressof(self._parts)
+        self._faces: dict[tuple[float, ...], _Face] = {}
 
     def pieces(self, objects: Iterable[int]) -> list[Piece]:
         """Return the pieces on the page in the order of ``objects``, the addresses of its text objects."""
@@ -285,7 +296,7 @@ class _Text:
 
         pdfium puts blanks into narrower gaps than readers see; those go.
         """
-        face = _face(self._address, start, item, self._place, self._fonts)
+        face = self._face(start, item)
         size = face.type.size
         ranges: list[tuple[int, int]] = []
         begin = start
@@ -299,6 +310,19 @@ class _Text:
                 yield from self._piece(ranges, face)
                 ranges = []
         yield from self._piece([*ranges, (begin, end)], face)
+
+    def _face(self, index: int, item: int) -> _Face:
+        """Return the typography of a text object, of which ``index`` is a character."""
+        font = _FONT(item) or 0
+        _MATRIX(self._address, index, self._matrix_at)
+        at = self._parts_at
+        known = _COLOUR(item, at, at + 4, at + 8, at + 12)
+        size, matrix, (red, green, blue, _) = _FONT_SIZE(self._address, index), self._matrix[:4], self._parts
+        colour = red << 16 | green << 8 | blue if known else 0
+        key = (font, size, colour, *matrix)
+        if key not in self._faces:
+            self._faces[key] = _face(self._fonts.of(font), size, matrix, colour, self._place)
+        return self._faces[key]
 
     def _gap(self, index: int, face: _Face) -> float:
         """Return the width of the gap that a blank of pdfium fills."""
@@ -314,14 +338,14 @@ class _Text:
         ranges = [(a, b) for a, b in ranges if a < b]
         if not ranges:
             return
-        text = "".join(self._letters[a:b] for a, b in ranges)
+        text = "".join([self._letters[a:b] for a, b in ranges])
         if not (text.isascii() and text.isprintable()):
             letters = (_letter(self._text, i, self._letters[i], face.font) for a, b in ranges for i in range(a, b))
             text = "".join(letters).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         first, last = self._origin(ranges[0][0]), self._origin(ranges[-1][1] - 1)
         (dx, dy), width = face.type.direction, self._width(ranges[-1][1] - 1, face)
         stop = last[0] + dx * width, last[1] + dy * width
-        glyphs = tuple(glyph for a, b in ranges for glyph in self._each(a, b, face)) if self._glyphs else ()
+        glyphs = tuple([glyph for a, b in ranges for glyph in self._each(a, b, face)]) if self._glyphs else ()
         yield Piece(text, first, stop, _box(first, stop, face), face.type, glyphs)
 
     def _each(self, start: int, end: int, face: _Face) -> Iterator[Glyph]:
@@ -340,8 +364,8 @@ class _Text:
         yield Glyph(waiting, _box(base, (base[0] + dx * width, base[1] + dy * width), face))
 
     def _origin(self, index: int) -> Point:
-        _ORIGIN(self._address, index, *self._at)
-        return self._place.point(self._x.value, self._y.value)
+        _ORIGIN(self._address, index, self._at, self._at + 8)
+        return self._place.point(*self._point)
 
     def _width(self, index: int, face: _Face) -> float:
         """Return the distance from a character to the next, in points.
@@ -349,12 +373,11 @@ class _Text:
         pdfium's boxes also hold what hangs over, as in an "f", and the font's width may be that of another glyph for
         the same character, such as a small capital.
         """
-        box = self._box
-        _LOOSE_BOX(self._address, index, ctypes.addressof(box))
-        level = (abs(face.type.direction[0]) > _LEVEL) != self._place.sideways
-        extent: float = abs(box.right - box.left if level else box.top - box.bottom)
-        width = face.font.width(ord(self._letters[index])) * face.across
+        _LOOSE_BOX(self._address, index, self._box_at)
+        left, top, right, bottom = self._box
+        extent: float = abs(right - left if face.level else top - bottom)
         letter = self._letters[index]
+        width = face.font.width(letter) * face.across
         other = extent > width + _OVERHANG * face.type.size and letter != "f"
         return extent if not width or other or (letter in _LIGATED and self._is_part(index)) else width
 
@@ -397,8 +420,7 @@ def _letter(text: Any, index: int, letter: str, font: Font) -> str:
 
 def _box(start: Point, end: Point, face: _Face) -> Box:
     """Return the box around text between two points of its base line."""
-    (dx, dy), size = face.type.direction, face.type.size
-    up, down = face.font.ascent * size, face.font.descent * size
+    (dx, dy), up, down = face.type.direction, face.up, face.down
     if dx == 1.0:
         return min(start[0], end[0]), start[1] - up, max(start[0], end[0]), start[1] - down
     xs = [x + b * dy for x in (start[0], end[0]) for b in (up, down)]
@@ -406,24 +428,24 @@ def _box(start: Point, end: Point, face: _Face) -> Box:
     return min(xs), min(ys), max(xs), max(ys)
 
 
-def _text_objects(page: Any) -> Iterator[int]:
-    """Yield the addresses of a page's text objects in the order of drawing.
+def _objects(page: Any, kind: int) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """Yield the addresses of a page's objects of a kind in the order of drawing, each with those of the forms that hold
+    it, from the inside.
 
     pypdfium2 makes a Python object for each of a page's thousands of paths, which takes longer than the text.
     """
     address = _address(page)
-    for index in range(pdfium.FPDFPage_CountObjects(page)):
-        yield from _text_objects_in(_OBJECT(address, index), _DEEPEST)
+    return _among((_OBJECT(address, index) for index in range(pdfium.FPDFPage_CountObjects(page))), kind, ())
 
 
-def _text_objects_in(item: int, depth: int) -> Iterator[int]:
-    kind = _KIND(item)
-    if kind == pdfium.FPDF_PAGEOBJ_TEXT:
-        yield item
-    elif kind == pdfium.FPDF_PAGEOBJ_FORM and depth > 1:
-        form = ctypes.cast(item, pdfium.FPDF_PAGEOBJECT)
-        for index in range(pdfium.FPDFFormObj_CountObjects(form)):
-            yield from _text_objects_in(_OBJECT_OF_FORM(item, index), depth - 1)
+def _among(items: Iterable[int], kind: int, forms: tuple[int, ...]) -> Iterator[tuple[int, tuple[int, ...]]]:
+    for item in items:
+        is_a = _KIND(item)
+        if is_a == kind:
+            yield item, forms
+        elif is_a == pdfium.FPDF_PAGEOBJ_FORM and len(forms) + 1 < _DEEPEST:
+            inside = (_OBJECT_OF_FORM(item, index) for index in range(_OBJECTS_OF_FORM(item)))
+            yield from _among(inside, kind, (item, *forms))
 
 
 def _address(pointer: Any) -> int:
@@ -435,49 +457,59 @@ def _is_on(box: Box, place: Place) -> bool:
 
 
 class _Face(NamedTuple):
-    """The typography of a text object; ``across`` is the width of an em in points."""
+    """The typography of a text object.
+
+    Attributes:
+        across: the width of an em in points; ``up`` and ``down``: the heights of its ascent and descent.
+        level: its base line is level on the page before that is turned.
+    """
 
     type: Typeface
     font: Font
     across: float
+    up: float
+    down: float
+    level: bool
 
 
-def _face(text: int, index: int, item: int, place: Place, fonts: Fonts) -> _Face:
-    font = fonts.of(_FONT(item))
-    matrix, parts = pdfium.FS_MATRIX(), (ctypes.c_uint * 4)()
-    _MATRIX(text, index, ctypes.addressof(matrix))
-    given = _FONT_SIZE(text, index)
-    size = given * sqrt(abs(matrix.a * matrix.d - matrix.b * matrix.c))
-    first = ctypes.addressof(parts)
-    known = _COLOUR(item, first, first + 4, first + 8, first + 12)
-    colour = parts[0] << 16 | parts[1] << 8 | parts[2] if known else 0
-    direction = place.direction(matrix.a, matrix.b)
+def _face(font: Font, given: float, matrix: Sequence[float], colour: int, place: Place) -> _Face:
+    a, b, c, d = matrix
+    direction = place.direction(a, b)
     bold, italic = bool(font.flags & _BOLD), bool(font.flags & _ITALIC)
-    return _Face(Typeface(font.name, size, bold, italic, colour, direction), font, given * hypot(matrix.a, matrix.b))
+    size, level = given * sqrt(abs(a * d - b * c)), (abs(direction[0]) > _LEVEL) != place.sideways
+    typeface = Typeface(font.name, size, bold, italic, colour, direction)
+    return _Face(typeface, font, given * hypot(a, b), font.ascent * size, font.descent * size, level)
 
 
-def _strokes(item: Any, place: Place) -> list[Box]:
+def _strokes(item: int, forms: Iterable[int], place: Place) -> list[Box]:
     """Return the straight pieces of a path from point to point; of a filled path, the corners of its parts."""
-    filled, stroked = ctypes.c_int(), ctypes.c_int()
-    pdfium.FPDFPath_GetDrawMode(item.raw, ctypes.byref(filled), ctypes.byref(stroked))
-    if not (filled.value or stroked.value):
+    mode, end = (ctypes.c_int * 2)(), (ctypes.c_float * 2)()
+    _DRAW_MODE(item, ctypes.addressof(mode), ctypes.addressof(mode) + 4)
+    filled, stroked = mode
+    if not (filled or stroked):
         return []
-    matrix, form = item.get_matrix(), item.container
-    while form is not None:
-        matrix, form = matrix.multiply(form.get_matrix()), form.container
+    matrix = _matrix(item)
+    for form in forms:
+        matrix = matrix.multiply(_matrix(form))
     parts: list[list[Point]] = []
     found: list[Box] = []
-    x, y = ctypes.c_float(), ctypes.c_float()
-    for index in range(pdfium.FPDFPath_CountSegments(item.raw)):
-        segment = pdfium.FPDFPath_GetPathSegment(item.raw, index)
-        pdfium.FPDFPathSegment_GetPoint(segment, ctypes.byref(x), ctypes.byref(y))
-        point = place.point(*matrix.on_point(x.value, y.value))
-        kind = pdfium.FPDFPathSegment_GetType(segment)
+    at = ctypes.addressof(end)
+    for index in range(_SEGMENTS(item)):
+        segment = _SEGMENT(item, index)
+        _END(segment, at, at + 4)
+        point = place.point(*matrix.on_point(*end))
+        kind = _KIND_OF_SEGMENT(segment)
         if kind == pdfium.FPDF_SEGMENT_MOVETO or not parts:
             parts.append([])
         elif kind == pdfium.FPDF_SEGMENT_LINETO:
             found.append((*parts[-1][-1], *point))
         parts[-1].append(point)
-        if pdfium.FPDFPathSegment_GetClose(segment):
+        if _CLOSES(segment):
             found.append((*point, *parts[-1][0]))
-    return found if stroked.value else [extent(points) for points in parts]
+    return found if stroked else [extent(points) for points in parts]
+
+
+def _matrix(item: int) -> Any:
+    held = pdfium.FS_MATRIX()
+    _PLACED(item, ctypes.addressof(held))
+    return pypdfium2.PdfMatrix.from_raw(held)
