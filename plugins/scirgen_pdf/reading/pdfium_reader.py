@@ -220,13 +220,13 @@ class Place:
 
     def point(self, x: float, y: float) -> Point:
         """Return the place of a point."""
+        if not self._turn:
+            return x - self._x, self._top - y
         if self._turn == 90:
             return y - self._y, x - self._x
         if self._turn == 180:
             return self._right - x, y - self._y
-        if self._turn == 270:
-            return self._top - y, self._right - x
-        return x - self._x, self._top - y
+        return self._top - y, self._right - x
 
     def box(self, x0: float, y0: float, x1: float, y1: float) -> Box:
         """Return the box between two corners."""
@@ -261,6 +261,21 @@ class _Text:
         self._matrix, self._parts = (ctypes.c_float * 6)(), (ctypes.c_uint * 4)()
         self._matrix_at, self._parts_at = ctypes.addressof(self._matrix), ctypes.addressof(self._parts)
         self._faces: dict[tuple[float, ...], _Face] = {}
+        self._origins: list[Point] = []
+        self._boxes: list[tuple[float, ...]] = []
+        if glyphs:
+            self._read_all()
+
+    def _read_all(self) -> None:
+        """Read the places of all characters at once."""
+        count = self._count
+        points, boxes = (ctypes.c_double * (2 * count))(), (ctypes.c_float * (4 * count))()
+        x, box = ctypes.addressof(points), ctypes.addressof(boxes)
+        for index in range(count):
+            _ORIGIN(self._address, index, x + 16 * index, x + 16 * index + 8)
+            _LOOSE_BOX(self._address, index, box + 16 * index)
+        self._origins = [self._place.point(x, y) for x, y in zip(points[::2], points[1::2], strict=True)]
+        self._boxes = list(zip(*[iter(boxes)] * 4, strict=True))
 
     def pieces(self, objects: Iterable[int]) -> list[Piece]:
         """Return the pieces on the page in the order of ``objects``, the addresses of its text objects."""
@@ -364,6 +379,8 @@ class _Text:
         yield Glyph(waiting, _box(base, (base[0] + dx * width, base[1] + dy * width), face))
 
     def _origin(self, index: int) -> Point:
+        if self._origins:
+            return self._origins[index]
         _ORIGIN(self._address, index, self._at, self._at + 8)
         return self._place.point(*self._point)
 
@@ -373,8 +390,11 @@ class _Text:
         pdfium's boxes also hold what hangs over, as in an "f", and the font's width may be that of another glyph for
         the same character, such as a small capital.
         """
-        _LOOSE_BOX(self._address, index, self._box_at)
-        left, top, right, bottom = self._box
+        if self._boxes:
+            left, top, right, bottom = self._boxes[index]
+        else:
+            _LOOSE_BOX(self._address, index, self._box_at)
+            left, top, right, bottom = self._box
         extent: float = abs(right - left if face.level else top - bottom)
         letter = self._letters[index]
         width = face.font.width(letter) * face.across
