@@ -357,32 +357,32 @@ class _Text:
         if not (text.isascii() and text.isprintable()):
             letters = (_letter(self._text, i, self._letters[i], face.font) for a, b in ranges for i in range(a, b))
             text = "".join(letters).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        first, last = self._origin(ranges[0][0]), self._origin(ranges[-1][1] - 1)
-        (dx, dy), width = face.type.direction, self._width(ranges[-1][1] - 1, face)
-        stop = last[0] + dx * width, last[1] + dy * width
+        first, stop = self._origin(ranges[0][0]), self._stop(ranges[-1][1] - 1, face)
         glyphs = tuple([glyph for a, b in ranges for glyph in self._each(a, b, face)]) if self._glyphs else ()
         yield Piece(text, first, stop, _box(first, stop, face), face.type, glyphs)
 
     def _each(self, start: int, end: int, face: _Face) -> Iterator[Glyph]:
         """Yield the characters of a piece one by one; several of one glyph are one, except with pdfium's blanks."""
-        dx, dy = face.type.direction
-        waiting, base = "", self._origin(start)
+        waiting, base = "", self._origins[start]
         for index in range(start, end):
-            at = self._origin(index)
-            if waiting and (at != base or " " in (waiting, self._letters[index])):
-                width = self._width(index - 1, face)
-                yield Glyph(waiting, _box(base, (base[0] + dx * width, base[1] + dy * width), face))
+            at, letter = self._origins[index], self._letters[index]
+            if waiting and (at != base or " " in (waiting, letter)):
+                yield Glyph(waiting, _box(base, self._stop(index - 1, face), face))
                 waiting = ""
-            waiting += _letter(self._text, index, self._letters[index], face.font)
+            waiting += letter if " " <= letter <= "~" else _letter(self._text, index, letter, face.font)
             base = at
-        width = self._width(end - 1, face)
-        yield Glyph(waiting, _box(base, (base[0] + dx * width, base[1] + dy * width), face))
+        yield Glyph(waiting, _box(base, self._stop(end - 1, face), face))
 
     def _origin(self, index: int) -> Point:
         if self._origins:
             return self._origins[index]
         _ORIGIN(self._address, index, self._at, self._at + 8)
         return self._place.point(*self._point)
+
+    def _stop(self, index: int, face: _Face) -> Point:
+        """Return the point at which a character ends."""
+        (x, y), (dx, dy), width = self._origin(index), face.type.direction, self._width(index, face)
+        return x + dx * width, y + dy * width
 
     def _width(self, index: int, face: _Face) -> float:
         """Return the distance from a character to the next, in points.
