@@ -19,11 +19,11 @@ import pypdfium2.raw as pdfium
 from scirgen.plugin import Box
 from scirgen_pdf.reading.page import Facts, Glyph, Page, Point, Raster, Signs, is_unnamed
 from scirgen_pdf.reading.pdfium_fonts import Font, Fonts
+from scirgen_pdf.reading.pdfium_objects import ADDRESS, DEEPEST, INDEX, Place, address, direct, objects, strokes
 from scirgen_pdf.reading.placed import STEPS, Piece, Typeface, placed_lines
 from scirgen_pdf.reading.rules import straight
-from scirgen_pdf.reading.signs import extent
 from scirgen_pdf.reading.type1 import Objects, Type1Font, misread_signs
-from scirgen_pdf.units import Count, Ems, Share
+from scirgen_pdf.units import Ems, Share
 
 FAULT: Final = pypdfium2.PdfiumError
 _MAY_COPY: Final = 16  # ISO 32000-1, table 22, bit 5
@@ -31,39 +31,18 @@ _ITALIC: Final = 1 << 6
 _BOLD: Final = 1 << 18
 _LIGATED: Final = frozenset("filt")
 _OVERHANG: Final[Annotated[Ems, "by which a glyph's box may exceed its width"]] = 0.15
-_ROUNDED: Final[Annotated[Share, "of a direction: how far it may be from a whole number that it means"]] = 0.0005
 _LEVEL: Final[Annotated[Share, "of a direction: a base line that is more level than upright"]] = 0.5
 _HYPHENS: Final = ("\x02", "\ufffe")
 """The signs that pdfium gives for a hyphen at the end of a line."""
-_DEEPEST: Final[Annotated[Count, "forms within forms whose drawings are read"]] = 4
 
-
-def _direct(function: Any, result: Any, *arguments: Any) -> Any:
-    """One of pdfium's functions with addresses as integers; pypdfium2 makes an object of each address. The calls are
-    short and many, so none gives other threads their turn."""
-    return ctypes.PYFUNCTYPE(result, *arguments)(ctypes.cast(function, ctypes.c_void_p).value or 0)
-
-
-_ADDRESS, _INDEX = ctypes.c_void_p, ctypes.c_int
-_TEXT_OBJECT: Final = _direct(pdfium.FPDFText_GetTextObject, _ADDRESS, _ADDRESS, _INDEX)
-_ORIGIN: Final = _direct(pdfium.FPDFText_GetCharOrigin, _INDEX, _ADDRESS, _INDEX, _ADDRESS, _ADDRESS)
-_LOOSE_BOX: Final = _direct(pdfium.FPDFText_GetLooseCharBox, _INDEX, _ADDRESS, _INDEX, _ADDRESS)
-_IS_GENERATED: Final = _direct(pdfium.FPDFText_IsGenerated, _INDEX, _ADDRESS, _INDEX)
-_FONT: Final = _direct(pdfium.FPDFTextObj_GetFont, _ADDRESS, _ADDRESS)
-_MATRIX: Final = _direct(pdfium.FPDFText_GetMatrix, _INDEX, _ADDRESS, _INDEX, _ADDRESS)
-_FONT_SIZE: Final = _direct(pdfium.FPDFText_GetFontSize, ctypes.c_double, _ADDRESS, _INDEX)
-_COLOUR: Final = _direct(pdfium.FPDFPageObj_GetFillColor, _INDEX, *[_ADDRESS] * 5)
-_KIND: Final = _direct(pdfium.FPDFPageObj_GetType, _INDEX, _ADDRESS)
-_OBJECT: Final = _direct(pdfium.FPDFPage_GetObject, _ADDRESS, _ADDRESS, _INDEX)
-_OBJECT_OF_FORM: Final = _direct(pdfium.FPDFFormObj_GetObject, _ADDRESS, _ADDRESS, _INDEX)
-_OBJECTS_OF_FORM: Final = _direct(pdfium.FPDFFormObj_CountObjects, _INDEX, _ADDRESS)
-_PLACED: Final = _direct(pdfium.FPDFPageObj_GetMatrix, _INDEX, _ADDRESS, _ADDRESS)
-_DRAW_MODE: Final = _direct(pdfium.FPDFPath_GetDrawMode, _INDEX, *[_ADDRESS] * 3)
-_SEGMENTS: Final = _direct(pdfium.FPDFPath_CountSegments, _INDEX, _ADDRESS)
-_SEGMENT: Final = _direct(pdfium.FPDFPath_GetPathSegment, _ADDRESS, _ADDRESS, _INDEX)
-_END: Final = _direct(pdfium.FPDFPathSegment_GetPoint, _INDEX, *[_ADDRESS] * 3)
-_KIND_OF_SEGMENT: Final = _direct(pdfium.FPDFPathSegment_GetType, _INDEX, _ADDRESS)
-_CLOSES: Final = _direct(pdfium.FPDFPathSegment_GetClose, _INDEX, _ADDRESS)
+_TEXT_OBJECT: Final = direct(pdfium.FPDFText_GetTextObject, ADDRESS, ADDRESS, INDEX)
+_ORIGIN: Final = direct(pdfium.FPDFText_GetCharOrigin, INDEX, ADDRESS, INDEX, ADDRESS, ADDRESS)
+_LOOSE_BOX: Final = direct(pdfium.FPDFText_GetLooseCharBox, INDEX, ADDRESS, INDEX, ADDRESS)
+_IS_GENERATED: Final = direct(pdfium.FPDFText_IsGenerated, INDEX, ADDRESS, INDEX)
+_FONT: Final = direct(pdfium.FPDFTextObj_GetFont, ADDRESS, ADDRESS)
+_MATRIX: Final = direct(pdfium.FPDFText_GetMatrix, INDEX, ADDRESS, INDEX, ADDRESS)
+_FONT_SIZE: Final = direct(pdfium.FPDFText_GetFontSize, ctypes.c_double, ADDRESS, INDEX)
+_COLOUR: Final = direct(pdfium.FPDFPageObj_GetFillColor, INDEX, *[ADDRESS] * 5)
 
 
 class PdfiumFile:
@@ -137,8 +116,8 @@ class PdfiumFile:
         text = page.get_textpage()
         try:
             place = Place(page)
-            objects = (item for item, _ in _objects(page.raw, pdfium.FPDF_PAGEOBJ_TEXT))
-            pieces = _Text(text.raw, place, self._fonts, glyphs).pieces(objects)
+            texts = (item for item, _ in objects(page.raw, pdfium.FPDF_PAGEOBJ_TEXT))
+            pieces = _Text(text.raw, place, self._fonts, glyphs).pieces(texts)
             return Page(placed_lines(pieces), place.width, place.height)
         finally:
             text.close()
@@ -156,14 +135,14 @@ class PdfiumFile:
     def rules(self, number: int) -> list[Box]:
         page = self._page(number)
         place = Place(page)
-        paths = _objects(page.raw, pdfium.FPDF_PAGEOBJ_PATH)
-        return [rule for item, forms in paths for rule in straight(_strokes(item, forms, place))]
+        paths = objects(page.raw, pdfium.FPDF_PAGEOBJ_PATH)
+        return [rule for item, forms in paths for rule in straight(strokes(item, forms, place))]
 
     def pictures(self, number: int) -> list[Box]:
         page = self._document[number]
         place = Place(page)
         found = [
-            place.box(*item.get_bounds()) for item in page.get_objects((pdfium.FPDF_PAGEOBJ_IMAGE,), max_depth=_DEEPEST)
+            place.box(*item.get_bounds()) for item in page.get_objects((pdfium.FPDF_PAGEOBJ_IMAGE,), max_depth=DEEPEST)
         ]
         page.close()
         return found
@@ -202,49 +181,6 @@ class PdfiumFile:
             self._document.close()
 
 
-class Place:
-    """Turns a page's own coordinates, from its lower left corner, into those of the page as it is shown."""
-
-    def __init__(self, page: Any) -> None:
-        """Read the page's box and rotation."""
-        x0, y0, x1, y1 = page.get_cropbox()
-        a0, b0, a1, b1 = page.get_mediabox()
-        self._x, self._y, self._right, self._top = max(x0, a0), max(y0, b0), min(x1, a1), min(y1, b1)
-        self._turn = page.get_rotation()
-        self.width, self.height = page.get_size()
-
-    @property
-    def sideways(self) -> bool:
-        """The page is shown turned by a quarter."""
-        return self._turn in (90, 270)
-
-    def point(self, x: float, y: float) -> Point:
-        """Return the place of a point."""
-        if not self._turn:
-            return x - self._x, self._top - y
-        if self._turn == 90:
-            return y - self._y, x - self._x
-        if self._turn == 180:
-            return self._right - x, y - self._y
-        return self._top - y, self._right - x
-
-    def box(self, x0: float, y0: float, x1: float, y1: float) -> Box:
-        """Return the box between two corners."""
-        (a, b), (c, d) = self.point(x0, y0), self.point(x1, y1)
-        return min(a, c), min(b, d), max(a, c), max(b, d)
-
-    def direction(self, x: float, y: float) -> Point:
-        """Return the direction of a vector."""
-        (a, b), (c, d) = self.point(0, 0), self.point(x, y)
-        length = hypot(c - a, d - b) or 1.0
-        return _rounded((c - a) / length), _rounded((d - b) / length)
-
-
-def _rounded(value: float) -> float:
-    near = round(value)
-    return float(near) if abs(value - near) < _ROUNDED else value
-
-
 class _Text:
     """The text of a page: pieces in the order of drawing; pdfium's own order sorts some lines."""
 
@@ -253,7 +189,7 @@ class _Text:
         self._place = place
         self._fonts = fonts
         self._glyphs = glyphs
-        self._address = _address(text)
+        self._address = address(text)
         self._count: int = pdfium.FPDFText_CountChars(text)
         self._letters = _letters(text, self._count)
         self._point, self._box = (ctypes.c_double * 2)(), (ctypes.c_float * 4)()
@@ -448,30 +384,6 @@ def _box(start: Point, end: Point, face: _Face) -> Box:
     return min(xs), min(ys), max(xs), max(ys)
 
 
-def _objects(page: Any, kind: int) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Yield the addresses of a page's objects of a kind in the order of drawing, each with those of the forms that hold
-    it, from the inside.
-
-    pypdfium2 makes a Python object for each of a page's thousands of paths, which takes longer than the text.
-    """
-    address = _address(page)
-    return _among((_OBJECT(address, index) for index in range(pdfium.FPDFPage_CountObjects(page))), kind, ())
-
-
-def _among(items: Iterable[int], kind: int, forms: tuple[int, ...]) -> Iterator[tuple[int, tuple[int, ...]]]:
-    for item in items:
-        is_a = _KIND(item)
-        if is_a == kind:
-            yield item, forms
-        elif is_a == pdfium.FPDF_PAGEOBJ_FORM and len(forms) + 1 < _DEEPEST:
-            inside = (_OBJECT_OF_FORM(item, index) for index in range(_OBJECTS_OF_FORM(item)))
-            yield from _among(inside, kind, (item, *forms))
-
-
-def _address(pointer: Any) -> int:
-    return ctypes.addressof(pointer.contents)
-
-
 def _is_on(box: Box, place: Place) -> bool:
     return box[2] > 0 and box[3] > 0 and box[0] < place.width and box[1] < place.height
 
@@ -499,37 +411,3 @@ def _face(font: Font, given: float, matrix: Sequence[float], colour: int, place:
     size, level = given * sqrt(abs(a * d - b * c)), (abs(direction[0]) > _LEVEL) != place.sideways
     typeface = Typeface(font.name, size, bold, italic, colour, direction)
     return _Face(typeface, font, given * hypot(a, b), font.ascent * size, font.descent * size, level)
-
-
-def _strokes(item: int, forms: Iterable[int], place: Place) -> list[Box]:
-    """Return the straight pieces of a path from point to point; of a filled path, the corners of its parts."""
-    mode, end = (ctypes.c_int * 2)(), (ctypes.c_float * 2)()
-    _DRAW_MODE(item, ctypes.addressof(mode), ctypes.addressof(mode) + 4)
-    filled, stroked = mode
-    if not (filled or stroked):
-        return []
-    matrix = _matrix(item)
-    for form in forms:
-        matrix = matrix.multiply(_matrix(form))
-    parts: list[list[Point]] = []
-    found: list[Box] = []
-    at = ctypes.addressof(end)
-    for index in range(_SEGMENTS(item)):
-        segment = _SEGMENT(item, index)
-        _END(segment, at, at + 4)
-        point = place.point(*matrix.on_point(*end))
-        kind = _KIND_OF_SEGMENT(segment)
-        if kind == pdfium.FPDF_SEGMENT_MOVETO or not parts:
-            parts.append([])
-        elif kind == pdfium.FPDF_SEGMENT_LINETO:
-            found.append((*parts[-1][-1], *point))
-        parts[-1].append(point)
-        if _CLOSES(segment):
-            found.append((*point, *parts[-1][0]))
-    return found if stroked else [extent(points) for points in parts]
-
-
-def _matrix(item: int) -> Any:
-    held = pdfium.FS_MATRIX()
-    _PLACED(item, ctypes.addressof(held))
-    return pypdfium2.PdfMatrix.from_raw(held)
