@@ -64,9 +64,10 @@ class Pages:
 
     def __init__(self, path: Path, reader: str) -> None:
         """Read the pages with ``reader``, and lay them out by all rules."""
-        read = read_pages(path, ParserOptions(no_extract="parse", reader=reader))
+        with read_pages(path, ParserOptions(no_extract="parse", reader=reader)) as read:
+            marks = [read.marks(number) for number in range(len(read.pages))]
         self._outline = read.outline
-        draft = lay_out(read.pages, read.title, ())
+        draft = lay_out(read.pages, read.title, marks.__getitem__, ())
         self._drafts = [pickle.dumps(draft)]  # the passes change what they are given
         for one in LAYOUT:
             one.run(draft, one.rules)

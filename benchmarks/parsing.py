@@ -13,6 +13,7 @@ wrong. Pages per second: CPU time of one process on one core.
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import re
@@ -34,6 +35,7 @@ from benchmarks._truth_text import NEUTRAL, normal
 from scirgen import ParsedPaper
 from scirgen.core.records import BlockKind, Document, Paper
 from scirgen.core.resources import Resources
+from scirgen.core.runtime import rare_collections
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.stages.parse.assemble import assemble
 from scirgen.stages.parse.base import ParserOptions
@@ -110,7 +112,10 @@ def scirgen_extract(reader: str, model: Callable[[str], Classifier] | None = Non
     def extract(path: Path) -> Extract:
         parser = PdfParser(model(path.stem)) if model else shipped
         began = time.process_time()
-        document = assemble(Paper(id=path.stem), parser.parse(path, ParserOptions(no_extract="parse", reader=reader)))
+        with rare_collections():
+            parsed = parser.parse(path, ParserOptions(no_extract="parse", reader=reader))
+            document = assemble(Paper(id=path.stem), parsed)
+            gc.collect()
         return _extracted(document, rules, time.process_time() - began)
 
     return extract

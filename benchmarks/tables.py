@@ -11,6 +11,7 @@ Pages per second: CPU time of one process, over all pages, and over the pages th
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import re
@@ -27,6 +28,7 @@ import pymupdf
 
 from scirgen.core.records import Document, Paper
 from scirgen.core.records.table import Table
+from scirgen.core.runtime import rare_collections
 from scirgen.stages.parse.assemble import assemble
 from scirgen.stages.parse.base import ParserOptions
 from scirgen.stages.parse.text import TextParser
@@ -110,7 +112,9 @@ def _parsed(pdf: Path, reader: str, seconds: Counter[str]) -> Document:
     """The PDF's document; adds its pages and CPU time, and those of its pages with a table's caption alone."""
     options = ParserOptions(no_extract="parse", reader=reader)
     began = time.process_time()
-    document = assemble(Paper(id=pdf.stem), PdfParser().parse(pdf, options))
+    with rare_collections():
+        document = assemble(Paper(id=pdf.stem), PdfParser().parse(pdf, options))
+        gc.collect()
     seconds["all"] += time.process_time() - began  # type: ignore[assignment]
     seconds["pages"] += document.pages
     with opened(pdf, reader) as read:
@@ -122,7 +126,9 @@ def _parsed(pdf: Path, reader: str, seconds: Counter[str]) -> Document:
             part.write_bytes(file.tobytes())
             began = time.process_time()
             try:
-                PdfParser().parse(part, options)
+                with rare_collections():
+                    PdfParser().parse(part, options)
+                    gc.collect()
                 seconds["on"] += time.process_time() - began  # type: ignore[assignment]
                 seconds["tabled"] += len(pages)
             finally:

@@ -26,7 +26,7 @@ from scirgen_pdf.page.linenumbers import LineNumbers, without_line_numbers
 from scirgen_pdf.page.lines import Line, Lines, Style, page_lines, same_size
 from scirgen_pdf.page.order import Columns, Region, common_gutter, reading_order
 from scirgen_pdf.paragraphs import Group, Paragraphs, groups, split
-from scirgen_pdf.reading.page import Page, TextLine
+from scirgen_pdf.reading.page import Marks, Page, TextLine
 from scirgen_pdf.tables import with_tables
 from scirgen_pdf.units import Chars, Count, Share
 
@@ -39,6 +39,7 @@ class Draft:
 
     Attributes:
         title: the one that the file states.
+        marks: gives those of a page, by its number from 0.
         given: the reader's lines of each page.
         printed: all lines of each page; ``kept``: without running heads and page numbers.
         columns: the columns of each page in the order of reading.
@@ -52,6 +53,7 @@ class Draft:
     pages: Sequence[Page]
     title: str
     given: list[Sequence[TextLine]]
+    marks: Callable[[int], Marks]
     printed: list[list[Line]] = field(default_factory=list)
     kept: list[list[Line]] = field(default_factory=list)
     columns: list[list[Region]] = field(default_factory=list)
@@ -137,7 +139,7 @@ def _kinds(draft: Draft, rules: Kinds) -> None:
 
 
 def _tables(draft: Draft, _: None) -> None:
-    draft.groups = with_tables(draft.groups, draft.body, draft.pages)
+    draft.groups = with_tables(draft.groups, draft.body, draft.marks, len(draft.pages))
 
 
 def _front(draft: Draft, _: None) -> None:
@@ -231,9 +233,10 @@ TEXT: tuple[Pass, ...] = (
 """From groups to blocks, with headings and references."""
 
 
-def lay_out(pages: Sequence[Page], title: str, passes: Sequence[Pass] = LAYOUT) -> Draft:
-    """Take a paper through the passes up to its headings. ``title``: the one that the file states."""
-    draft = Draft(pages, title, [page.lines for page in pages])
+def lay_out(pages: Sequence[Page], title: str, marks: Callable[[int], Marks], passes: Sequence[Pass] = LAYOUT) -> Draft:
+    """Take a paper through the passes up to its headings. ``title``: the one that the file states; ``marks`` gives
+    those of a page."""
+    draft = Draft(pages, title, [page.lines for page in pages], marks)
     for one in passes:
         one.run(draft, one.rules)
     return draft

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -26,7 +26,7 @@ from scirgen_pdf.page.characters import (
 )
 from scirgen_pdf.page.upright import upright
 from scirgen_pdf.reading.ocr import has_tesseract, recognised
-from scirgen_pdf.reading.page import Page, PdfFile, Signs
+from scirgen_pdf.reading.page import Marks, Page, PdfFile, Signs
 from scirgen_pdf.reading.readers import opened
 from scirgen_pdf.tables import has_caption, may_go_on, page_words
 
@@ -79,9 +79,11 @@ def _damage() -> Iterator[None]:
 
 
 class Reading(NamedTuple):
-    """The content of a PDF, as a reader returns it: its pages, and the title, DOI and outline that the file states."""
+    """The content of a PDF, as a reader returns it: its pages, their marks by number from 0, and the title, DOI and
+    outline that the file states."""
 
     pages: list[Page]
+    marks: Callable[[int], Marks]
     title: str
     doi: str | None
     outline: Outline
@@ -93,14 +95,15 @@ def read_layout(path: Path, options: ParserOptions) -> tuple[Draft, Outline]:
     Raises:
         PaperError: as `PdfParser.parse`.
     """
-    read = read_pages(path, options)
-    draft = lay_out(read.pages, read.title)
+    with read_pages(path, options) as read:
+        draft = lay_out(read.pages, read.title, read.marks)
     draft.doi = read.doi or draft.doi
     return draft, read.outline
 
 
-def read_pages(path: Path, options: ParserOptions) -> Reading:
-    """Read a PDF's pages and what the file states.
+@contextmanager
+def read_pages(path: Path, options: ParserOptions) -> Iterator[Reading]:
+    """Read a PDF's pages and what the file states; it stays open for the marks of pages.
 
     Raises:
         PaperError: as `PdfParser.parse`.
@@ -117,12 +120,15 @@ def read_pages(path: Path, options: ParserOptions) -> Reading:
         scans = sum(n < _LEAST_CHARS and _is_picture(file, i, pages[i]) for i, n in enumerate(chars))
         if scans > _MAX_SCANS * len(pages):
             raise _no_text(options, f"{scans} of the PDF's {len(pages)} pages are pictures without text")
+        tables = options.tables == "cells"
         if is_unreadable(file, (page.text() for page in pages)):
             if not (options.ocr and has_tesseract()):
                 raise _unreadable(options)
             pages = [recognised(file, number, options.ocr_language) for number in range(file.count)]
+            tables = False
         elif any(has_glued_words(page.text()) for page in pages):
             pages = _pages(file, options, signs, tight=True)
+        captioned = [tables and has_caption(page.lines) for page in pages]
         name_ligatures(span for page in pages for span in page.spans())
         if is_right_to_left(" ".join(page.text() for page in pages)):
             raise PaperError(
@@ -132,7 +138,8 @@ def read_pages(path: Path, options: ParserOptions) -> Reading:
             )
         facts = file.facts()
         stated = (doi for doi in find_dois(facts.metadata[:_MAX_METADATA]) if "(issn)" not in doi)
-        return Reading(pages, facts.title, next(stated, None), Outline(tuple(file.outline())))
+        outline = Outline(tuple(file.outline()))
+        yield Reading(pages, _Marked(file, captioned, signs), facts.title, next(stated, None), outline)
 
 
 def _check(file: PdfFile, options: ParserOptions) -> None:
@@ -165,16 +172,33 @@ def _is_cut_off(path: Path) -> bool:
 
 def _pages(file: PdfFile, options: ParserOptions, signs: Signs, *, tight: bool = False) -> list[Page]:
     """Return the pages of a file, upright. ``signs`` replace what fonts give for them. ``tight``: narrow blanks are put
-    back. A page that may have a table, or go on with one, gets its words and rules."""
-    pages: list[Page] = []
-    for number in range(file.count):
-        page = _page(file, number, options, signs, tight)
-        if options.tables == "cells" and (has_caption(page.lines) or (pages and pages[-1].words)):
-            page.rules = file.rules(number)
-            if has_caption(page.lines) or may_go_on(pages[-1], page):
-                page.words = page_words(upright(page if tight else file.page(number, glyphs=True)).lines, signs)
-        pages.append(upright(page))
-    return pages
+    back."""
+    return [upright(_page(file, number, options, signs, tight)) for number in range(file.count)]
+
+
+class _Marked:
+    """The marks of the pages that may have a table, or go on with one; each is read when a table is looked for."""
+
+    def __init__(self, file: PdfFile, captioned: Sequence[bool], signs: Signs) -> None:
+        """Remember which pages have the caption of a table."""
+        self._file, self._captioned, self._signs = file, captioned, signs
+        self._known: dict[int, Marks] = {}
+
+    def __call__(self, number: int) -> Marks:
+        """Return the marks of a page, by its number from 0."""
+        for n in range(max((n for n in range(number + 1) if self._captioned[n]), default=number), number + 1):
+            if n not in self._known:
+                self._known[n] = self._read(n, self._known.get(n - 1, Marks()))
+        return self._known[number]
+
+    def _read(self, number: int, before: Marks) -> Marks:
+        captioned = self._captioned[number]
+        rules = self._file.rules(number) if captioned or before.words else []
+        if not captioned and not may_go_on(before.rules, rules):
+            return Marks()
+        page = self._file.page(number, glyphs=True)
+        page.rules = rules
+        return Marks(page_words(upright(page).lines, self._signs), page.rules)
 
 
 def _page(file: PdfFile, number: int, options: ParserOptions, signs: Signs, tight: bool) -> Page:

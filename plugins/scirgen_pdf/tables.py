@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product, zip_longest
 from typing import Annotated, Final
@@ -14,7 +14,7 @@ from scirgen.stages.parse.grid import table_block
 from scirgen_pdf.page.characters import composed
 from scirgen_pdf.page.lines import LIGATURES, UNKNOWN, Line, Lines, Run, Style
 from scirgen_pdf.paragraphs import Group
-from scirgen_pdf.reading.page import Page, Signs, TextLine, Word, around
+from scirgen_pdf.reading.page import Marks, Signs, TextLine, Word, around
 from scirgen_pdf.tablegrid import Grid, PageTable, further_start, page_table
 from scirgen_pdf.units import Chars, Ems
 
@@ -84,27 +84,28 @@ def _words(characters: Iterable[tuple[str, Box]]) -> Iterator[list[tuple[str, Bo
         yield word
 
 
-def may_go_on(before: Page, page: Page) -> bool:
-    """Check whether a table of the page before may go on: both draw a rule of one length."""
-    long = [[max(r[2] - r[0], r[3] - r[1]) for r in p.rules] for p in (before, page)]
+def may_go_on(before: Sequence[Box], rules: Sequence[Box]) -> bool:
+    """Check whether a table of the page before may go on: a rule of both pages has one length."""
+    long = [[max(r[2] - r[0], r[3] - r[1]) for r in part] for part in (before, rules)]
     return any(abs(a - b) < 1 for a, b in product(*({n for n in part if n > _LEAST_RULE} for part in long)))
 
 
-def with_tables(groups: list[Group], body: Style, pages: Sequence[Page]) -> list[Group]:
+def with_tables(groups: list[Group], body: Style, marks: Callable[[int], Marks], count: int) -> list[Group]:
     """Return the groups of a paper, with the lines of each table replaced by one group behind its caption.
 
-    A table that is not sure stays as it is printed, and its caption keeps the code of the refusal.
+    A table that is not sure stays as it is printed, and its caption keeps the code of the refusal. ``marks`` gives
+    those of each of the ``count`` pages; numbers are from 0.
     """
-    for number, page in enumerate(pages, 1):
-        if not page.words:
-            continue
+    for number in range(1, count + 1):
         captions = [g for g in groups if g.page == number and g.kind is BlockKind.CAPTION]
+        if not any(_CAPTION.match(g.text) for g in captions) or not (page := marks(number - 1)).words:
+            continue
         for caption, below in zip_longest(captions, captions[1:]):
             if not _CAPTION.match(caption.text) or (below and _in_two_languages(caption, below, number)):
                 continue
             found = page_table(_box(caption, number), _ends(groups, body, caption), page.words, page.rules, number)
             parts = [found] if found else []
-            while found and not found.refused and (more := _further(groups, body, caption, parts, pages)):
+            while found and not found.refused and (more := _further(groups, body, caption, parts, marks, count)):
                 parts.append(more)
             made = _block(parts)
             if found is None or made is None or made.table is None or _holds_header(caption):
@@ -139,17 +140,22 @@ def _ends(groups: Sequence[Group], body: Style, caption: Group, page: int = 0) -
 
 
 def _further(
-    groups: Sequence[Group], body: Style, caption: Group, parts: Sequence[PageTable], pages: Sequence[Page]
+    groups: Sequence[Group],
+    body: Style,
+    caption: Group,
+    parts: Sequence[PageTable],
+    marks: Callable[[int], Marks],
+    count: int,
 ) -> PageTable | None:
     """Return the part of a table on the page after its last part; None if it ends there.
 
     It ends where text follows it, or where the next page has text or another caption above its first wide rule.
     """
     number = caption.page + len(parts)
-    if number > len(pages) or not pages[number - 1].words:
-        return None
-    last, page = parts[-1], pages[number - 1]
+    last = parts[-1]
     below = [g for g in groups if g.page == number - 1 and _box(g, number - 1)[1] > last.box[3] - 1]
+    if number > count or _size(below) > _RULES.long or not (page := marks(number - 1)).words:
+        return None
     start = further_start(last, page.rules)
     above = [g for g in groups if g.page == number and start and _box(g, number)[1] < start[1]]
     label = (m := _CAPTION.match(caption.text)) and m.group()
@@ -159,7 +165,6 @@ def _further(
     rest = [g for g in above if g not in same]
     if (
         start is None
-        or _size(below) > _RULES.long
         or _size(rest) > _RULES.long
         or any(_CAPTION.match(g.text) and not _CONTINUED.search(g.text) for g in (*rest, *below))
     ):

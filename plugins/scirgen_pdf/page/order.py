@@ -101,11 +101,12 @@ def _cut(lines: list[Line], depth: int, known: Interval | None, rules: Columns) 
     if depth > rules.deepest or len(lines) < (2 if inside else 2 * rules.least_lines):
         return [_plain(lines, rules)]
     strips = _strips(lines, rules)
+    sums = _sums(strips, rules)
     regions: list[Region] = []
     plain: list[Line] = []
     index = 0
     while index < len(strips):
-        end, gutter = _band(strips, index, (x0, x1), inside, rules)
+        end, gutter = _band(strips, sums, index, (x0, x1), inside, rules)
         if gutter is None or end <= index:
             plain += strips[index]
             index += 1
@@ -160,8 +161,24 @@ def _strips(lines: list[Line], rules: Columns) -> list[list[Line]]:
     return strips
 
 
+def _sums(strips: list[list[Line]], rules: Columns) -> list[tuple[int, int, int]]:
+    """Return, for each number of strips from the top, their lines, those long enough for a column, and those of
+    prose."""
+    sums = [(0, 0, 0)]
+    for strip in strips:
+        lengths = [len(line.text) for line in strip]
+        long, prose = sum(n >= rules.least_text for n in lengths), sum(n > rules.least_prose for n in lengths)
+        sums.append((sums[-1][0] + len(strip), sums[-1][1] + long, sums[-1][2] + prose))
+    return sums
+
+
 def _band(
-    strips: list[list[Line]], start: int, page: Interval, known: Interval | None, rules: Columns
+    strips: list[list[Line]],
+    sums: list[tuple[int, int, int]],
+    start: int,
+    page: Interval,
+    known: Interval | None,
+    rules: Columns,
 ) -> tuple[int, Interval | None]:
     """Return the longest run of strips from ``start`` that share a gutter between text columns, and the gutter."""
     free: list[Interval] = [page]
@@ -177,7 +194,10 @@ def _band(
         free = left
     for end, left in reversed(stages):
         inside = [f for f in left if f[0] > page[0] and f[1] < page[1]]
-        if not inside:
+        count, long, prose = (b - a for a, b in zip(sums[start], sums[end], strict=True))
+        # Neither two columns, of which half the lines are long, nor prose beside a box: `_gutter` would find none.
+        short = prose < 2 * rules.least_lines and (count < 2 * rules.least_lines or 2 * long < count)
+        if not inside or (short and not any(_is_own(f, known) for f in inside)):
             continue
         gutter = _gutter([line for strip in strips[start:end] for line in strip], inside, page, known, rules)
         if gutter is not None:
@@ -250,7 +270,7 @@ def _gutter(
     is enough."""
     many = len(lines) >= 2 * rules.least_lines
     for a, b in sorted(free, key=lambda f: f[0] - f[1])[: rules.tried]:
-        own = known if known and a < (known[0] + known[1]) / 2 < b else None
+        own = known if _is_own((a, b), known) else None
         if not (many or own):
             continue
         left = [line for line in lines if line.x1 <= a + rules.slack]
@@ -264,6 +284,11 @@ def _gutter(
             if any(_is_prose(side, width, rules) for side in (left, right)):
                 return (a, b)
     return None
+
+
+def _is_own(free: Interval, known: Interval | None) -> bool:
+    """Return whether a free interval holds the middle of the paper's own gutter."""
+    return known is not None and free[0] < (known[0] + known[1]) / 2 < free[1]
 
 
 def _is_box(left: list[Line], right: list[Line], rules: Columns) -> bool:

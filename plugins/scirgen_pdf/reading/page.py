@@ -68,14 +68,20 @@ class Word(NamedTuple):
     box: Box
 
 
+class Marks(NamedTuple):
+    """The words and rules of a page, of which tables are made; empty if it cannot have one."""
+
+    words: Sequence[Word] = ()
+    rules: Sequence[Box] = ()
+
+
 @dataclass(slots=True)
 class Page:
-    """A page's text, its size in points, and its words and rules if it may have a table (`tables`)."""
+    """A page's text and its size in points; ``rules`` are set only to turn them with it."""
 
     lines: list[TextLine]
     width: float
     height: float
-    words: Sequence[Word] = ()
     rules: Sequence[Box] = ()
 
     def spans(self) -> Iterator[Span]:

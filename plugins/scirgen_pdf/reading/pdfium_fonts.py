@@ -35,15 +35,15 @@ class Font:
         self.flags: int = pdfium.FPDFFont_GetFlags(raw) if raw else 0
         self.ascent, self.descent = _heights(raw)
         self._named: Mapping[int, str] | None = None
-        self._widths: dict[int, float] = {}
+        self._widths: dict[str, float] = {}
 
-    def width(self, code: int) -> float:
+    def width(self, letter: str) -> float:
         """Return the width of a character, in ems; 0 if the font does not state it."""
-        if code not in self._widths:
+        if letter not in self._widths:
             value = ctypes.c_float()
-            pdfium.FPDFFont_GetGlyphWidth(self._raw, code, 1.0, ctypes.byref(value))
-            self._widths[code] = value.value
-        return self._widths[code]
+            pdfium.FPDFFont_GetGlyphWidth(self._raw, ord(letter), 1.0, ctypes.byref(value))
+            self._widths[letter] = value.value
+        return self._widths[letter]
 
     def named(self, code: int) -> str:
         """Return the text that a code without a Unicode value means by the name of its glyph, or else the code."""

@@ -19,11 +19,11 @@ import pypdfium2.raw as pdfium
 from scirgen.plugin import Box
 from scirgen_pdf.reading.page import Facts, Glyph, Page, Point, Raster, Signs, is_unnamed
 from scirgen_pdf.reading.pdfium_fonts import Font, Fonts
+from scirgen_pdf.reading.pdfium_objects import ADDRESS, DEEPEST, INDEX, Place, address, direct, objects, strokes
 from scirgen_pdf.reading.placed import STEPS, Piece, Typeface, placed_lines
 from scirgen_pdf.reading.rules import straight
-from scirgen_pdf.reading.signs import extent
 from scirgen_pdf.reading.type1 import Objects, Type1Font, misread_signs
-from scirgen_pdf.units import Count, Ems, Share
+from scirgen_pdf.units import Ems, Share
 
 FAULT: Final = pypdfium2.PdfiumError
 _MAY_COPY: Final = 16  # ISO 32000-1, table 22, bit 5
@@ -31,30 +31,18 @@ _ITALIC: Final = 1 << 6
 _BOLD: Final = 1 << 18
 _LIGATED: Final = frozenset("filt")
 _OVERHANG: Final[Annotated[Ems, "by which a glyph's box may exceed its width"]] = 0.15
-_ROUNDED: Final[Annotated[Share, "of a direction: how far it may be from a whole number that it means"]] = 0.0005
 _LEVEL: Final[Annotated[Share, "of a direction: a base line that is more level than upright"]] = 0.5
 _HYPHENS: Final = ("\x02", "\ufffe")
 """The signs that pdfium gives for a hyphen at the end of a line."""
-_DEEPEST: Final[Annotated[Count, "forms within forms whose drawings are read"]] = 4
 
-
-def _direct(function: Any, result: Any, *arguments: Any) -> Any:
-    """One of pdfium's functions with addresses as integers; pypdfium2 makes an object of each address."""
-    return ctypes.CFUNCTYPE(result, *arguments)(ctypes.cast(function, ctypes.c_void_p).value or 0)
-
-
-_ADDRESS, _INDEX = ctypes.c_void_p, ctypes.c_int
-_TEXT_OBJECT: Final = _direct(pdfium.FPDFText_GetTextObject, _ADDRESS, _ADDRESS, _INDEX)
-_ORIGIN: Final = _direct(pdfium.FPDFText_GetCharOrigin, _INDEX, _ADDRESS, _INDEX, _ADDRESS, _ADDRESS)
-_LOOSE_BOX: Final = _direct(pdfium.FPDFText_GetLooseCharBox, _INDEX, _ADDRESS, _INDEX, _ADDRESS)
-_IS_GENERATED: Final = _direct(pdfium.FPDFText_IsGenerated, _INDEX, _ADDRESS, _INDEX)
-_FONT: Final = _direct(pdfium.FPDFTextObj_GetFont, _ADDRESS, _ADDRESS)
-_MATRIX: Final = _direct(pdfium.FPDFText_GetMatrix, _INDEX, _ADDRESS, _INDEX, _ADDRESS)
-_FONT_SIZE: Final = _direct(pdfium.FPDFText_GetFontSize, ctypes.c_double, _ADDRESS, _INDEX)
-_COLOUR: Final = _direct(pdfium.FPDFPageObj_GetFillColor, _INDEX, *[_ADDRESS] * 5)
-_KIND: Final = _direct(pdfium.FPDFPageObj_GetType, _INDEX, _ADDRESS)
-_OBJECT: Final = _direct(pdfium.FPDFPage_GetObject, _ADDRESS, _ADDRESS, _INDEX)
-_OBJECT_OF_FORM: Final = _direct(pdfium.FPDFFormObj_GetObject, _ADDRESS, _ADDRESS, _INDEX)
+_TEXT_OBJECT: Final = direct(pdfium.FPDFText_GetTextObject, ADDRESS, ADDRESS, INDEX)
+_ORIGIN: Final = direct(pdfium.FPDFText_GetCharOrigin, INDEX, ADDRESS, INDEX, ADDRESS, ADDRESS)
+_LOOSE_BOX: Final = direct(pdfium.FPDFText_GetLooseCharBox, INDEX, ADDRESS, INDEX, ADDRESS)
+_IS_GENERATED: Final = direct(pdfium.FPDFText_IsGenerated, INDEX, ADDRESS, INDEX)
+_FONT: Final = direct(pdfium.FPDFTextObj_GetFont, ADDRESS, ADDRESS)
+_MATRIX: Final = direct(pdfium.FPDFText_GetMatrix, INDEX, ADDRESS, INDEX, ADDRESS)
+_FONT_SIZE: Final = direct(pdfium.FPDFText_GetFontSize, ctypes.c_double, ADDRESS, INDEX)
+_COLOUR: Final = direct(pdfium.FPDFPageObj_GetFillColor, INDEX, *[ADDRESS] * 5)
 
 
 class PdfiumFile:
@@ -128,7 +116,8 @@ class PdfiumFile:
         text = page.get_textpage()
         try:
             place = Place(page)
-            pieces = _Text(text.raw, place, self._fonts, glyphs).pieces(_text_objects(page.raw))
+            texts = (item for item, _ in objects(page.raw, pdfium.FPDF_PAGEOBJ_TEXT))
+            pieces = _Text(text.raw, place, self._fonts, glyphs).pieces(texts)
             return Page(placed_lines(pieces), place.width, place.height)
         finally:
             text.close()
@@ -146,16 +135,14 @@ class PdfiumFile:
     def rules(self, number: int) -> list[Box]:
         page = self._page(number)
         place = Place(page)
-        found: list[Box] = []
-        for item in page.get_objects((pdfium.FPDF_PAGEOBJ_PATH,), max_depth=_DEEPEST):
-            found += straight(_strokes(item, place))
-        return found
+        paths = objects(page.raw, pdfium.FPDF_PAGEOBJ_PATH)
+        return [rule for item, forms in paths for rule in straight(strokes(item, forms, place))]
 
     def pictures(self, number: int) -> list[Box]:
         page = self._document[number]
         place = Place(page)
         found = [
-            place.box(*item.get_bounds()) for item in page.get_objects((pdfium.FPDF_PAGEOBJ_IMAGE,), max_depth=_DEEPEST)
+            place.box(*item.get_bounds()) for item in page.get_objects((pdfium.FPDF_PAGEOBJ_IMAGE,), max_depth=DEEPEST)
         ]
         page.close()
         return found
@@ -194,49 +181,6 @@ class PdfiumFile:
             self._document.close()
 
 
-class Place:
-    """Turns a page's own coordinates, from its lower left corner, into those of the page as it is shown."""
-
-    def __init__(self, page: Any) -> None:
-        """Read the page's box and rotation."""
-        x0, y0, x1, y1 = page.get_cropbox()
-        a0, b0, a1, b1 = page.get_mediabox()
-        self._x, self._y, self._right, self._top = max(x0, a0), max(y0, b0), min(x1, a1), min(y1, b1)
-        self._turn = page.get_rotation()
-        self.width, self.height = page.get_size()
-
-    @property
-    def sideways(self) -> bool:
-        """The page is shown turned by a quarter."""
-        return self._turn in (90, 270)
-
-    def point(self, x: float, y: float) -> Point:
-        """Return the place of a point."""
-        if self._turn == 90:
-            return y - self._y, x - self._x
-        if self._turn == 180:
-            return self._right - x, y - self._y
-        if self._turn == 270:
-            return self._top - y, self._right - x
-        return x - self._x, self._top - y
-
-    def box(self, x0: float, y0: float, x1: float, y1: float) -> Box:
-        """Return the box between two corners."""
-        (a, b), (c, d) = self.point(x0, y0), self.point(x1, y1)
-        return min(a, c), min(b, d), max(a, c), max(b, d)
-
-    def direction(self, x: float, y: float) -> Point:
-        """Return the direction of a vector."""
-        (a, b), (c, d) = self.point(0, 0), self.point(x, y)
-        length = hypot(c - a, d - b) or 1.0
-        return _rounded((c - a) / length), _rounded((d - b) / length)
-
-
-def _rounded(value: float) -> float:
-    near = round(value)
-    return float(near) if abs(value - near) < _ROUNDED else value
-
-
 class _Text:
     """The text of a page: pieces in the order of drawing; pdfium's own order sorts some lines."""
 
@@ -245,11 +189,29 @@ class _Text:
         self._place = place
         self._fonts = fonts
         self._glyphs = glyphs
-        self._address = _address(text)
+        self._address = address(text)
         self._count: int = pdfium.FPDFText_CountChars(text)
         self._letters = _letters(text, self._count)
-        self._x, self._y, self._box = ctypes.c_double(), ctypes.c_double(), pdfium.FS_RECTF()
-        self._at = ctypes.addressof(self._x), ctypes.addressof(self._y)
+        self._point, self._box = (ctypes.c_double * 2)(), (ctypes.c_float * 4)()
+        self._at, self._box_at = ctypes.addressof(self._point), ctypes.addressof(self._box)
+        self._matrix, self._parts = (ctypes.c_float * 6)(), (ctypes.c_uint * 4)()
+        self._matrix_at, self._parts_at = ctypes.addressof(self._matrix), ctypes.addressof(self._parts)
+        self._faces: dict[tuple[float, ...], _Face] = {}
+        self._origins: list[Point] = []
+        self._boxes: list[tuple[float, ...]] = []
+        if glyphs:
+            self._read_all()
+
+    def _read_all(self) -> None:
+        """Read the places of all characters at once."""
+        count = self._count
+        points, boxes = (ctypes.c_double * (2 * count))(), (ctypes.c_float * (4 * count))()
+        x, box = ctypes.addressof(points), ctypes.addressof(boxes)
+        for index in range(count):
+            _ORIGIN(self._address, index, x + 16 * index, x + 16 * index + 8)
+            _LOOSE_BOX(self._address, index, box + 16 * index)
+        self._origins = [self._place.point(x, y) for x, y in zip(points[::2], points[1::2], strict=True)]
+        self._boxes = list(zip(*[iter(boxes)] * 4, strict=True))
 
     def pieces(self, objects: Iterable[int]) -> list[Piece]:
         """Return the pieces on the page in the order of ``objects``, the addresses of its text objects."""
@@ -285,7 +247,7 @@ class _Text:
 
         pdfium puts blanks into narrower gaps than readers see; those go.
         """
-        face = _face(self._address, start, item, self._place, self._fonts)
+        face = self._face(start, item)
         size = face.type.size
         ranges: list[tuple[int, int]] = []
         begin = start
@@ -299,6 +261,19 @@ class _Text:
                 yield from self._piece(ranges, face)
                 ranges = []
         yield from self._piece([*ranges, (begin, end)], face)
+
+    def _face(self, index: int, item: int) -> _Face:
+        """Return the typography of a text object, of which ``index`` is a character."""
+        font = _FONT(item) or 0
+        _MATRIX(self._address, index, self._matrix_at)
+        at = self._parts_at
+        known = _COLOUR(item, at, at + 4, at + 8, at + 12)
+        size, matrix, (red, green, blue, _) = _FONT_SIZE(self._address, index), self._matrix[:4], self._parts
+        colour = red << 16 | green << 8 | blue if known else 0
+        key = (font, size, colour, *matrix)
+        if key not in self._faces:
+            self._faces[key] = _face(self._fonts.of(font), size, matrix, colour, self._place)
+        return self._faces[key]
 
     def _gap(self, index: int, face: _Face) -> float:
         """Return the width of the gap that a blank of pdfium fills."""
@@ -314,34 +289,36 @@ class _Text:
         ranges = [(a, b) for a, b in ranges if a < b]
         if not ranges:
             return
-        text = "".join(self._letters[a:b] for a, b in ranges)
+        text = "".join([self._letters[a:b] for a, b in ranges])
         if not (text.isascii() and text.isprintable()):
             letters = (_letter(self._text, i, self._letters[i], face.font) for a, b in ranges for i in range(a, b))
             text = "".join(letters).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        first, last = self._origin(ranges[0][0]), self._origin(ranges[-1][1] - 1)
-        (dx, dy), width = face.type.direction, self._width(ranges[-1][1] - 1, face)
-        stop = last[0] + dx * width, last[1] + dy * width
-        glyphs = tuple(glyph for a, b in ranges for glyph in self._each(a, b, face)) if self._glyphs else ()
+        first, stop = self._origin(ranges[0][0]), self._stop(ranges[-1][1] - 1, face)
+        glyphs = tuple([glyph for a, b in ranges for glyph in self._each(a, b, face)]) if self._glyphs else ()
         yield Piece(text, first, stop, _box(first, stop, face), face.type, glyphs)
 
     def _each(self, start: int, end: int, face: _Face) -> Iterator[Glyph]:
         """Yield the characters of a piece one by one; several of one glyph are one, except with pdfium's blanks."""
-        dx, dy = face.type.direction
-        waiting, base = "", self._origin(start)
+        waiting, base = "", self._origins[start]
         for index in range(start, end):
-            at = self._origin(index)
-            if waiting and (at != base or " " in (waiting, self._letters[index])):
-                width = self._width(index - 1, face)
-                yield Glyph(waiting, _box(base, (base[0] + dx * width, base[1] + dy * width), face))
+            at, letter = self._origins[index], self._letters[index]
+            if waiting and (at != base or " " in (waiting, letter)):
+                yield Glyph(waiting, _box(base, self._stop(index - 1, face), face))
                 waiting = ""
-            waiting += _letter(self._text, index, self._letters[index], face.font)
+            waiting += letter if " " <= letter <= "~" else _letter(self._text, index, letter, face.font)
             base = at
-        width = self._width(end - 1, face)
-        yield Glyph(waiting, _box(base, (base[0] + dx * width, base[1] + dy * width), face))
+        yield Glyph(waiting, _box(base, self._stop(end - 1, face), face))
 
     def _origin(self, index: int) -> Point:
-        _ORIGIN(self._address, index, *self._at)
-        return self._place.point(self._x.value, self._y.value)
+        if self._origins:
+            return self._origins[index]
+        _ORIGIN(self._address, index, self._at, self._at + 8)
+        return self._place.point(*self._point)
+
+    def _stop(self, index: int, face: _Face) -> Point:
+        """Return the point at which a character ends."""
+        (x, y), (dx, dy), width = self._origin(index), face.type.direction, self._width(index, face)
+        return x + dx * width, y + dy * width
 
     def _width(self, index: int, face: _Face) -> float:
         """Return the distance from a character to the next, in points.
@@ -349,12 +326,14 @@ class _Text:
         pdfium's boxes also hold what hangs over, as in an "f", and the font's width may be that of another glyph for
         the same character, such as a small capital.
         """
-        box = self._box
-        _LOOSE_BOX(self._address, index, ctypes.addressof(box))
-        level = (abs(face.type.direction[0]) > _LEVEL) != self._place.sideways
-        extent: float = abs(box.right - box.left if level else box.top - box.bottom)
-        width = face.font.width(ord(self._letters[index])) * face.across
+        if self._boxes:
+            left, top, right, bottom = self._boxes[index]
+        else:
+            _LOOSE_BOX(self._address, index, self._box_at)
+            left, top, right, bottom = self._box
+        extent: float = abs(right - left if face.level else top - bottom)
         letter = self._letters[index]
+        width = face.font.width(letter) * face.across
         other = extent > width + _OVERHANG * face.type.size and letter != "f"
         return extent if not width or other or (letter in _LIGATED and self._is_part(index)) else width
 
@@ -397,8 +376,7 @@ def _letter(text: Any, index: int, letter: str, font: Font) -> str:
 
 def _box(start: Point, end: Point, face: _Face) -> Box:
     """Return the box around text between two points of its base line."""
-    (dx, dy), size = face.type.direction, face.type.size
-    up, down = face.font.ascent * size, face.font.descent * size
+    (dx, dy), up, down = face.type.direction, face.up, face.down
     if dx == 1.0:
         return min(start[0], end[0]), start[1] - up, max(start[0], end[0]), start[1] - down
     xs = [x + b * dy for x in (start[0], end[0]) for b in (up, down)]
@@ -406,78 +384,30 @@ def _box(start: Point, end: Point, face: _Face) -> Box:
     return min(xs), min(ys), max(xs), max(ys)
 
 
-def _text_objects(page: Any) -> Iterator[int]:
-    """Yield the addresses of a page's text objects in the order of drawing.
-
-    pypdfium2 makes a Python object for each of a page's thousands of paths, which takes longer than the text.
-    """
-    address = _address(page)
-    for index in range(pdfium.FPDFPage_CountObjects(page)):
-        yield from _text_objects_in(_OBJECT(address, index), _DEEPEST)
-
-
-def _text_objects_in(item: int, depth: int) -> Iterator[int]:
-    kind = _KIND(item)
-    if kind == pdfium.FPDF_PAGEOBJ_TEXT:
-        yield item
-    elif kind == pdfium.FPDF_PAGEOBJ_FORM and depth > 1:
-        form = ctypes.cast(item, pdfium.FPDF_PAGEOBJECT)
-        for index in range(pdfium.FPDFFormObj_CountObjects(form)):
-            yield from _text_objects_in(_OBJECT_OF_FORM(item, index), depth - 1)
-
-
-def _address(pointer: Any) -> int:
-    return ctypes.addressof(pointer.contents)
-
-
 def _is_on(box: Box, place: Place) -> bool:
     return box[2] > 0 and box[3] > 0 and box[0] < place.width and box[1] < place.height
 
 
 class _Face(NamedTuple):
-    """The typography of a text object; ``across`` is the width of an em in points."""
+    """The typography of a text object.
+
+    Attributes:
+        across: the width of an em in points; ``up`` and ``down``: the heights of its ascent and descent.
+        level: its base line is level on the page before that is turned.
+    """
 
     type: Typeface
     font: Font
     across: float
+    up: float
+    down: float
+    level: bool
 
 
-def _face(text: int, index: int, item: int, place: Place, fonts: Fonts) -> _Face:
-    font = fonts.of(_FONT(item))
-    matrix, parts = pdfium.FS_MATRIX(), (ctypes.c_uint * 4)()
-    _MATRIX(text, index, ctypes.addressof(matrix))
-    given = _FONT_SIZE(text, index)
-    size = given * sqrt(abs(matrix.a * matrix.d - matrix.b * matrix.c))
-    first = ctypes.addressof(parts)
-    known = _COLOUR(item, first, first + 4, first + 8, first + 12)
-    colour = parts[0] << 16 | parts[1] << 8 | parts[2] if known else 0
-    direction = place.direction(matrix.a, matrix.b)
+def _face(font: Font, given: float, matrix: Sequence[float], colour: int, place: Place) -> _Face:
+    a, b, c, d = matrix
+    direction = place.direction(a, b)
     bold, italic = bool(font.flags & _BOLD), bool(font.flags & _ITALIC)
-    return _Face(Typeface(font.name, size, bold, italic, colour, direction), font, given * hypot(matrix.a, matrix.b))
-
-
-def _strokes(item: Any, place: Place) -> list[Box]:
-    """Return the straight pieces of a path from point to point; of a filled path, the corners of its parts."""
-    filled, stroked = ctypes.c_int(), ctypes.c_int()
-    pdfium.FPDFPath_GetDrawMode(item.raw, ctypes.byref(filled), ctypes.byref(stroked))
-    if not (filled.value or stroked.value):
-        return []
-    matrix, form = item.get_matrix(), item.container
-    while form is not None:
-        matrix, form = matrix.multiply(form.get_matrix()), form.container
-    parts: list[list[Point]] = []
-    found: list[Box] = []
-    x, y = ctypes.c_float(), ctypes.c_float()
-    for index in range(pdfium.FPDFPath_CountSegments(item.raw)):
-        segment = pdfium.FPDFPath_GetPathSegment(item.raw, index)
-        pdfium.FPDFPathSegment_GetPoint(segment, ctypes.byref(x), ctypes.byref(y))
-        point = place.point(*matrix.on_point(x.value, y.value))
-        kind = pdfium.FPDFPathSegment_GetType(segment)
-        if kind == pdfium.FPDF_SEGMENT_MOVETO or not parts:
-            parts.append([])
-        elif kind == pdfium.FPDF_SEGMENT_LINETO:
-            found.append((*parts[-1][-1], *point))
-        parts[-1].append(point)
-        if pdfium.FPDFPathSegment_GetClose(segment):
-            found.append((*point, *parts[-1][0]))
-    return found if stroked.value else [extent(points) for points in parts]
+    size, level = given * sqrt(abs(a * d - b * c)), (abs(direction[0]) > _LEVEL) != place.sideways
+    typeface = Typeface(font.name, size, bold, italic, colour, direction)
+    return _Face(typeface, font, given * hypot(a, b), font.ascent * size, font.descent * size, level)
