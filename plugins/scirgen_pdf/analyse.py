@@ -151,7 +151,11 @@ def _authors(draft: Draft, rules: Facts) -> None:
     lowest = max(line.y1 for line in title.lines)
     prose = [g for g in draft.front.abstract if g.page == title.page and len(g.text) > rules.abstract]
     abstract = [g.lines[0].y0 for g in prose if g.lines[0].y0 > lowest]
-    draft.authors = printed_authors(draft.given[title.page - 1], lowest, title.style.size, min(abstract, default=None))
+    page, right = draft.given[title.page - 1], max(line.x1 for line in title.lines)
+    column = [line for line in page if line.box[0] < right]
+    style, bottom = title.style, min(abstract, default=None)
+    found = (printed_authors(lines, lowest, style.size, bottom, style.font) for lines in (page, column))
+    draft.authors = next(filter(None, found), ())
 
 
 def _doi(draft: Draft, rules: Facts) -> None:

@@ -28,12 +28,13 @@ _RUN_IN = re.compile(
 _OTHER_RUN_IN = re.compile(
     r"^(?:plain[- ]language summary|key points|highlights|significance statement|graphical abstract)\b", re.I
 )
-_SECTION = re.compile(r"\s*1\.?\s+[A-ZÀ-Þ]")
+_SECTION = re.compile(r"\s*\d{1,2}(?:\.\d)?\.?\s+[A-ZÀ-Þ]")
 _CHINESE = re.compile(r"[\u4e00-\u9fff]{6}")
 _LABELLED_KEYWORDS = re.compile(r"[A-ZÀ-Þ\u4e00-\u9fff][^.]{1,40}?[:：—–]")
 _DOI_LINE = re.compile(r"\bdoi:\s*10\.\d|https?://doi\.org/10\.", re.I)
 _NOTE = re.compile(r"[*∗⁎⋆†‡§¶]\s?\w")
 _ADDRESS = re.compile(r"https?://\S+")
+_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _PARTS = re.compile(
     r"^(?:background|context|purpose|aims?|objectives?|introduction|importance|methods?|design|setting"
     r"|participants|materials? and methods|results?|findings"
@@ -257,7 +258,16 @@ def _with_its_other_lines(groups: list[Group], title: int) -> int:
         whole.lines = sorted([*whole.lines, *part.lines], key=lambda line: line.y0)
         whole.settle()
         groups[:] = [g for g in groups if g is not part]
+    below = groups[groups.index(whole) + 1 :][:1]
+    if below and _has_subtitle(whole, below[0]) and _is_subtitle(below[0]):
+        whole.lines = [*whole.lines, *below[0].lines]
+        groups.remove(below[0])
     return groups.index(whole)
+
+
+def _is_subtitle(group: Group) -> bool:
+    """Return whether a group below a title in its font is bold and no author's name, which is short."""
+    return group.style.bold and len(group.text.split()) > _RULES.title_words[0] and not is_list_of_names(group.text)
 
 
 def _has_subtitle(title: Group, group: Group) -> bool:
@@ -482,9 +492,12 @@ def _first_prose(groups: list[Group], head: Sequence[int], title: int | None, bo
         group = groups[i]
         same = same_size(group.style.size, body.size) and group.style.font == body.font
         prose = same and len(group.text) > _RULES.first_prose and not is_publishers(group.text)
-        if prose or kind_of_heading(group.text):
+        if kind_of_heading(group.text):
+            return i
+        if prose:
             above = groups[i - 1]
-            return i - 1 if i > after and above.style != body and len(above.text) < _RULES.heading else i
+            named = above.style != body and len(above.text) < _RULES.heading and not _YEAR.search(above.text)
+            return i - 1 if i > after and named else i
     return after
 
 
