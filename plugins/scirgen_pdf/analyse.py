@@ -15,7 +15,7 @@ from scirgen.stages.parse.frontmatter import printed_year
 from scirgen_pdf.authors import printed_authors
 from scirgen_pdf.classify import Kinds, References, mark_kinds, mark_references, mark_reviews
 from scirgen_pdf.flow import Flow, Vocabulary, blocks
-from scirgen_pdf.front import Front, read_front, strip_label, strip_title_label
+from scirgen_pdf.front import Front, before_references, read_front, strip_label, strip_title_label
 from scirgen_pdf.headings.candidates import Candidate, Candidates, Outline, candidates
 from scirgen_pdf.headings.features import context_rows, rows
 from scirgen_pdf.headings.levels import Levels, set_levels
@@ -164,7 +164,8 @@ def _doi(draft: Draft, rules: Facts) -> None:
     rest = {id(line) for lines in draft.kept for line in lines}
     heads = [[line.text for line in lines if id(line) not in rest] for lines in draft.printed[: rules.heads]]
     draft.doi = find_doi("\n".join(text for texts in heads for text in texts))
-    first = [g for g in draft.groups if g.page == 1 and not any(g is part for part in draft.front.abstract)]
+    own = before_references(draft.groups)
+    first = [g for g in own if g.page == 1 and not any(g is part for part in draft.front.abstract)]
     aside = [g.text for g in first if g.kind in (BlockKind.OTHER, BlockKind.FOOTNOTE) or _is_small(g, draft.body)]
     upright = rules.upright
     margin = ["".join(s.text for s in line.spans) for line in draft.given[0] if abs(line.direction[1]) > upright]

@@ -29,12 +29,12 @@ _MARKS = re.compile(
 _MARK = re.compile(r"(?:[\d*∗⁎†‡§¶#✉,\s]|ID|iD|\b[a-z]\b)+")
 _DEGREE = re.compile(
     r"(?i)(?:ph\.?\s?d|m\.?\s?d|m\.?sc|b\.?sc|m\.?p\.?h|m\.?a|m\.?s|b\.?a|dr|prof|jr|rn|mba|dphil|d\.?sc|sc\.?d"
-    r"|(?:senior |student )?(?:member|fellow)|ieee)\.?"
+    r"|(?:senior |student )?(?:member|fellow)|ieee|asce|asme|acm)\.?"
 )
 _NO_NAME = re.compile(
     r"(?i)@|\b(?:\w*universi\w+|institut\w*|dep(?:artmen)?t|depart\w+|dipartimento|dpto|\w*hochschule|faculty|school|cent(?:re|er)|laborator\w+|college"
     r"|academy|hospital|ministry|agency|society|corporation|research|sciences?|article|open|access|paper|report|review"
-    r"|inc|ltd|gmbh|llc|labs?|blvd|systems|letter|table|fig(?:ure)?|contents|issue|volume|journal|version|editor|edited|received|accepted|published"
+    r"|inc|ltd|box|gmbh|llc|labs?|blvd|systems|letter|table|fig(?:ure)?|contents|issue|volume|journal|version|editor|edited|received|accepted|published"
     r"|correspond\w*|subject|abstract|keywords?|key|points|supplement\w*|states|street|road|data|introduction"
     r"|information|number|board|project|the|of|for|in|on)\b"
 )
@@ -147,11 +147,12 @@ def _before_affiliation(part: Sequence[_Cell]) -> list[str] | None:
     whole = " ".join(rows)
     entries = [e for e in (whole.split(";") if ";" in whole else rows) if e.strip()]
     pieces = [_AFTER_NAME.split(" ".join(entry.replace("\0", " ").split()), maxsplit=1) for entry in entries]
-    if not pieces or any(len(p) == 1 or len(p[0]) > _RULES.longest or not _NAME.fullmatch(p[0]) for p in pieces):
+    if not pieces or any(len(p) == 1 or len(p[0]) > _RULES.longest for p in pieces):
         return None
-    if not any(_NO_NAME.search(p[1]) for p in pieces) or any(_NO_NAME.search(p[0]) for p in pieces):
+    names = [_names(p[0]) for p in pieces]
+    if not all(names) or not any(_NO_NAME.search(p[1]) for p in pieces):
         return None
-    return [p[0] for p in pieces]
+    return [name for found in names for name in found or ()]
 
 
 def _above_affiliation(part: Sequence[_Cell]) -> list[str] | None:
@@ -174,6 +175,11 @@ def is_list_of_names(text: str) -> bool:
     """Return whether a text is names of persons: several, or one with an initial."""
     found = _names(text) or []
     return len(found) > 1 or any(_INITIAL.search(name) for name in found)
+
+
+def are_authors(group: Sequence[str]) -> bool:
+    """Return whether the lines of a text begin with a name and go on with an affiliation."""
+    return bool(_names(group[0])) and any(_NO_NAME.search(line) for line in group[1:])
 
 
 def _names(text: str) -> list[str] | None:

@@ -32,7 +32,7 @@ _ARRIVED = re.compile(
 )
 _VENUE = re.compile(
     r"(?i)\b(?:proc(?:eedings|\.)|conference|workshop|symposium|congress|journal|transactions|magazine|letters|annals"
-    r"|vol(?:ume\b|\.)|issue|issn|isbn|appear\w*)|\$\d"
+    r"|vol(?:ume\b|\.)|issue|issn|isbn|appear\w*)|\$\d|\d \((?:19|20)\d\d\)"
 )
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?,?"
 _DATE = re.compile(
@@ -57,7 +57,7 @@ _GENERAL = re.compile(r"creative commons licen[sc]es?\b(?! *[-:(])", re.I)
 """Publishers speak of "the article's Creative Commons licence" after they have named it."""
 _LIMITED = re.compile(r"commercial|derivative", re.I)
 _OF_PAPER = re.compile(r"\b(?:article|paper|publication|manuscript|work|author)s?\b", re.I)
-_OF_DATA = re.compile(r"\b(?:data|datasets?|databases?|code|software|package|maps?|images?|metadata)\b", re.I)
+_OF_DATA = re.compile(r"\b(?:data|datasets?|databases?|code|software|program|package|maps?|images?|metadata)\b", re.I)
 _WAIVER = re.compile(r"\bappl(?:y|ies) to (?:the |all )?(?:meta)?data\b", re.I)
 _NOTICE = re.compile(r"^(?:(?!licen[sc]|commons).){0,300}?(?=\bthis (?:is an open|article|work|paper)\b)", re.I | re.S)
 _OWN_DOI = re.compile(r"(?i)\W*(?:https?://)?(?:dx\.)?doi\b")

@@ -150,6 +150,12 @@ def second_row(spans: list[Span]) -> list[Span]:
 def test_names_before_an_affiliation_in_their_row_are_read() -> None:
     assert authors(row("Jane Doe, Ice Institute")) == ("Jane Doe",)
     assert authors(row("Jane Doe (jane@ice.no) – University of Oslo")) == ("Jane Doe",)
+    assert authors(row("Jane Doe and John Roe, Ice Institute"), row("Ida Berg, Oslo", y=112)) == (
+        "Jane Doe",
+        "John Roe",
+        "Ida Berg",
+    )
+    assert authors(row("Jane Doe"), row("P.O. Box 65207", y=112), row("Oslo, N.N. 20035", y=124)) == ("Jane Doe",)
 
 
 def test_letters_of_an_order_are_no_name() -> None:
