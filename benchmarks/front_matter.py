@@ -1,9 +1,10 @@
 """Measures how many first pages of articles are read right: ``python -m benchmarks.front_matter FOLDER``.
 
-``data/front_matter.jsonl`` has the truth of two sets, which a language model wrote from the first pages before scirgen
-read them: title, authors, years (null: none is printed), DOI, licence, and how the abstract begins and ends ("?": not
-certain; "@": only this beginning, if any; "*" as a licence: any). A field that is not printed must stay empty. FOLDER
-has the PDFs, found by their SHA-256; most are in Debian's source packages (``source``: package/version/path).
+``data/front_matter.jsonl`` has the truth of three sets, which a language model wrote from the first pages before
+scirgen read them: title, authors, years (null: none is printed), DOI, licence, and how the abstract begins and ends
+("?": not certain; "@": only this beginning, if any; "*" as a licence or a DOI: any). A field that is not printed must
+stay empty. FOLDER has the PDFs, found by their SHA-256; most are in Debian's source packages (``source``:
+package/version/path).
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def _compared(truth: Mapping[str, Any], path: Path, options: ParserOptions) -> I
     yield "title", fuzz.ratio(_letters(found.title), _letters(truth["title"])) >= _SIMILAR
     yield "authors", [_name(a) for a in found.authors] == [_name(a) for a in truth["authors"]]
     yield "year", found.year in truth["years"]
-    yield "doi", (found.doi or "").lower() == truth["doi"]
+    yield "doi", truth["doi"] in ("*", (found.doi or "").lower())
     yield "licence", truth["licence"].lower() in ("*", found.licence.removesuffix("unknown"))
     yield "abstract", _abstract(_letters(paper.abstract), truth["begins"], truth["ends"])
 

@@ -15,7 +15,7 @@ from scirgen.stages.parse.frontmatter import printed_year
 from scirgen_pdf.authors import printed_authors
 from scirgen_pdf.classify import Kinds, References, mark_kinds, mark_references, mark_reviews
 from scirgen_pdf.flow import Flow, Vocabulary, blocks
-from scirgen_pdf.front import Front, read_front, strip_label, strip_title_label
+from scirgen_pdf.front import Front, before_references, read_front, strip_label, strip_title_label
 from scirgen_pdf.headings.candidates import Candidate, Candidates, Outline, candidates
 from scirgen_pdf.headings.features import context_rows, rows
 from scirgen_pdf.headings.levels import Levels, set_levels
@@ -153,7 +153,11 @@ def _authors(draft: Draft, rules: Facts) -> None:
     lowest = max(line.y1 for line in title.lines)
     prose = [g for g in draft.front.abstract if g.page == title.page and len(g.text) > rules.abstract]
     abstract = [g.lines[0].y0 for g in prose if g.lines[0].y0 > lowest]
-    draft.authors = printed_authors(draft.given[title.page - 1], lowest, title.style.size, min(abstract, default=None))
+    page, right = draft.given[title.page - 1], max(line.x1 for line in title.lines)
+    column = [line for line in page if line.box[0] < right]
+    style, bottom = title.style, min(abstract, default=None)
+    found = (printed_authors(lines, lowest, style.size, bottom, style.font) for lines in (page, column))
+    draft.authors = next(filter(None, found), ())
 
 
 def _doi(draft: Draft, rules: Facts) -> None:
@@ -162,7 +166,8 @@ def _doi(draft: Draft, rules: Facts) -> None:
     rest = {id(line) for lines in draft.kept for line in lines}
     heads = [[line.text for line in lines if id(line) not in rest] for lines in draft.printed[: rules.heads]]
     draft.doi = find_doi("\n".join(text for texts in heads for text in texts))
-    first = [g for g in draft.groups if g.page == 1 and not any(g is part for part in draft.front.abstract)]
+    own = before_references(draft.groups)
+    first = [g for g in own if g.page == 1 and not any(g is part for part in draft.front.abstract)]
     aside = [g.text for g in first if g.kind in (BlockKind.OTHER, BlockKind.FOOTNOTE) or _is_small(g, draft.body)]
     upright = rules.upright
     margin = ["".join(s.text for s in line.spans) for line in draft.given[0] if abs(line.direction[1]) > upright]

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, groupby, islice, pairwise, takewhile
 from typing import Annotated, Final
 
-from scirgen_pdf.page.characters import composed
+from scirgen_pdf.page.characters import begins_with_accent, composed
 from scirgen_pdf.page.lines import Lines
 from scirgen_pdf.reading.page import Span, TextLine
 from scirgen_pdf.units import Chars, Count, Ems, Points, Times
@@ -29,19 +29,17 @@ _MARKS = re.compile(
 _MARK = re.compile(r"(?:[\d*∗⁎†‡§¶#✉,\s]|ID|iD|\b[a-z]\b)+")
 _DEGREE = re.compile(
     r"(?i)(?:ph\.?\s?d|m\.?\s?d|m\.?sc|b\.?sc|m\.?p\.?h|m\.?a|m\.?s|b\.?a|dr|prof|jr|rn|mba|dphil|d\.?sc|sc\.?d"
-    r"|(?:senior |student )?(?:member|fellow)|ieee)\.?"
+    r"|(?:senior |student )?(?:member|fellow)|ieee|asce|asme|acm)\.?"
 )
 _NO_NAME = re.compile(
-    r"(?i)@|\b(?:\w*universi\w+|institut\w*|dep(?:artmen)?t|depart\w+|dpto|faculty|school|cent(?:re|er)|laborator\w+|college"
+    r"(?i)@|\b(?:\w*universi\w+|institut\w*|dep(?:artmen)?t|depart\w+|dipartimento|dpto|\w*hochschule|faculty|school|cent(?:re|er)|laborator\w+|college"
     r"|academy|hospital|ministry|agency|society|corporation|research|sciences?|article|open|access|paper|report|review"
-    r"|inc|ltd|gmbh|llc|labs?|blvd|systems|letter|table|fig(?:ure)?|contents|issue|volume|journal|version|editor|edited|received|accepted|published"
+    r"|inc|ltd|box|gmbh|llc|labs?|blvd|systems|letter|table|fig(?:ure)?|contents|issue|volume|journal|version|editor|edited|received|accepted|published"
     r"|correspond\w*|subject|abstract|keywords?|key|points|supplement\w*|states|street|road|data|introduction"
     r"|information|number|board|project|the|of|for|in|on)\b"
 )
-_ADDRESS = re.compile(r"@|https?://|^\s*www\.")
-_DATE = re.compile(
-    r"^\W*(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?\s+(?:\d{1,2},?\s+)?(?:19|20)\d\d\W*$"
-)
+_ADDRESS = re.compile(r"\S*@|https?://|\bwww\.")
+_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _BY = re.compile(r"^\W*(?:[Bb]y|[Pp]ar|[Pp]or|[Vv]on|(?i:authors?:))\s+(?=[^\W\d_a-z])")
 _ORDER = re.compile(r",\s*(?:[^\W\d_a-z]\.){2}(?![\w.])")  # behind a name: "S.J."
 _AFTER_NAME = re.compile(r"\s*(?:,|\(|\s[–—−-]\s)\s*")  # before an affiliation in the same row
@@ -57,6 +55,7 @@ class Authors:
     lowest: Annotated[Points, "from the title to the last names, where no abstract is below them"] = 330
     above: Annotated[Ems, "how far names may begin above the title's end"] = 0.3
     smaller: Annotated[Times, "the names' size in the title's"] = 0.97
+    as_large: Annotated[Times, "likewise, in another font"] = 1.03
     first: Annotated[Count, "texts in one type before the names: a date, the kind of the article"] = 2
     double_spaced: Annotated[Times, "from a row of a list to the next, in heights"] = 2.4
     in_row: Annotated[Times, "between base lines of a row's cells, in heights"] = 0.4
@@ -66,6 +65,7 @@ class Authors:
     mark: Annotated[Times, "a raised mark's size in the row's"] = 0.85
     small: Annotated[Times, "a mark's size in its cell's"] = 0.88
     lifted: Annotated[Ems, "from a cell's base line up to that of a mark"] = 0.1
+    accent: Annotated[Ems, "from the letter's left edge to that of its accent"] = 0.3
     step: Annotated[Times, "between base lines of two rows, in heights"] = 0.5
     level: Annotated[Points, "between rows of columns that are one"] = 4
     cut: Annotated[Ems, "a gap between cells"] = 2
@@ -90,7 +90,9 @@ class _Cell:
     box: tuple[float, float, float, float]
 
 
-def printed_authors(lines: Sequence[TextLine], top: float, size: float, bottom: float | None) -> tuple[str, ...]:
+def printed_authors(
+    lines: Sequence[TextLine], top: float, size: float, bottom: float | None, font: str
+) -> tuple[str, ...]:
     """Return the names below a title.
 
     Args:
@@ -98,12 +100,14 @@ def printed_authors(lines: Sequence[TextLine], top: float, size: float, bottom: 
         top: where the title ends, in points from the top of the page.
         size: the title's type size, in points.
         bottom: where the abstract begins; None if it is not below the title.
+        font: the title's; names in another one may be as large.
     """
     lowest = top + _RULES.lowest if bottom is None else bottom
     inside = (s for s in _spans(lines) if top - _RULES.above * size < s.box[1] and s.box[3] < lowest + s.size)
     below = [c for c in _cells(islice(inside, _RULES.most)) if c.box[3] < lowest]
-    below = [c for c in below if not _ADDRESS.search(_MARKS.sub("", c.text)) and not _DATE.match(c.text)]
-    for style in dict.fromkeys(c.style for c in below if c.style[1] < _RULES.smaller * size):
+    below = [c for cell in below for c in _without_address(cell)]
+    limits = {font: _RULES.smaller * size}
+    for style in dict.fromkeys(c.style for c in below if c.style[1] < limits.get(c.style[0], _RULES.as_large * size)):
         parts = _joined([c for c in below if c.style == style])
         found = [_names(_text(part)) or _above_affiliation(part) or _before_affiliation(part) for part in parts]
         start = next((n for n, names in enumerate(found[: _RULES.first]) if names), None)
@@ -114,6 +118,18 @@ def printed_authors(lines: Sequence[TextLine], top: float, size: float, bottom: 
             lists = list(takewhile(lambda names: names is not None, more))
             return tuple(dict.fromkeys(_by_rows(parts[start:], [names or [] for names in lists])))
     return ()
+
+
+def _without_address(cell: _Cell) -> Iterator[_Cell]:
+    """Yield a cell that may have names: up to an address, and not if a year stands in it without a name before it."""
+    text = _MARKS.sub("\0", cell.text)
+    year = _YEAR.search(cell.text)
+    if address := _ADDRESS.search(text):
+        before = text[: address.start()]
+        if _names(before):
+            yield replace(cell, text=before)
+    elif not year or _NAME.search(cell.text, 0, year.start()):
+        yield cell
 
 
 def _by_rows(parts: Sequence[Sequence[_Cell]], lists: Sequence[Sequence[str]]) -> list[str]:
@@ -131,19 +147,20 @@ def _before_affiliation(part: Sequence[_Cell]) -> list[str] | None:
     whole = " ".join(rows)
     entries = [e for e in (whole.split(";") if ";" in whole else rows) if e.strip()]
     pieces = [_AFTER_NAME.split(" ".join(entry.replace("\0", " ").split()), maxsplit=1) for entry in entries]
-    if not pieces or any(len(p) == 1 or len(p[0]) > _RULES.longest or not _NAME.fullmatch(p[0]) for p in pieces):
+    if not pieces or any(len(p) == 1 or len(p[0]) > _RULES.longest for p in pieces):
         return None
-    if not any(_NO_NAME.search(p[1]) for p in pieces) or any(_NO_NAME.search(p[0]) for p in pieces):
+    names = [_names(p[0]) for p in pieces]
+    if not all(names) or not any(_NO_NAME.search(p[1]) for p in pieces):
         return None
-    return [p[0] for p in pieces]
+    return [name for found in names for name in found or ()]
 
 
 def _above_affiliation(part: Sequence[_Cell]) -> list[str] | None:
-    """Return the names in the rows above an affiliation in the same type; None if another row stands between them."""
+    """Return the names in the rows above an affiliation in the same type."""
     rows = [list(row) for _, row in groupby(part, key=lambda c: round(c.box[3]))]
     names = [_names(_text(row)) for row in rows]
     last = next((n for n, held in enumerate(names) if held is None), 0)
-    if not last or not _NO_NAME.search(_text(rows[last])):
+    if not last or not any(_NO_NAME.search(_text(row)) for row in rows[last:]):
         return None
     return [name for held in names[:last] for name in held or ()]
 
@@ -158,6 +175,11 @@ def is_list_of_names(text: str) -> bool:
     """Return whether a text is names of persons: several, or one with an initial."""
     found = _names(text) or []
     return len(found) > 1 or any(_INITIAL.search(name) for name in found)
+
+
+def are_authors(group: Sequence[str]) -> bool:
+    """Return whether the lines of a text begin with a name and go on with an affiliation."""
+    return bool(_names(group[0])) and any(_NO_NAME.search(line) for line in group[1:])
 
 
 def _names(text: str) -> list[str] | None:
@@ -231,11 +253,16 @@ def _cells(spans: Iterable[Span]) -> list[_Cell]:
     for span in sorted(spans, key=lambda s: -s.size):
         row = next((r for r in rows if _in_row(r[0], span)), None)
         rows.append([span]) if row is None else row.append(span)
-    found = [cell for row in rows for cell in _cut(sorted(row, key=lambda s: s.box[0]))]
+    found = [cell for row in rows for cell in _cut(sorted(row, key=_place))]
     found.sort(key=lambda c: c.box[3])
     steps = (b.box[3] - a.box[3] > _RULES.step * min(a.style[1], b.style[1]) for a, b in pairwise(found))
     numbers = accumulate(steps, initial=0)
     return [c for _, c in sorted(zip(numbers, found, strict=False), key=lambda pair: (pair[0], pair[1].box[0]))]
+
+
+def _place(span: Span) -> float:
+    """Return where a span stands in its row; an accent stands before its letter."""
+    return span.box[0] - _RULES.accent * span.size * begins_with_accent(span.text)
 
 
 def _spans(lines: Sequence[TextLine]) -> Iterator[Span]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from statistics import median
@@ -14,7 +14,7 @@ from rapidfuzz import fuzz
 
 from scirgen import BlockKind
 from scirgen.stages.parse.terms import ABSTRACT_LANGUAGE, DEPTH, KEYWORDS, kind_of_heading, plain
-from scirgen_pdf.authors import is_list_of_names
+from scirgen_pdf.authors import are_authors, is_list_of_names
 from scirgen_pdf.classify import is_publishers
 from scirgen_pdf.page.lines import Style, same_size
 from scirgen_pdf.paragraphs import Group, split
@@ -28,12 +28,14 @@ _RUN_IN = re.compile(
 _OTHER_RUN_IN = re.compile(
     r"^(?:plain[- ]language summary|key points|highlights|significance statement|graphical abstract)\b", re.I
 )
-_SECTION = re.compile(r"\s*1\.?\s+[A-ZÀ-Þ]")
+_SECTION = re.compile(r"\s*\d{1,2}(?:\.\d)?\.?\s+[A-ZÀ-Þ]")
+_MASTHEAD = re.compile(r"(?:\w+ ){0,3}journal ?(?:of|for)\b", re.I)
 _CHINESE = re.compile(r"[\u4e00-\u9fff]{6}")
 _LABELLED_KEYWORDS = re.compile(r"[A-ZÀ-Þ\u4e00-\u9fff][^.]{1,40}?[:：—–]")
 _DOI_LINE = re.compile(r"\bdoi:\s*10\.\d|https?://doi\.org/10\.", re.I)
 _NOTE = re.compile(r"[*∗⁎⋆†‡§¶]\s?\w")
 _ADDRESS = re.compile(r"https?://\S+")
+_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _PARTS = re.compile(
     r"^(?:background|context|purpose|aims?|objectives?|introduction|importance|methods?|design|setting"
     r"|participants|materials? and methods|results?|findings"
@@ -41,7 +43,7 @@ _PARTS = re.compile(
     r"|resultados|conclusion(?:es)?|introducao|conclusao)$"
 )
 _COPYRIGHT = re.compile(
-    r"(?<=[.!?)])\s+(?:(?:©|\(c\)|copyright|&)\s*)+(?:19|20)\d\d\b[^.]{0,60}(?:\.\s?[^.]{0,60}){0,4}\.?\s*$", re.I
+    r"(?<=[.!?)])\s+(?:(?:©|\(c\)|copyright|&|\bc)\s*)+(?:19|20)\d\d\b[^.]{0,60}(?:\.\s?[^.]{0,60}){0,4}\.?\s*$", re.I
 )
 _COVER = re.compile(
     r"unedited manuscript|^accepted manuscript|^journal pre-?proof|accepted manuscript version|^(?:to|pour"
@@ -129,6 +131,11 @@ def read_front(groups: list[Group], body: Style, known_title: str, language: str
     return front
 
 
+def before_references(groups: Sequence[Group]) -> Iterator[Group]:
+    """Return the groups above the references, which a short paper has on its first page."""
+    return takewhile(lambda group: kind_of_heading(group.text) != "references", groups)
+
+
 def _cover(groups: Sequence[Group], body: Style) -> int:
     """Count the groups on a cover page. A cover page names itself as one, has no abstract or introduction, and the next
     page repeats its title.
@@ -164,17 +171,17 @@ def _read_front(groups: list[Group], body: Style, known_title: str, language: st
         head = [i for i, g in enumerate(groups) if g.page <= groups[0].page + 1]
         groups[title].kind = BlockKind.TITLE
         front.title = strip_title_label(groups[title].text)
-    labelled = _labelled(groups, head)
     intro = next((i for i in head if kind_of_heading(groups[i].text) == "main" and i > (title or 0)), None)
+    late = [i for i, g in enumerate(groups) if g.page <= groups[0].page + _RULES.late]  # an abstract's own page
+    body_start = next((i for i in late if i > (title or 0) and _opens_body(groups[i])), len(groups))
+    labelled = _labelled(groups, [i for i in late if i < body_start or groups[i].page == groups[0].page])
     if labelled:
         chosen = _choose(groups, labelled, language)
         _detach_label(groups, chosen)
         front.abstract = _extent(groups, chosen, body)
         front.body_start = max(groups.index(g) for g in front.abstract) + 1 if front.abstract else chosen + 1
     if not front.abstract and not (labelled and intro == front.body_start):
-        last = groups[0].page + _RULES.late
-        near = [i for i, g in enumerate(groups) if title is not None and i > title and g.page <= last]
-        intro = next((i for i in near if _opens_body(groups[i])), intro)  # the abstract may have a page of its own
+        intro = body_start if title is not None and body_start < len(groups) else intro
         front.abstract = _unlabelled(groups, head, title, intro) or _before(groups, head, title, intro, body) or []
         if front.abstract:
             front.body_start = groups.index(front.abstract[-1]) + 1
@@ -203,6 +210,7 @@ def _title(groups: list[Group], head: Sequence[int], body: Style, known: str) ->
         and (len(groups[i].text.split()) > 1 or _CHINESE.search(groups[i].text))
         and not kind_of_heading(groups[i].text)
         and not _SECTION.match(groups[i].text)
+        and not _MASTHEAD.match(groups[i].text)
     ]
     if not usable:
         return _bold_title(groups, head, body)
@@ -211,7 +219,7 @@ def _title(groups: list[Group], head: Sequence[int], body: Style, known: str) ->
     others = [
         i
         for i in usable
-        if i < authors and groups[i].style != groups[largest].style and not is_list_of_names(groups[i].text)
+        if i < authors and groups[i].style != groups[largest].style and not _is_authors(groups[i], groups[largest])
     ]  # neither the title's second line nor the authors
     named = [i for i in others if i < largest and _has_names_below(groups, i, usable)]
     if named and not _has_names_below(groups, largest, usable):
@@ -225,7 +233,8 @@ def _is_authors(group: Group, title: Group) -> bool:
     """Return whether a group is names: in its text, or one on each of its first lines below a bolder title."""
     rows = ", ".join(line.text for line in group.lines[:2])
     lighter = title.style.bold and not group.style.bold and len(group.lines) > 1
-    return is_list_of_names(group.text) or (lighter and is_list_of_names(rows))
+    listed = is_list_of_names(group.text) or are_authors([line.text for line in group.lines])
+    return listed or (lighter and is_list_of_names(rows))
 
 
 def _has_names_below(groups: Sequence[Group], index: int, usable: Sequence[int]) -> bool:
@@ -257,7 +266,16 @@ def _with_its_other_lines(groups: list[Group], title: int) -> int:
         whole.lines = sorted([*whole.lines, *part.lines], key=lambda line: line.y0)
         whole.settle()
         groups[:] = [g for g in groups if g is not part]
+    below = groups[groups.index(whole) + 1 :][:1]
+    if below and _has_subtitle(whole, below[0]) and _is_subtitle(below[0]):
+        whole.lines = [*whole.lines, *below[0].lines]
+        groups.remove(below[0])
     return groups.index(whole)
+
+
+def _is_subtitle(group: Group) -> bool:
+    """Return whether a group below a title in its font is bold and no author's name, which is short."""
+    return group.style.bold and len(group.text.split()) > _RULES.title_words[0] and not is_list_of_names(group.text)
 
 
 def _has_subtitle(title: Group, group: Group) -> bool:
@@ -439,12 +457,14 @@ def _is_prose(text: str) -> bool:
 
 
 def _other_setting(last: Group, group: Group) -> bool:
-    """Return whether a group no longer looks like the abstract: another type or another column width."""
+    """Return whether a group no longer looks like the abstract: another type, another column width or a longer line."""
+    longer = min(_x0(last) - _x0(group), _x1(group) - _x1(last)) > last.style.size
     return (
         abs(last.style.size - group.style.size) > _RULES.same
         or last.style.font != group.style.font
         or abs((last.x1 - last.x0) - (group.x1 - group.x0)) > _RULES.width * (last.x1 - last.x0)
         or last.style.bold != group.style.bold
+        or (longer and len(last.lines) > 2)
     )
 
 
@@ -482,9 +502,12 @@ def _first_prose(groups: list[Group], head: Sequence[int], title: int | None, bo
         group = groups[i]
         same = same_size(group.style.size, body.size) and group.style.font == body.font
         prose = same and len(group.text) > _RULES.first_prose and not is_publishers(group.text)
-        if prose or kind_of_heading(group.text):
+        if kind_of_heading(group.text):
+            return i
+        if prose:
             above = groups[i - 1]
-            return i - 1 if i > after and above.style != body and len(above.text) < _RULES.heading else i
+            named = above.style != body and len(above.text) < _RULES.heading and not _YEAR.search(above.text)
+            return i - 1 if i > after and named else i
     return after
 
 

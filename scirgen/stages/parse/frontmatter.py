@@ -18,7 +18,7 @@ from scirgen.stages.base import FrontMatter
 from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
 from scirgen.stages.parse.terms import kind_of_heading
 
-FRONT_VERSION: Final = 6
+FRONT_VERSION: Final = 7
 """Raise it when a paper gives another front matter: records made from papers are then made again."""
 _HEAD = 14  # blocks before which a paper's own DOI, date and licence are printed
 _TAIL = 12  # blocks at the end, without references, in which a licence may be printed
@@ -27,10 +27,12 @@ _YEAR = r"(19\d\d|20[0-4]\d)"
 _DATED = re.compile(
     rf"(?i)(?:publi(?:shed|cation)|available|©|\(c\)|copyright)[^\d]{{0,40}}(?:\d{{1,2}}[/.,\s]+){{0,2}}(?:\w+\s+)?{_YEAR}\b"
 )
-_ARRIVED = re.compile(rf"(?i)\b(?:received|submitted(?! to)|revised|(?:up|down)loaded)\b[^;|]{{0,60}}?{_YEAR}\b")
+_ARRIVED = re.compile(
+    rf"(?i)(?<!last )\b(?:received|submitted(?! to)|revised|(?:up|down)loaded)\b[^;|]{{0,60}}?{_YEAR}\b"
+)
 _VENUE = re.compile(
     r"(?i)\b(?:proc(?:eedings|\.)|conference|workshop|symposium|congress|journal|transactions|magazine|letters|annals"
-    r"|vol(?:ume\b|\.)|issue|issn|isbn|appear\w*)|\$\d"
+    r"|vol(?:ume\b|\.)|issue|issn|isbn|appear\w*)|\$\d|\d \((?:19|20)\d\d\)"
 )
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?,?"
 _DATE = re.compile(
@@ -55,9 +57,10 @@ _GENERAL = re.compile(r"creative commons licen[sc]es?\b(?! *[-:(])", re.I)
 """Publishers speak of "the article's Creative Commons licence" after they have named it."""
 _LIMITED = re.compile(r"commercial|derivative", re.I)
 _OF_PAPER = re.compile(r"\b(?:article|paper|publication|manuscript|work|author)s?\b", re.I)
-_OF_DATA = re.compile(r"\b(?:data|datasets?|databases?|code|software|package|maps?|images?|metadata)\b", re.I)
+_OF_DATA = re.compile(r"\b(?:data|datasets?|databases?|code|software|program|package|maps?|images?|metadata)\b", re.I)
 _WAIVER = re.compile(r"\bappl(?:y|ies) to (?:the |all )?(?:meta)?data\b", re.I)
 _NOTICE = re.compile(r"^(?:(?!licen[sc]|commons).){0,300}?(?=\bthis (?:is an open|article|work|paper)\b)", re.I | re.S)
+_OWN_DOI = re.compile(r"(?i)\W*(?:https?://)?(?:dx\.)?doi\b")
 _BROKEN_DOI = re.compile(r"(\b10\.\d{4,9}/(?:\S{0,80}[/_-](?=\s+\S*\d)|\S{0,80}\.(?=\s+\d{5})|(?=\s)))\s+")
 _BROKEN_ADDRESS = re.compile(r"(creativecommons\.org/\S*/|https?://)\s+(?=[\w.]+/)", re.I)
 _KEYWORDS = re.compile(r"(?is)^\s*(?:key\s?words?|palavras-chave|palabras clave)\b\s*[:.—-]?\s*(.*)")
@@ -66,10 +69,10 @@ _KEYWORDS = re.compile(r"(?is)^\s*(?:key\s?words?|palavras-chave|palabras clave)
 def front_matter(parsed: ParsedPaper) -> FrontMatter:
     """Return the front matter of a parsed paper."""
     head = parsed.blocks[:_HEAD]
-    printed = "\n".join(b.text for b in head if b.kind in _ASIDE)
+    first = (*head, *filter(_on_first_page, parsed.blocks[_HEAD:]))
+    printed = "\n".join(b.text for b in first if b.kind in _ASIDE and (b in head or _OWN_DOI.match(b.text)))
     ends = (
-        *head,
-        *filter(_on_first_page, parsed.blocks[_HEAD:]),
+        *first,
         *[b for b in parsed.blocks[_HEAD:] if _is_prose(b)][-_TAIL:],
     )
     return FrontMatter(

@@ -32,7 +32,7 @@ def row(*pieces: str, y: float = 100.0, x: float = 50.0, font: str = "Times") ->
 
 def authors(*rows: list[Span], bottom: float | None = None) -> tuple[str, ...]:
     lines = [TextLine(spans, (0.0, 0.0, 0.0, 0.0)) for spans in rows]
-    return printed_authors(lines, 60.0, 16.0, bottom)
+    return printed_authors(lines, 60.0, 16.0, bottom, "Bold")
 
 
 def test_raised_marks_separate_names() -> None:
@@ -75,7 +75,23 @@ def test_degrees_roles_and_surnames_first() -> None:
 def test_names_above_affiliations_in_the_same_type_are_read() -> None:
     place = row("Department of Ice, Oslo", y=112)
     assert authors(row("by Jane Doe and John Roe", "^*"), place) == ("Jane Doe", "John Roe")
-    assert authors(row("Jane Doe"), row("Ice and Snow, 12 May 2021", y=112), row("Oslo University", y=124)) == ()
+    assert authors(row("Jane Doe"), row("NILU", y=112), row("Oslo University", y=124)) == ("Jane Doe",)
+    assert authors(row("Jane Doe"), row("Ice and snow", y=112), row("Oslo", y=124)) == ()
+
+
+def test_a_date_or_an_address_behind_a_name_does_not_hide_it() -> None:
+    assert authors(row("Jane Doe"), row("12 May 2021, v1.1", y=112)) == ("Jane Doe",)
+    assert authors(row("Jane Doe, jane@example.org")) == ("Jane Doe",)
+
+
+def test_names_as_large_as_the_title_stand_in_another_font() -> None:
+    assert authors([span("Jane Doe", 50, 100, 16.0)]) == ("Jane Doe",)
+    assert authors([span("Jane Doe", 50, 100, 16.0, "Bold")]) == ()
+
+
+def test_an_accent_that_begins_behind_its_letter_stands_before_it() -> None:
+    parts = [span("Jane R", 50, 100), span("\u00a8", 78.5, 100), span("adberg", 77, 100)]
+    assert authors(parts) == ("Jane Rädberg",)
 
 
 def test_what_is_not_a_list_of_names_gives_none() -> None:
@@ -134,6 +150,12 @@ def second_row(spans: list[Span]) -> list[Span]:
 def test_names_before_an_affiliation_in_their_row_are_read() -> None:
     assert authors(row("Jane Doe, Ice Institute")) == ("Jane Doe",)
     assert authors(row("Jane Doe (jane@ice.no) – University of Oslo")) == ("Jane Doe",)
+    assert authors(row("Jane Doe and John Roe, Ice Institute"), row("Ida Berg, Oslo", y=112)) == (
+        "Jane Doe",
+        "John Roe",
+        "Ida Berg",
+    )
+    assert authors(row("Jane Doe"), row("P.O. Box 65207", y=112), row("Oslo, N.N. 20035", y=124)) == ("Jane Doe",)
 
 
 def test_letters_of_an_order_are_no_name() -> None:

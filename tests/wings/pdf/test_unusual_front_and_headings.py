@@ -232,6 +232,26 @@ def test_a_title_of_two_short_words_is_the_title(tmp_path: Path) -> None:
     assert set_html(tmp_path / "p.pdf", f"<h1>zoo FAQ</h1><p>Ann Author</p>{sections()}").title == "zoo FAQ"
 
 
+def test_a_journals_name_above_a_title_is_not_in_it_and_a_bold_line_below_is(tmp_path: Path) -> None:
+    lines = (
+        (26, "normal", "Journal of Cold Places"),
+        (17, "bold", "Snow of the valley"),
+        (13, "bold", "A survey by rod"),
+    )
+    made = "".join(
+        f"<p style='margin-top:5pt;font-size:{size}pt;font-weight:{weight}'>{text}</p>" for size, weight, text in lines
+    )
+    document = set_html(tmp_path / "p.pdf", f"{made}<p>Ann Author</p><h2>Abstract</h2><p>{PROSE * 5}</p>{sections()}")
+    assert document.title == "Snow of the valley A survey by rod"
+
+
+def test_a_label_on_a_page_behind_the_start_of_the_body_is_no_abstracts(tmp_path: Path) -> None:
+    made = (
+        f"<h1>Snow of the upper valley</h1><p>Ann Author</p>{sections() * 2}<h2>Synopsis</h2><p>Rods. {PROSE * 5}</p>"
+    )
+    assert not set_html(tmp_path / "p.pdf", made).abstract.startswith("Rods")
+
+
 def test_letter_that_says_how_to_cite_it_keeps_its_first_page(tmp_path: Path) -> None:
     title = "Letter on snow in the upper valley"
     cite = (

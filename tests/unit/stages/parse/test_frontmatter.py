@@ -54,6 +54,8 @@ def test_a_year_in_a_title_or_text_is_not_the_year_of_the_paper() -> None:
         "Como citar este artículo Doe, J. Lake ice of the north. Glacialia, v. 33, e200057, 2023. https://doi.org/10.1/x",
         "J Ice Res 2023;28:e82426; doi: 10.1234/82426",
         "Artigo Glacialia 49: e1112020, 4 tab., 3 fig., 2023 http://dx.doi.org/10.1590/2236-8906-111/2020",
+        "Electron. Ice 7 (2023), article no. 3. Final version accepted on June 3, 2022",
+        "Last revised 2023-05-01",
     ],
 )
 def test_the_year_is_that_of_the_papers_own_entry(printed: str) -> None:
@@ -100,6 +102,7 @@ def test_a_licence_before_a_long_list_of_references_is_read() -> None:
          "Commons Public Domain Dedication waiver (http://creativecommons.org/publicdomain/zero/1.0/) applies to the "
          "data made available in this article.", "cc-by-4.0"),
         ("The data are available under CC0.", "unknown"), ("The package is licensed under the MIT License.", "unknown"),
+        ("The program ice.py is distributed under the terms of the GPL.", "unknown"),
         ("Open access", "unknown"), ("Map data © contributors, licensed under ODbL", "unknown"),
     ],
 )  # fmt: skip
