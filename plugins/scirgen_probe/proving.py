@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar, Literal, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -22,6 +22,7 @@ from scirgen import (
     RunView,
     ScirgenError,
     Scope,
+    Span,
     Stage,
     StageContext,
     StageResult,
@@ -218,9 +219,7 @@ async def _proved(
 async def _taken_apart(part: Sequence[QAPair], ctx: StageContext) -> list[Record]:
     """Return the nuggets of some answers, or their failures."""
     prompt = ctx.prompt("nuggets").render(
-        pairs=[
-            {"question": p.question, "answer": p.answer, "lines": [s.shown for s in p.evidence]} for p in part
-        ],
+        pairs=[{"question": p.question, "answer": p.answer, "lines": [s.shown for s in p.evidence]} for p in part],
         most=_MAX_NUGGETS,
         language=language_name(ctx.config.language),
     )
@@ -271,6 +270,18 @@ def _unanswered(scope: Scope) -> list[tuple[Unanswerable, list[str]]]:
         texts = [" ".join(entry.passage.text.split()) for entry in entries[: _NEAREST + _OWN]]
         found.append((not one.nearest, question, texts))
     return [(q, texts) for _, q, texts in sorted(found, key=lambda f: (f[0], f[1].id))]
+
+
+def spans_read(run: RunView, ids: Container[str]) -> dict[str, list[Span]]:
+    """Return by question the passages that were read for it, best first."""
+    return {
+        pool.id: [
+            Span(document_id=e.passage.document_id, start=e.passage.start, end=e.passage.end, text=e.passage.text)
+            for e in pool.entries
+        ]
+        for pool in run.records("search", Pool)
+        if pool.id in ids
+    }
 
 
 def _parts(records: Sequence[R], most: int) -> list[Sequence[R]]:

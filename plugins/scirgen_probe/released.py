@@ -11,11 +11,10 @@ from typing import ClassVar
 from pydantic import Field
 
 from scirgen import QAPair, Record, RowFields, RunView, Span, StageContext
-from scirgen.core.corpus import Passage
-from scirgen.core.corpus.questions import Pool
 from scirgen.core.text.bm25 import BM25
 from scirgen.plugin import SPLITS, Aspect, Id, PartContent, PartWritten, ReleaseMaterial, ReleasePart, telling_words
 from scirgen.stages.generate.material import record_pieces
+from scirgen_probe.proving import spans_read
 from scirgen_probe.records import Nugget, Unanswerable
 
 _SHOWN = 3
@@ -101,14 +100,14 @@ class ProbePart(ReleasePart):
         questions = {q.id: q for q in run.records("probe", Unanswerable)}
         if not questions:
             return ProbeContent()
-        read = {pool.id: pool.entries[:_SHOWN] for pool in run.records("search", Pool) if pool.id in questions}
+        read = spans_read(run, questions)
         own = {dataset.id: [span for _, span in record_pieces(dataset)] for dataset in run.datasets()}
         spans: list[Span] = [span for mine in own.values() for span in mine]
         spans += [aspect.span for aspect in run.records("verify", Aspect)]
         index = BM25([sorted(telling_words(span.text)) for span in spans])
         found: list[QAPair] = []
         for _, q in sorted(questions.items()):
-            nearest = [_span(entry.passage) for entry in read.get(q.id, ())]
+            nearest = read.get(q.id, [])[:_SHOWN]
             if not nearest:
                 ranked = index.ranked(sorted(telling_words(q.question)))[:_SHOWN]
                 nearest = [spans[n] for n, score in ranked if score > 0] or own[q.dataset_id][:1]
@@ -120,7 +119,3 @@ class ProbePart(ReleasePart):
                 )
             )  # fmt: skip
         return ProbeContent(tuple(found))
-
-
-def _span(passage: Passage) -> Span:
-    return Span(document_id=passage.document_id, start=passage.start, end=passage.end, text=passage.text)
