@@ -151,9 +151,11 @@ def _read(document: Document, table: Table) -> Read:
 
 
 def plain(text: str) -> str:
-    """Letters, digits and the signs of numbers, without blanks: what a file and a print of a cell have in common."""
-    text = unicodedata.normalize("NFKC", text).translate(str.maketrans("−–—‒", "----"))
-    return re.sub(r"[^\w.,%±+-]|_", "", text).casefold()
+    """Letters, digits and the signs of numbers, without blanks and (as in `verbatim`) hyphens between letters: what a
+    file and a print of a cell have in common."""
+    text = unicodedata.normalize("NFKC", text).translate(str.maketrans("−–—‒‐", "-----"))
+    text = re.sub(r"[^\w.,%±+-]|_", "", text)
+    return re.sub(r"(?<=[^\W\d])-(?=[^\W\d])", "", text).casefold()
 
 
 def _compare(truth: Sequence[Read], document: Document, show: bool) -> Counter[str]:
