@@ -7,7 +7,7 @@ is not clear is refused with a code of `scirgen.stages.parse.grid.REFUSED`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from statistics import median
@@ -16,18 +16,19 @@ from typing import Annotated, Final
 from scirgen.plugin import Box
 from scirgen.stages.parse.grid import GivenCell
 from scirgen_pdf.reading.page import Word
+from scirgen_pdf.tableheads import Heads, head_rows
 from scirgen_pdf.tablerows import (
     NUMBER,
     Area,
+    Ends,
     Row,
     TableRows,
     body_rows,
     chunks_of,
     columns_under,
-    made_cell,
     printed_rows,
 )
-from scirgen_pdf.units import Count, Ems, Points, Share, Times
+from scirgen_pdf.units import Count, Points, Share, Times
 
 
 @dataclass(frozen=True)
@@ -49,11 +50,9 @@ class Grid:
     wide_step: Annotated[Times, "the usual step of lines, of one behind which a table without a last rule ends"] = 2.2
     upright: Annotated[Share, "of a table's height: the rules that part two columns"] = 0.8
     # Header
-    chunk_gap: Annotated[Ems, "a wider blank in a header's line parts the headers of two columns"] = 0.7
     most_head: Annotated[Count, "lines of a header that no rule ends"] = 3
     valued: Annotated[Share, "the lines with numbers below such a header"] = 0.8
-    ruled: Annotated[Share, "the body's lines with a rule below them if rules do not show where the header ends"] = 0.5
-    nearly: Annotated[Ems, "a name is not surely over its columns if it is that close to the middle of others"] = 3
+    ruled: Annotated[Share, "the body's lines with a rule below them if rules do not show where the header ends"] = 0.3
     # Body
     least_lines: Annotated[Count, "lines of a table"] = 3
     least_body: Annotated[Count, "lines of a table's body"] = 2
@@ -62,17 +61,20 @@ class Grid:
 
 _RULES = Grid()
 _GAP: Final = TableRows().column_gap
+_HEAD_GAP: Final = Heads().chunk_gap
 
 
 @dataclass(frozen=True)
 class PageTable:
-    """A table of a page: its box, and its rows, or the code of its refusal. ``head``: the lines of its header."""
+    """A table of a page: its box, and its rows, or the code of its refusal. ``head``: the lines of its header;
+    ``columns``: their left and right ends."""
 
     box: Box
     rows: tuple[tuple[GivenCell, ...], ...] = ()
     header_rows: int = 0
     refused: str = ""
     head: tuple[str, ...] = ()
+    columns: tuple[tuple[float, float], ...] = ()
 
 
 def page_table(
@@ -99,8 +101,8 @@ def page_table(
     for area in (_area(caption, others, rules), _open_area(caption, others, rules, words)):
         if area is not None and (found is None or found.refused):
             read = _further_rows(words, area, page, first) if first else _rows(words, area, page)
-            found = read if found is None or not read.refused else found
-    return None if first and found and found.refused else found
+            found = read if found is None or (read and not read.refused) else found
+    return found
 
 
 def further_start(table: PageTable, rules: Sequence[Box]) -> Box | None:
@@ -131,28 +133,38 @@ def _rows(words: Sequence[Word], area: Area, page: int) -> PageTable:
     if not head:
         return PageTable(area.box, refused="table_header")
     columns = _columns(body, area.uprights)
-    if len(columns) == 1:
+    if len(columns) == 1 or _text(head[-1]) in map(_text, body):  # or two tables
         return PageTable(area.box, refused="table_columns")
-    if sum(a.middle < y < b.middle for a, b in pairwise(body) for y in area.rules) > _RULES.ruled * len(
-        body
-    ):  # none ends the header
-        while len(body) > _RULES.least_body and body[0].words[0].box[0] > columns[0][1]:
+    if _is_framed_by_row(body, area):
+        while len(body) > _RULES.least_body and _has_no_label(body[0], columns):
             head, body = [*head, body[0]], body[1:]
-    top = _head_rows(head, columns, area, page)
+    top = head_rows(head, columns, area, page)
     below = body_rows(body, columns, area, page)
     if below is None or not _is_sure(below, top):
         return PageTable(area.box, refused="table_columns")
-    return PageTable(area.box, (*top, *below), len(top), head=tuple(map(_text, head)))
+    return PageTable(area.box, (*top, *below), len(top), head=tuple(map(_text, head)), columns=tuple(columns))
 
 
-def _further_rows(words: Sequence[Word], area: Area, page: int, first: PageTable) -> PageTable:
+def _further_rows(words: Sequence[Word], area: Area, page: int, first: PageTable) -> PageTable | None:
     """Read rows below the header of another page, which may be repeated; another header begins another table."""
     lines = _lines(words, area)
     repeated = tuple(map(_text, lines[: len(first.head)])) == first.head
-    body = lines[len(first.head) :] if repeated else [] if _parted(lines, area)[0] else lines
-    columns = _columns(body, area.uprights) if body else []
+    other = _parted(lines, area)[0] and not _is_framed_by_row(lines, area)
+    body = lines[len(first.head) :] if repeated else [] if other else lines
+    moved = area.box[0] - first.box[0]
+    columns = _columns(body, area.uprights, [(a + moved, b + moved) for a, b in first.columns]) if body else []
     below = body_rows(body, columns, area, page) if len(columns) == _width(first) else None
-    return PageTable(area.box, tuple(below), head=first.head) if below else PageTable(area.box, refused="table_columns")
+    if below:
+        return replace(first, box=area.box, rows=tuple(below), header_rows=0)
+    return PageTable(area.box, refused="table_columns") if repeated else None
+
+
+def _is_framed_by_row(lines: Sequence[Row], area: Area) -> bool:
+    return sum(a.middle < y < b.middle for a, b in pairwise(lines) for y in area.rules) > _RULES.ruled * len(lines)
+
+
+def _has_no_label(row: Row, columns: Ends) -> bool:
+    return row.words[0].box[0] > columns[0][1] and len(chunks_of(row, _GAP)) > 1
 
 
 def _text(row: Row) -> str:
@@ -179,7 +191,7 @@ def _above_rules(box: Box, wide: Iterable[Box]) -> Box:
 def _without_notes(lines: list[Row], area: Area) -> list[Row]:
     """Return the lines without those between the last two rules, if none of these has a blank as between columns."""
     notes = [r for r in lines if r.middle > area.rules[-2]] if area.rules[1:-1] else []
-    return lines[: len(lines) - len(notes)] if all(len(chunks_of(r, _RULES.chunk_gap)) == 1 for r in notes) else lines
+    return lines[: len(lines) - len(notes)] if all(len(chunks_of(r, _HEAD_GAP)) == 1 for r in notes) else lines
 
 
 def _area(caption: Box, others: Sequence[Box], rules: Sequence[Box]) -> Area | None:
@@ -242,7 +254,7 @@ def _open_area(caption: Box, others: Sequence[Box], rules: Sequence[Box], words:
     )
     wide = _RULES.wide_step * median([b.middle - a.middle for a, b in pairwise(lines)] or [0.0])
     last = next((n for n, (a, b) in enumerate(pairwise(lines)) if b.middle - a.middle > wide), len(lines) - 1)
-    while last >= 0 and len(chunks_of(lines[last], _RULES.chunk_gap)) == 1:
+    while last >= 0 and len(chunks_of(lines[last], _HEAD_GAP)) == 1:
         last -= 1
     if last + 1 < _RULES.least_lines:
         return None
@@ -293,7 +305,7 @@ def _parted(lines: Sequence[Row], area: Area) -> tuple[list[Row], list[Row]]:
 def _parted_by_numbers(lines: Sequence[Row]) -> tuple[list[Row], list[Row]]:
     """Return the lines of a header that no rule ends: those before the first with a number behind its first text, if
     nearly all lines from there on have one."""
-    rest = [[chunk[0].text for chunk in chunks_of(r, _RULES.chunk_gap)[1:]] for r in lines]
+    rest = [[chunk[0].text for chunk in chunks_of(r, _HEAD_GAP)[1:]] for r in lines]
     valued = [any(NUMBER.match(text) for text in texts) for texts in rest]
     first = valued.index(True) if any(valued) else 0
     few = 0 < first <= _RULES.most_head and any(rest[:first])
@@ -301,13 +313,15 @@ def _parted_by_numbers(lines: Sequence[Row]) -> tuple[list[Row], list[Row]]:
     return (list(lines[:first]), list(lines[first:])) if clear else ([], list(lines))
 
 
-def _columns(body: Sequence[Row], uprights: Sequence[float]) -> list[tuple[float, float]]:
+def _columns(
+    body: Sequence[Row], uprights: Sequence[float], known: Iterable[tuple[float, float]] = ()
+) -> list[tuple[float, float]]:
     """Return the left and right ends of the columns: of the body's text, between blanks or upright rules
-    through all lines."""
+    through all lines. ``known``: those of the table's first part."""
     size = median(r.size for r in body)
-    several = [r for r in body if len(chunks_of(r, _RULES.chunk_gap)) > 1]
+    several = [r for r in body if len(chunks_of(r, _HEAD_GAP)) > 1]
     counted = several if len(several) > 1 else body
-    spans = sorted((w.box[0], w.box[2]) for r in counted for w in r.words)
+    spans = sorted([*known, *((w.box[0], w.box[2]) for r in counted for w in r.words)])
     columns: list[tuple[float, float]] = []
     for left, right in spans:
         ruled = columns and any(columns[-1][1] - 1 < x < left + 1 for x in uprights)
@@ -315,136 +329,11 @@ def _columns(body: Sequence[Row], uprights: Sequence[float]) -> list[tuple[float
             columns[-1] = (columns[-1][0], max(columns[-1][1], right))
         else:
             columns.append((left, right))
+    for chunk in (r.words for r in body if r not in counted):  # a long label, or a part of one
+        over = columns_under(chunk, columns)
+        if over == [0] and len(columns) > 1 and chunk[-1].box[2] < columns[1][0] - _GAP * size:
+            columns[0] = (columns[0][0], max(columns[0][1], chunk[-1].box[2]))
     return columns
-
-
-@dataclass
-class _Name:
-    """Words of a header's line and the columns that they name; ``sure`` if a rule below them says so."""
-
-    words: list[Word]
-    first: int
-    last: int
-    sure: bool = False
-
-    def meets(self, other: _Name) -> bool:
-        return self.first <= other.last and other.first <= self.last
-
-
-def _head_rows(
-    head: Sequence[Row], columns: Sequence[tuple[float, float]], area: Area, page: int
-) -> list[tuple[GivenCell, ...]]:
-    """Return the rows of the header; nothing if it is not clear which columns a text over several ones names.
-
-    Lines that name single columns are one row; a line with a text over several columns is a row by itself.
-    """
-    levels: list[list[_Name]] = [[]]
-    for at, row in enumerate(head):
-        names = _names(row, head[at + 1 :], columns, area)
-        wide = [n for n in names if n.first != n.last]
-        if levels[-1] and any(n.meets(m) and (n in wide or m.first != m.last) for n in names for m in levels[-1]):
-            levels.append([])
-        levels[-1] += names
-        if wide and at + 1 < len(head):
-            levels.append([])
-    levels = [level for level in levels if level]
-    made: list[tuple[GivenCell, ...]] = []
-    for number, level in enumerate(levels):
-        spans = _spans(
-            level, {c for row in levels[number + 1 :] for n in row for c in range(n.first, n.last + 1)}, columns
-        )
-        if spans is None:
-            return []
-        cells: list[GivenCell] = []
-        for name in spans:
-            cells += [GivenCell("")] * (name.first - sum(c.columns for c in cells))
-            cells.append(made_cell(name.words, page, name.last - name.first + 1))
-        made.append(tuple(cells))
-    return made
-
-
-def _names(row: Row, rest: Sequence[Row], columns: Sequence[tuple[float, float]], area: Area) -> list[_Name]:
-    """Return the texts of a header's line with the columns below them, or below their short rule."""
-    names = []
-    for chunk, rule in _over_rules(row, rest, area):
-        over = [n for n, (a, b) in enumerate(columns) if rule and _is_under(rule, (a + b) / 2)]
-        sure, over = len(over) > 1, over if len(over) > 1 else columns_under(chunk, columns)
-        names.append(_Name(chunk, over[0], over[-1], sure))
-    return names
-
-
-def _is_under(rule: Box, middle: float) -> bool:
-    return rule[0] - _RULES.slack < middle < rule[2] + _RULES.slack
-
-
-def _over_rules(row: Row, rest: Sequence[Row], area: Area) -> Iterator[tuple[list[Word], Box | None]]:
-    """Yield the texts of a line, each with the widest rule right below it that is below no other text of the line."""
-    chunks = chunks_of(row, _RULES.chunk_gap)
-    below = [r for r in area.parts if r[1] > row.middle]
-    for chunk in chunks:
-        middle = (chunk[0].box[0] + chunk[-1].box[2]) / 2
-        own = [
-            r for r in below
-            if _is_under(r, middle) and sum(r[0] < c[-1].box[2] and c[0].box[0] < r[2] for c in chunks) == 1
-            and not any(r[0] < w.box[0] < r[2] and x.middle < r[1] for x in rest for w in x.words)
-        ]  # fmt: skip
-        yield chunk, max(own, key=lambda r: r[2] - r[0], default=None)
-
-
-def _spans(level: Sequence[_Name], below: set[int], columns: Sequence[tuple[float, float]]) -> list[_Name] | None:
-    """Return the headers of a row in order, the lines of one joined; None if it is not clear which columns they name.
-
-    A text may name more columns than it is over: those beside it that only a row below names. Then it is in their
-    middle.
-    """
-    spans: list[_Name] = []
-    for name in level:
-        home = next((s for s in spans if s.meets(name)), None)
-        if home is None:
-            spans.append(replace(name, words=list(name.words)))
-        elif any(abs(w.box[3] - name.words[0].box[3]) < 1 for w in home.words):
-            return None  # two names of one line over one column: the body hides that there are two
-        else:
-            home.words += name.words
-            home.first, home.last = min(home.first, name.first), max(home.last, name.last)
-    spans.sort(key=lambda s: s.first)
-    if any(a.last >= b.first for a, b in pairwise(spans)):
-        return None
-    taken = {c for s in spans for c in range(s.first, s.last + 1)}
-    for span in spans:
-        if span.sure or span.first == 0 or not below:
-            continue
-        left, right = span.first, span.last
-        while left - 1 > 0 and left - 1 not in taken and left - 1 in below:
-            left -= 1
-        while right + 1 not in taken and right + 1 in below:
-            right += 1
-        middle = (span.words[0].box[0] + span.words[-1].box[2]) / 2
-        size = span.words[0].box[3] - span.words[0].box[1]
-        fits = [
-            (a, b)
-            for a in range(left, span.first + 1)
-            for b in range(span.last, right + 1)
-            if abs((columns[a][0] + columns[b][1]) / 2 - middle) < size
-        ]
-        if (left, right) != (span.first, span.last) and len(fits) != 1:
-            return None
-        span.first, span.last = fits[0] if fits else (span.first, span.last)
-    taken = {c for s in spans for c in range(s.first, s.last + 1)}
-    for span in spans:  # a column beside an unruled name that only the row below names may be one of its own
-        beside = {span.first - 1, span.last + 1} & (below - taken - {0})
-        near = _RULES.nearly * (span.words[0].box[3] - span.words[0].box[1])
-        if span.first < span.last and not span.sure and any(_middle(span, n, columns) < near for n in beside):
-            return None
-    return spans
-
-
-def _middle(name: _Name, beside: int, columns: Sequence[tuple[float, float]]) -> float:
-    """Return how far a name is from the middle of its columns moved or widened by the one beside them, in points."""
-    step = -1 if beside < name.first else 1
-    middle = (name.words[0].box[0] + name.words[-1].box[2]) / 2
-    ends = [(name.first + step, name.last + step), (min(name.first, beside), max(name.last, beside))]
-    return min(abs((columns[a][0] + columns[b][1]) / 2 - middle) for a, b in ends)
 
 
 def _is_sure(body: Sequence[Sequence[GivenCell]], head: Sequence[Sequence[GivenCell]]) -> bool:
@@ -452,15 +341,12 @@ def _is_sure(body: Sequence[Sequence[GivenCell]], head: Sequence[Sequence[GivenC
     if not head or len(body) < _RULES.least_body:
         return False
     filled = [n for row in body for n, cell in enumerate(row) if cell.text]
-    texts = [{row[n].text for row in body if len(row) > n} for n in range(max(map(len, body)))]
-    if any(column <= {"", "±"} for column in texts):
-        return False  # a part of the numbers beside it
     named: set[int] = set()
     for row in reversed(head):
         column = 0
         for cell in row:
             over = set(range(column, column + cell.columns)) & set(filled)
-            if cell.text and over & named and not over <= named:
+            if cell.text and len(over - {0}) > 1 and not over <= named | {0}:
                 return False  # a name over several columns, some without a name of their own
             column += cell.columns
         named |= _named(row)

@@ -15,8 +15,10 @@ from scirgen.stages.parse.grid import GivenCell
 from scirgen_pdf.reading.page import Word, around
 from scirgen_pdf.units import Count, Ems, Points, Share, Times
 
+Ends = Sequence[tuple[float, float]]
+"""The left and right ends of columns."""
 NUMBER: Final = re.compile(r"[<>≤≥~−–+-]?\s?\d|[-–—]$")
-_OPEN_END: Final = re.compile(r"[-,(/&]$|\b(?:and|or|of|the|in|for|with|by|de|e|y|et)$")
+_OPEN_END: Final = re.compile(r"(?<=.)[-–,(/&±]$|\b(?:and|or|of|the|in|for|with|by|de|et)$")
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class TableRows:
     over: Annotated[Points, "in common of a text and a column that it is over"] = 0.5
     ruled: Annotated[Share, "the lines of a body that rules part if they part its rows"] = 0.3
     overlap: Annotated[Ems, "lines that are closer are not two of one cell, but cells set at middle height"] = 0.8
-    closer: Annotated[Times, "the least step between lines: those of one row are closer, rows farther apart"] = 1.2
+    closer: Annotated[Times, "the least step between lines: those of one row are closer, rows farther apart"] = 1.15
     text: Annotated[Count, "words of two lines of a cell; more are text"] = 4
 
 
@@ -90,7 +92,7 @@ def chunks_of(row: Row, gap: float) -> list[list[Word]]:
     return chunks
 
 
-def columns_under(chunk: Sequence[Word], columns: Sequence[tuple[float, float]]) -> list[int]:
+def columns_under(chunk: Sequence[Word], columns: Ends) -> list[int]:
     """Return the columns that a chunk is over; the nearest one if it is over none."""
     left, right = chunk[0].box[0], chunk[-1].box[2]
     over = [n for n, (a, b) in enumerate(columns) if min(right, b) - max(left, a) > _RULES.over]
@@ -110,9 +112,7 @@ def made_cell(words: Sequence[Word], page: int, columns: int = 1) -> GivenCell:
     return GivenCell(text, columns=columns, page=page, box=tuple(round(v, 2) for v in box))  # type: ignore[arg-type]
 
 
-def body_rows(
-    body: Sequence[Row], columns: Sequence[tuple[float, float]], area: Area, page: int
-) -> list[tuple[GivenCell, ...]] | None:
+def body_rows(body: Sequence[Row], columns: Ends, area: Area, page: int) -> list[tuple[GivenCell, ...]] | None:
     """Return the rows of the body, with the further lines of a cell joined to its first; None if they are not clear."""
     parts: list[_Part] = []
     for row in body:
@@ -126,27 +126,12 @@ def body_rows(
                 n = columns_under([word], columns)[0] if len(over) > 1 < len(chunks) else whole
                 cells.setdefault(n, []).append(word)
         parts.append((row, cells))
-    merged = _at_middle_height(parts)
-    if merged is None:
+    rows = _parted_rows(parts, columns, area)
+    if rows is None:
         return None
-    rows: list[dict[int, list[Word]]] = []
-    heights: list[int] = []
-    lines = [m[:2] for m in merged]
-    apart = _row_step(lines, columns)
-    labelled = sum(0 in cells for _, cells in lines) > len(lines) / 2
-    wraps = {n for a, b in pairwise(lines) for n in b[1] if _is_broken(a, (b[0], {n: b[1][n]}), columns)}
-    for at, (_, cells, height) in enumerate(merged):
-        if at and _goes_on(lines[at - 1], lines[at], lines, columns, area, apart, wraps):
-            for n, words in cells.items():
-                rows[-1].setdefault(n, []).extend(words)
-        elif at and _is_loose(lines[at - 1], lines[at], columns) and labelled:
-            return None
-        else:
-            rows.append({n: list(words) for n, words in cells.items()})
-            heights.append(height)
     made: list[tuple[GivenCell, ...]] = []
     covered = 0
-    for cells, height in zip(rows, heights, strict=True):
+    for cells, height in rows:
         given = [made_cell(cells[n], page) if n in cells else GivenCell("") for n in range(len(columns))]
         if height > 1:
             given[0] = replace(given[0], rows=height)
@@ -155,13 +140,112 @@ def body_rows(
     return made
 
 
-def _is_loose(above: _Part, here: _Part, columns: Sequence[tuple[float, float]]) -> bool:
-    """Check whether a line may be the rest of the one above it: a few texts without a label, or a label below one that
-    is alone, that had no room there."""
-    if here[1].keys() == above[1].keys() == {0}:
-        return _is_full(above, here, columns)
-    few = 0 not in here[1] and len(here[1]) <= len(columns) / 2 and _is_full(above, here, columns)
-    return few and any(len(words) + len(above[1][n]) > _RULES.text for n, words in here[1].items())
+def _parted_rows(parts: Sequence[_Part], columns: Ends, area: Area) -> list[tuple[dict[int, list[Word]], int]] | None:
+    """Return the rows of printed lines, each with the number of rows that its label covers: what rules part, else what
+    wider steps part, else lines with those that go on with their texts. None if they are not clear."""
+    blocks = _by_steps(parts, columns)
+    ruled = _ruled(parts, area)
+    if sum(ruled) >= _RULES.ruled * (len(blocks or parts) - 1):
+        between = _split(parts, ruled)
+        blocks = between if all(map(_is_row, between)) else blocks
+    if blocks:
+        return [(_joined(block), 1) for block in blocks]
+    merged = _at_middle_height(parts)
+    if merged is None:
+        return None
+    lines = [(row, cells) for row, cells, _ in merged]
+    anchor = _anchor(lines, columns)
+    wraps = {n for a, b in pairwise(lines) for n in b[1] if _is_broken(a, (b[0], {n: b[1][n]}), columns)}
+    rows = [(_joined(lines[:1]), merged[0][2])]
+    for (above, here), cut, (*_, height) in zip(pairwise(lines), _ruled(lines, area), merged[1:], strict=True):
+        keys = here[1].keys()
+        rest = _is_rest(above, here, columns)
+        fewer = len(keys) < min(len(columns), max(len(above[1]), 3))  # three texts and more do not all go on
+        broken = fewer and ((rest and keys <= wraps) or _is_broken(above, here, columns))
+        whole = cut or _values(above, here) > 1
+        if not whole and (broken or (anchor >= 0 and anchor not in keys and keys != {0})):
+            for n, words in here[1].items():
+                rows[-1][0].setdefault(n, []).extend(words)
+        elif not whole and rest and keys < above[1].keys() and keys != {0}:
+            return None
+        else:
+            rows.append((_joined([here]), height))
+    return rows
+
+
+def _ruled(parts: Sequence[_Part], area: Area) -> list[bool]:
+    return [any(a[0].middle < y < b[0].middle for y in area.rules) for a, b in pairwise(parts)]
+
+
+def _split(parts: Sequence[_Part], cuts: Iterable[bool]) -> list[list[_Part]]:
+    blocks = [[parts[0]]]
+    for part, cut in zip(parts[1:], cuts, strict=True):
+        if cut:
+            blocks.append([])
+        blocks[-1].append(part)
+    return blocks
+
+
+def _joined(block: Iterable[_Part]) -> dict[int, list[Word]]:
+    cells: dict[int, list[Word]] = {}
+    for _, found in block:
+        for n, words in found.items():
+            cells.setdefault(n, []).extend(words)
+    return cells
+
+
+def _by_steps(parts: Sequence[_Part], columns: Ends) -> list[list[_Part]]:
+    """Return the rows that wider steps part, if the lines of each look like one row, and at least half of the further
+    lines go on with texts that had no room; else nothing."""
+    steps = [b[0].middle - a[0].middle for a, b in pairwise(parts)]
+    for low, high in reversed(list(pairwise(sorted(steps)))):
+        blocks = _split(parts, [step > (low + high) / 2 for step in steps])
+        if high >= _RULES.closer * low and all(map(_is_row, blocks)):
+            going_on = [
+                not _is_top(block) or (_is_full(*pair, columns) and len(pair[1][1]) < len(columns))
+                for block in blocks for pair in pairwise(block)
+            ]  # fmt: skip
+            if sum(going_on) >= len(going_on) / 2:
+                return blocks
+    return []
+
+
+def _is_top(block: Sequence[_Part]) -> bool:
+    return all(cells.keys() <= block[0][1].keys() for _, cells in block)
+
+
+def _is_row(block: Sequence[_Part]) -> bool:
+    """Check whether some lines may be one row: its first line has all texts, or all are at one middle height; and at
+    most one column, not that of labels, has numbers below each other."""
+    cells = _joined(block)
+    middles = [(min(w.box[1] for w in words) + max(w.box[3] for w in words)) / 2 for words in cells.values()]
+    level = _is_top(block) or max(middles) - min(middles) < _RULES.same_line * block[0][0].size
+    values = {
+        n for n in cells for a, b in pairwise([p for p in block if n in p[1]]) if _is_number(b, n) and _ends(a, n)
+    }
+    return level and len(values) < 2 and 0 not in values
+
+
+def _is_number(part: _Part, column: int) -> bool:
+    return NUMBER.match(part[1][column][0].text) is not None
+
+
+def _ends(part: _Part, column: int) -> bool:
+    """Check whether a text is a number that does not go on."""
+    return _is_number(part, column) and not _is_open(part[1][column])
+
+
+def _anchor(lines: Sequence[_Part], columns: Ends) -> int:
+    """Return the column that has a text in each row, if all other lines may be the rest of those above them: the
+    fullest of numbers, or that of the labels; else -1."""
+    count = {n: sum(n in cells for _, cells in lines) for n in range(len(columns))}
+    rows = [here for above, here in pairwise(lines) if here[1].keys() != {0} and not _is_rest(above, here, columns)]
+    found = [
+        n for n in count
+        if all(n in row[1] for row in (lines[0], *rows))
+        and (n == 0 or all(_is_number(line, n) for line in lines if n in line[1]))
+    ]  # fmt: skip
+    return max(found, key=lambda n: count[n], default=-1)
 
 
 def _heads_group(chunk: Sequence[Word], column: tuple[float, float], area: Area, size: float) -> bool:
@@ -179,15 +263,9 @@ def _at_middle_height(parts: Sequence[_Part]) -> list[tuple[Row, dict[int, list[
     """Return the lines, with those of overlapping heights put together: a label of two lines beside a line of values,
     and a label beside the middle of two such lines, which then covers both (the third item). None for other
     overlaps."""
-    groups: list[list[_Part]] = []
-    for part in parts:
-        close = groups and part[0].middle - groups[-1][-1][0].middle < _RULES.overlap * max(
-            part[0].size, groups[-1][-1][0].size
-        )
-        if close:
-            groups[-1].append(part)
-        else:
-            groups.append([part])
+    groups = _split(
+        parts, [b[0].middle - a[0].middle >= _RULES.overlap * max(a[0].size, b[0].size) for a, b in pairwise(parts)]
+    )
     result: list[tuple[Row, dict[int, list[Word]], int]] = []
     for group in groups:
         if len(group) == 1:
@@ -208,62 +286,29 @@ def _at_middle_height(parts: Sequence[_Part]) -> list[tuple[Row, dict[int, list[
     return result
 
 
-def _row_step(parts: Sequence[_Part], columns: Sequence[tuple[float, float]]) -> float:
-    """Return the step to the next line from which on it begins a row, if the lines of a row are closer than rows; else
-    0.
-
-    Closer lines are rows of a group if they have values of their own, or if few of them go on with broken texts.
-    """
-    steps = [b[0].middle - a[0].middle for a, b in pairwise(parts)]
-    ordered = sorted(steps)
-    ratio, low, high = max(((b / a, a, b) for a, b in pairwise(ordered)), default=(0.0, 0.0, 0.0))
-    apart = (low + high) / 2
-    close = [pair for pair, step in zip(pairwise(parts), steps, strict=True) if step < apart]
-    if ratio < _RULES.closer or low > _RULES.closer * ordered[0] or any(_numbers(here) > 1 for _, here in close):
-        return 0.0
-    going_on = sum(_is_full(above, here, columns) and len(here[1]) < len(columns) for above, here in close)
-    return apart if going_on >= len(close) / 2 else 0.0
+def _is_rest(above: _Part, here: _Part, columns: Ends) -> bool:
+    """Check whether a line may be the rest of the one above it: no text had room there, at most half are below numbers,
+    and none is a number below one."""
+    ended = _is_full(above, here, columns) and [
+        n for n, words in here[1].items() if _ends(above, n) and words[0].text[0] not in "(["
+    ]
+    return ended is not False and 2 * len(ended) <= len(here[1]) and not any(_is_number(here, n) for n in ended)
 
 
-def _goes_on(
-    above: _Part,
-    here: _Part,
-    parts: Sequence[_Part],
-    columns: Sequence[tuple[float, float]],
-    area: Area,
-    apart: float,
-    wraps: set[int],
-) -> bool:
-    """Check whether a line continues the cells of the line above it: where rules part lines, those that no rule parts;
-    else a line that is closer than ``apart``; else one that only goes on with broken texts, or with texts that had no
-    room in columns with broken texts."""
-    if _numbers(here) > 1:
-        return False
-    ruled = [any(a[0].middle < y < b[0].middle for y in area.rules) for a, b in pairwise(parts)]
-    between = any(above[0].middle < y < here[0].middle for y in area.rules)
-    if between or sum(ruled) >= _RULES.ruled * len(ruled):
-        return not between
-    if apart:
-        closer = here[0].middle - above[0].middle < apart
-        return closer and (here[1].keys() != {0} or _is_full(above, here, columns))
-    fewer = len(here[1]) < len(columns)
-    full = here[1].keys() <= wraps and len(here[1]) < len(above[1]) and _is_full(above, here, columns)
-    return fewer and (full or _is_broken(above, here, columns))
+def _values(above: _Part, here: _Part) -> int:
+    """Return how many of a line's texts, without its label, begin with a number and do not go on with those above."""
+    return sum(_is_number(here, n) and not _is_open(above[1].get(n, ())) for n in here[1] if n)
 
 
-def _numbers(part: _Part) -> int:
-    """Return the number of a line's cells that begin with a number, without its label."""
-    return sum(NUMBER.match(words[0].text) is not None for n, words in part[1].items() if n)
-
-
-def _is_broken(above: _Part, here: _Part, columns: Sequence[tuple[float, float]]) -> bool:
+def _is_broken(above: _Part, here: _Part, columns: Ends) -> bool:
     """Check whether all texts of a line look like the rest of those above them, which had no room for more."""
     return _is_full(above, here, columns) and all(
-        _is_open(above[1][n]) or words[0].text[:1].islower() for n, words in here[1].items()
+        _is_open(above[1][n]) or words[0].text[:1].islower() or (n == 0 and words[0].text[0] in "([")
+        for n, words in here[1].items()
     )
 
 
-def _is_full(above: _Part, here: _Part, columns: Sequence[tuple[float, float]]) -> bool:
+def _is_full(above: _Part, here: _Part, columns: Ends) -> bool:
     """Check whether no first word of a line's texts had room behind the texts above them."""
     return here[1].keys() <= above[1].keys() and all(
         _width(words) < columns[n][1] - columns[n][0] + 1

@@ -105,7 +105,7 @@ def with_tables(groups: list[Group], body: Style, marks: Callable[[int], Marks],
                 continue
             found = page_table(_box(caption, number), _ends(groups, body, caption), page.words, page.rules, number)
             parts = [found] if found else []
-            while found and not found.refused and (more := _further(groups, body, caption, parts, marks, count)):
+            while parts and not parts[-1].refused and (more := _further(groups, body, caption, parts, marks, count)):
                 parts.append(more)
             made = _block(parts)
             if found is None or made is None or made.table is None or _holds_header(caption):
@@ -125,7 +125,7 @@ def _block(parts: Sequence[PageTable]) -> ParsedBlock | None:
     if not parts:
         return None
     rows = [row for n, part in enumerate(parts) for row in part.rows[part.header_rows if n else 0 :]]
-    return table_block(rows, parts[0].header_rows, parts[0].refused)
+    return table_block(rows, parts[0].header_rows, parts[-1].refused)
 
 
 def _ends(groups: Sequence[Group], body: Style, caption: Group, page: int = 0) -> list[Box]:

@@ -91,9 +91,12 @@ def test_upright_rules_part_columns_that_stand_close() -> None:
     assert [c[0] for c in rows(found)[1]] == ["One", "alpha", "4"]
 
 
-def test_text_without_label_that_had_no_room_above_refuses_the_table() -> None:
+def test_texts_without_label_that_had_no_room_above_join_them_if_none_had_room() -> None:
     head = [(50, 115, "Site"), (150, 115, "Animals"), (300, 115, "Days")]
     body = [(50, 140, "Upper"), (150, 140, "Conus atlanticus Linnaeus"), (300, 140, "5"), (150, 155, "Gabb variety"),
             (50, 170, "Lower"), (150, 170, "Conus cashi"), (300, 170, "7")]  # fmt: skip
     found = page_table(CAPTION, [], words(*head, *body), RULES, 4)
+    assert [row[1][0] for row in rows(found)[1:]] == ["Conus atlanticus Linnaeus Gabb variety", "Conus cashi"]
+    closer = [(x, 140 + (y - 140) / 1.5, text) for x, y, text in (*body, (150, 185, "Conus"))]
+    found = page_table(CAPTION, [], words(*head, *closer), RULES, 4)
     assert found is not None and found.refused == "table_columns"
