@@ -30,6 +30,7 @@ class NuggetRow(Record):
     start: int
     end: int
     text: str
+    headers: tuple[str, ...] = Field(default=(), description="of a table's cell: what its headers say, outermost first")
 
 
 class ProbeRow(Record):
@@ -54,7 +55,7 @@ class ProbeFields(RowFields):
         """Return the fields of pairs with nuggets, and of questions without an answer."""
         facts: defaultdict[str, list[NuggetRow]] = defaultdict(list)
         for n in sorted(run.records("probe", Nugget), key=lambda n: (n.span.document_id, n.span.start, n.id)):
-            where = {"document_id": n.span.document_id, "start": n.span.start, "end": n.span.end, "text": n.span.text}
+            where = n.span.model_dump(include={"document_id", "start", "end", "text", "headers"})
             facts[n.pair_id].append(NuggetRow(fact=n.fact, vital=n.vital, **where))
         found: dict[str, Record] = {pair_id: ProbeRow(nuggets=tuple(rows)) for pair_id, rows in facts.items()}
         for q in run.records("probe", Unanswerable):

@@ -126,8 +126,8 @@ def material(task: Task, room: int) -> Shown:
     """Return the lines of a task's calls, numbered from 1 in each, the record's first; about ``room`` characters each.
 
     Statements that do not fit into one call get a second one, in the order of the paper, if more than four pairs are
-    wanted. What does not fit is left out by worth. The lines do not depend on the question types, so that calls about a
-    dataset begin alike.
+    wanted. What does not fit is left out by worth, and named if every statement was to be shown. The lines do not
+    depend on the question types, so that calls about a dataset begin alike.
     """
     statements = [p for p in task.passages if p.category is not None]
     pieces = list(record_pieces(task.dataset))
@@ -136,7 +136,8 @@ def material(task: Task, room: int) -> Shown:
     room -= sum(len(line.text) for line in record)
     sizes = [len(_line_text(p)) for p in statements]
     longest = max(sizes, default=0)
-    count = 1 if sum(sizes) <= room or len(task.wishes) <= _FEW_PAIRS else _MAX_PARTS
+    few = len(task.wishes) <= _FEW_PAIRS
+    count = 1 if sum(sizes) <= room or few else _MAX_PARTS
     order = by_worth(statements, task.dataset.id)
     most = room if count == 1 else count * max(0, room - longest)
     chosen = {order[i] for i in _fitting([_line_text(statements[i]) for i in order], most)}
@@ -147,7 +148,8 @@ def material(task: Task, room: int) -> Shown:
         groups[min(count - 1, size * count // max(1, total))].append(statements[i])
         size += sizes[i]
     parts = tuple(_part(record, group, task) for group in groups if group)
-    return Shown(Material(record, ()), parts, tuple(p for i, p in enumerate(statements) if i not in chosen))
+    left_out = () if few else tuple(p for i, p in enumerate(statements) if i not in chosen)
+    return Shown(Material(record, ()), parts, left_out)
 
 
 def _part(record: tuple[Line, ...], statements: Sequence[Passage], task: Task) -> Material:

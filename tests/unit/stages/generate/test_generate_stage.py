@@ -290,6 +290,16 @@ async def test_every_kept_sentence_is_in_a_line_or_has_a_reason(each, calls):
     assert lost["findings"] <= lost["methods"] <= lost["background"]
 
 
+async def test_few_pairs_are_written_in_one_call_from_the_statements_that_say_most():
+    (item,) = items(aspects=long_paper(60))
+    few = replace(item, parameters={**item.parameters, "count": 2, "adaptive": True})
+    ctx, chat = make_context(declining, key=item.key)
+    chat.capabilities = Capabilities(structured=True, context_tokens=131072)
+    result = await STAGE.process(few, ctx)
+    assert sum("What a paper" in p.messages[-1][1] for p in chat.prompts) == 1
+    assert not [r for r in result.rejections if r.code == "surplus"], "no call was to show every statement"
+
+
 async def test_joint_with_quotes_finds_them_word_for_word():
     settings = {"generate": {**ALONE, "evidence": "quotes"}}
     good = {"evidence": ["gauges are sparse above 5,000 m"], "question": "Why are gauges sparse?", "answer": "Access."}
