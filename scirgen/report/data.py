@@ -165,6 +165,7 @@ class ReportData(Frozen):
         publishing: what may be published of the release: the table, and sentences about it.
         rows: accepted pairs; ``released`` of them are in the release. Tables of types, levels and facts count the
             released rows, or all accepted ones before the first release.
+        bare: rows without an answer, which a plugin adds.
         papers: papers judged to use a dataset; ``papers_cited`` of them are evidence of a row, and
             ``papers_collected`` were candidates.
         papers_unread, papers_unused: names of the first papers that could not be read, and that no dataset uses.
@@ -217,6 +218,7 @@ class ReportData(Frozen):
     unwritten: dict[str, int] = Field(default={})
     costliest: tuple[PaperRow, ...] = ()
     released: int | None = None
+    bare: int = 0
     queries: dict[str, int] = Field(default={})
     candidates: int
     usage: dict[str, object]

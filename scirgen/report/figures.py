@@ -121,6 +121,7 @@ def _gather(view: StoreView, sample: int) -> ReportData:
             for p in costliest_papers(view)
         ),
         released=sum(released.values()) if released else None,
+        bare=max(0, sum(released.values()) - len(pairs)),
         queries=view.queries_by_recipe(),
         candidates=sum(funnel[name]["outputs"] for name in WRITERS if name in funnel),
         usage=_usage(usage, view.tokens_per_released_row()),

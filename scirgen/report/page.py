@@ -112,7 +112,7 @@ def render(data: ReportData, pages: Mapping[str, str] | None = None) -> str:
 
 def _in_a_sentence(data: ReportData) -> str:
     """Describe the dataset in one sentence."""
-    rows = data.rows if data.released is None else data.released
+    rows = (data.rows if data.released is None else data.released) - data.bare
     kinds = sum(bool(t.rows) for t in data.types)
     levels = [level for level, n in data.bloom.items() if n]
     writers = [m for role, m in data.models.items() if role != "scorer"]
@@ -136,7 +136,8 @@ def _in_a_sentence(data: ReportData) -> str:
         return ", ".join(p for p in (asked, about, by) if p) + "."
     count = f"{rows:,} {'question' if rows == 1 else 'questions'} with answers"
     said = ", ".join(p for p in (count, of, about, by) if p) + "; each answer names the text that it rests on."
-    return said + (f" Beside them, {asked}." if asked else "")
+    besides = [f"{data.bare:,} that nothing in the texts answers" if data.bare else "", asked]
+    return said + "".join(f" Beside them, {one}." for one in besides if one)
 
 
 def _came_about(data: ReportData) -> str:

@@ -57,6 +57,7 @@ def gather_release(release: Release, *, sample: int = 300) -> ReportData:
         links={name: n for name, n in info.counts.items() if name.startswith("links")},
         papers=info.counts.get("papers", 0),
         rows=len(asked),
+        bare=sum(not a.answer for a in asked),
         waiting=0,
         funnel=(),
         papers_per_dataset=histogram(len(p) for p in documents.values()),

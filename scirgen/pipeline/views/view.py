@@ -118,8 +118,8 @@ class StoreView:
         from scirgen.stages.generate.quotas import within_target
 
         if ctx.config.generate.quota.total is None:
-            people = sum(p.sought and p.id in releasable for p in self.pairs())
-            return releasable, tuple(falls_short(self, ctx, people, len(releasable)))
+            pairs = [p for p in self.pairs() if p.id in releasable]  # without the rows that plugins add
+            return releasable, tuple(falls_short(self, ctx, sum(p.sought for p in pairs), len(pairs)))
         kept, lines, people = within_target(self, ctx, releasable)
         return kept, (*lines[:1], *falls_short(self, ctx, people, len(kept)), *lines[1:])
 

@@ -17,6 +17,9 @@ from scirgen.core.records import Block, BlockKind, Dataset, Document
 from scirgen.core.registry import load_registry
 from scirgen.pipeline.observer import Observer
 from scirgen.pipeline.store import StoredResult
+from scirgen.report import gather_release
+from scirgen.report.figures import gather
+from scirgen.report.page import write_report
 from scirgen.stages.base import RunView
 from scirgen.stages.generate.further import with_further
 from scirgen.testing.replies import chat_completion
@@ -149,6 +152,14 @@ def test_exports_know_rows_without_an_answer(probed: Path) -> None:
         alpaca = (release.folder / "alpaca" / f"{split}.jsonl").read_text().splitlines()
         assert not bare & {json.loads(line)["id"] for line in alpaca}
     assert impossible == bare
+
+
+def test_the_report_counts_rows_without_an_answer_apart(probed: Path) -> None:
+    bare = sum(not r.answer for r in scirgen.Release(probed).rows())
+    for data in (gather(probed), gather_release(scirgen.Release(probed))):
+        assert data.bare == bare > 0
+    write_report(probed)
+    assert f"{bare} that nothing in the texts answers" in (probed / "report.html").read_text(encoding="utf-8")
 
 
 def test_an_audit_finds_no_fault_in_a_missing_answer(probed: Path) -> None:
