@@ -31,7 +31,8 @@ from scirgen import (
     WorkItem,
 )
 from scirgen.core.corpus.questions import Pool, Unanswered
-from scirgen.core.records import Failure
+from scirgen.core.records import Failure, Paper
+from scirgen.core.records.licences import Terms, terms_of
 from scirgen.core.text.bm25 import BM25
 from scirgen.core.text.passages import windows
 from scirgen.plugin import Document, content_id, language_name, telling_words
@@ -54,6 +55,7 @@ _QUESTIONS, _PAIRS = 6, 8
 """Largest number in one call."""
 _MAX_NUGGETS = 6
 _RECORD_CHARS = 6000
+_PUBLISHED = (Terms.OPEN, Terms.SHARE_ALIKE)
 
 R = TypeVar("R", Unanswerable, QAPair)
 Answerable = Literal["answered", "partly", "unclear", "off_subject", "unanswered"]
@@ -151,8 +153,8 @@ class ProbeStage(Stage):
         assert isinstance(nearest, Mapping)
         formed, refused = await self._formed(item.of(Unanswerable), pairs, dataset, ctx)
         found = await asyncio.gather(
-            *(_proved(part, dataset, nearest, ctx) for part in _parts(formed, _QUESTIONS)),
-            *(_taken_apart(part, ctx) for part in _parts(pairs, _PAIRS)),
+            *(_judged_questions(part, dataset, nearest, ctx) for part in _parts(formed, _QUESTIONS)),
+            *(_nuggets(part, ctx) for part in _parts(pairs, _PAIRS)),
         )
         results = [one for part in found for one in part]
         return StageResult(
@@ -184,7 +186,7 @@ class ProbeStage(Stage):
         return [left[q.id] for q in questions if q.id in left], refused
 
 
-async def _proved(
+async def _judged_questions(
     part: Sequence[Unanswerable], dataset: Dataset, nearest: Mapping[str, Sequence[str]], ctx: StageContext
 ) -> list[Record]:
     """Return each question if the judge finds no answer to it, else its rejection, or its failure without a verdict."""
@@ -216,7 +218,7 @@ async def _proved(
     return found
 
 
-async def _taken_apart(part: Sequence[QAPair], ctx: StageContext) -> list[Record]:
+async def _nuggets(part: Sequence[QAPair], ctx: StageContext) -> list[Record]:
     """Return the nuggets of some answers, or their failures."""
     prompt = ctx.prompt("nuggets").render(
         pairs=[{"question": p.question, "answer": p.answer, "lines": [s.shown for s in p.evidence]} for p in part],
@@ -226,25 +228,40 @@ async def _taken_apart(part: Sequence[QAPair], ctx: StageContext) -> list[Record
     try:
         answer = await ctx.judge.ask(prompt, Facts, seed=ctx.seed(*(p.id for p in part)))
     except ScirgenError as error:
+        if error.error_code == "reply_truncated" and len(part) > 1:
+            half = len(part) // 2
+            return [*await _nuggets(part[:half], ctx), *await _nuggets(part[half:], ctx)]
         return _failures(part, error, ctx)
     origin = ctx.provenance(prompt, (answer.reply_key,))
-    return [n.model_copy(update={"provenance": origin}) for n in nuggets_of(part, answer.value.nuggets)]
+    return [n.model_copy(update={"provenance": origin}) for n in nuggets_of(part, answer.value.nuggets, ctx)]
 
 
-def nuggets_of(pairs: Sequence[QAPair], facts: Iterable[Fact]) -> Iterator[Nugget]:
-    """Yield the facts that name one of their answer's lines; of each answer the first six."""
+def nuggets_of(pairs: Sequence[QAPair], facts: Iterable[Fact], ctx: StageContext) -> Iterator[Nugget | Rejection]:
+    """Yield the facts that name a line of their answer's evidence, of each answer the first six; the others are
+    rejections, repeated ones left out."""
+    seen: set[str] = set()
     counts = Counter[str]()
     for found in facts:
         pair = pairs[found.pair - 1] if 0 < found.pair <= len(pairs) else None
         fact = " ".join(found.fact.split())
-        if pair is None or not fact or not 0 < found.line <= len(pair.evidence):
+        id = content_id("nug", pair.id if pair else "", fact)
+        if not fact or id in seen:
+            continue
+        seen.add(id)
+        if pair is None or not 0 < found.line <= len(pair.evidence):
+            yield ctx.reject(
+                "no_such_line", f"no line {found.line} of answer {found.pair}", ("Nugget", id), record=fact
+            )
             continue
         counts[pair.id] += 1
-        if counts[pair.id] <= _MAX_NUGGETS:
-            yield Nugget(
-                id=content_id("nug", pair.id, fact), dataset_id=pair.dataset_id, pair_id=pair.id, fact=fact,
-                span=pair.evidence[found.line - 1], vital=found.vital,
-            )  # fmt: skip
+        if counts[pair.id] > _MAX_NUGGETS:
+            why = f"an answer has at most {_MAX_NUGGETS} facts"
+            yield ctx.reject("surplus", why, ("Nugget", id), dataset_id=pair.dataset_id, record=fact)
+            continue
+        yield Nugget(
+            id=id, dataset_id=pair.dataset_id, pair_id=pair.id, fact=fact, span=pair.evidence[found.line - 1],
+            vital=found.vital,
+        )  # fmt: skip
 
 
 def _failures(part: Sequence[R], error: ScirgenError, ctx: StageContext) -> list[Record]:
@@ -273,11 +290,16 @@ def _unanswered(scope: Scope) -> list[tuple[Unanswerable, list[str]]]:
 
 
 def spans_read(run: RunView, ids: Container[str]) -> dict[str, list[Span]]:
-    """Return by question the passages that were read for it, best first."""
+    """Return by question the passages that were read for it, best first, of records and of papers that anyone may
+    publish: a release names them, and prints what it names."""
+    licences = {p.id: p.licence for p in run.records("collect", Paper)}
+    open_texts = {dataset.id for dataset in run.datasets()}
+    open_texts |= {d.id for d in run.records("parse", Document) if terms_of(licences.get(d.paper_id, "")) in _PUBLISHED}
     return {
         pool.id: [
             Span(document_id=e.passage.document_id, start=e.passage.start, end=e.passage.end, text=e.passage.text)
             for e in pool.entries
+            if e.passage.document_id in open_texts
         ]
         for pool in run.records("search", Pool)
         if pool.id in ids

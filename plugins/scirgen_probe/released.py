@@ -22,7 +22,7 @@ _SHOWN = 3
 
 
 class NuggetRow(Record):
-    """An atomic fact of the answer, with the verbatim span that carries it."""
+    """An atomic fact of the answer, with the line of the evidence that carries it."""
 
     fact: str
     vital: bool
@@ -41,7 +41,7 @@ class ProbeRow(Record):
         default="", description="what nothing says, if not answerable: `missing: ...`, `near_miss: ...`"
     )
     nuggets: tuple[NuggetRow, ...] = Field(
-        default=(), description="atomic facts of the answer, vital or okay, each with the verbatim span that carries it"
+        default=(), description="atomic facts of the answer, each with the line of the evidence that carries it"
     )
 
 

@@ -52,6 +52,7 @@ MEANINGS: Final[dict[str, str]] = {
     "irrelevant": "The sentence says nothing about the dataset.",
     "incomplete": "The sentence cannot be understood without its neighbours.",
     "redundant": "Another sentence that was kept says the same.",
+    "no_such_line": "The model names a line that the evidence does not have.",
     "no_such_cell": "The model names a cell that the table does not have, or cells of several tables.",
     # ask, answer
     "no_subject": "The paper's subject cannot be said without the paper's own words.",

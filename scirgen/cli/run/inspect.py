@@ -27,7 +27,7 @@ R = TypeVar("R", bound=Record)
 def inspect(run: Path, id: str, as_json: bool, prompts: bool) -> None:
     """Show where a row comes from: place on the page, scores, gates; with --prompt, the calls that made it.
 
-    For a passage's id, show its document, its text and the rows that grade it.
+    For a passage's id, show its document, its text and the rows for which it is graded.
     """
     with open_view(run) as view:
         if not view.find(id) and _show_passage(run / "release", id, as_json):
@@ -65,7 +65,7 @@ def _show_passage(folder: Path, id: str, as_json: bool) -> bool:
         return True
     click.secho(f"\n== release: Passage {id}", bold=True)
     click.echo(f"   document {passage.document_id} [{passage.start}:{passage.end}] “{passage.title}” {passage.heading}")
-    click.echo(f"   “{passage.text}”\n   {counted(len(grades), 'row')} graded it")
+    click.echo(f"   “{passage.text}”\n   graded for {counted(len(grades), 'row')}")
     for row in sorted((r for r in release.rows() if r.id in grades), key=lambda r: -grades[r.id]):
         click.echo(f"   grade {grades[row.id]} {row.id} {row.question}")
     return True

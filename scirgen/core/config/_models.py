@@ -154,7 +154,7 @@ class Config(Section):
         """
         first, *keys = name.split(".")
         found: object = getattr(self, first) if first in type(self).model_fields else self.sections.get(first)
-        return functools.reduce(getattr, keys, found)
+        return None if found is None else functools.reduce(getattr, keys, found)
 
     @field_validator("language")
     @classmethod

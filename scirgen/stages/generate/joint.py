@@ -76,7 +76,7 @@ class JointStrategy:
             c for n, part in enumerate(parts) for c in self._calls(part, wishes[n :: len(parts)], wanted, called, ctx)
         ]
         made = await asyncio.gather(*(self._ask(call, called, task.round, ctx) for call in calls))
-        full = f"no room in {len(parts)} call(s); statements that say more are shown"
+        full = "limit reached; statements that say more are shown"
         left = [Discard(None, "surplus", full, p.text, passage=p) for p in shown.left_out]
         return [*(one for part in made for one in part), *left]
 

@@ -31,6 +31,8 @@ ADAPTIVE = "adaptive"
 _UNUSABLE = frozenset({ReplyInvalidError.code, ReplyTruncatedError.code})
 _PROMPTS = ("joint", "name")
 _START_CHARACTERS = 600
+_MANY = 1000
+"""Pairs of a call that asks for every share of a further request."""
 
 
 class GenerateStage(Stage):
@@ -67,7 +69,7 @@ class GenerateStage(Stage):
 
     def check(self, ctx: StageContext) -> None:
         """Refuse further requests of plugins that the strategy would not make."""
-        further = further_requests(ctx.config, ctx.registry)
+        further = [r for r in further_requests(ctx.config, ctx.registry) if r.variables(_MANY, 0, ctx) is not None]
         if further and not ctx.config.generate.off and (name := self.strategy(ctx).name) != "joint":
             raise ConfigError(
                 f"{further[0].name} needs generate.strategy=joint, but this run uses {name}",

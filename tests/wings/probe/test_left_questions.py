@@ -5,11 +5,12 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, cast
 
-from scirgen import Dataset, QAPair, RunView, Span
+from scirgen import Dataset, Paper, QAPair, Rejection, RunView, Span
 from scirgen.core.corpus import Passage
 from scirgen.core.corpus.questions import Pool, Pooled, Question, Unanswered
+from scirgen.core.records import Document
 from scirgen_probe.proving import Fact, ProbeStage, nuggets_of
-from scirgen_probe.records import Unanswerable
+from scirgen_probe.records import Nugget, Unanswerable
 from scirgen_probe.released import ProbePart
 from tests.support.questioning import FakeScope, make_context, pair
 
@@ -55,7 +56,11 @@ def test_answers_of_people_who_asked_first_are_taken_apart_too() -> None:
     [item] = ProbeStage().items(FakeScope({"filter": (asked,)}), ctx)
     assert item.of(QAPair) == (asked,)
     facts = [Fact(pair=1, line=n, fact=f" Fact {n}. ", vital=n == 2) for n in (2, 3)]
-    [nugget] = nuggets_of((asked,), facts)
+    nugget, none = nuggets_of((asked,), [*facts, facts[0]], ctx)
+    assert isinstance(none, Rejection) and none.code == "no_such_line", (
+        "a repeated fact is left out, another line named"
+    )
+    assert isinstance(nugget, Nugget)
     assert (nugget.pair_id, nugget.fact, nugget.span, nugget.vital) == (asked.id, "Fact 2.", line, True)
 
 
@@ -66,11 +71,17 @@ def test_rows_of_left_questions_name_the_passages_that_were_read_and_who_asked()
         Unanswerable(id="written", question="Is rain wet?", **told),
     )
     pool = Pool(id="left", dataset_id="ds-1", entries=(Pooled(passage=PASSAGE),))
-    found = {"probe": kept, "search": (pool,), "verify": ()}
+    shut = PASSAGE.model_copy(update={"id": "psg-2", "document_id": "doc-2"})
+    pool = pool.model_copy(update={"entries": (Pooled(passage=shut), Pooled(passage=PASSAGE))})
+    papers = (Paper(id="p-1", licence="CC-BY-4.0"), Paper(id="p-2"))
+    read = tuple(Document(id=f"doc-{n}", paper_id=f"p-{n}", text=PASSAGE.text, blocks=()) for n in (1, 2))
+    found = {"probe": kept, "search": (pool,), "verify": (), "collect": papers, "parse": read}
     run = SimpleNamespace(
         datasets=lambda: (Dataset(id="ds-1", title="Rain", description="Rain is wet."),),
         records=lambda stage, kind: iter(found[stage]),
     )
     content = ProbePart().material(cast(RunView, run), make_context(stage="probe")[0])
     rows = {row.id: (row.asked, row.evidence[0].document_id) for row in content.pairs()}
-    assert rows == {"left": ("seeking", "doc-1"), "written": ("known_item", "ds-1")}
+    assert rows == {"left": ("seeking", "doc-1"), "written": ("known_item", "ds-1")}, (
+        "of a paper that is not open: none"
+    )

@@ -117,7 +117,7 @@ def test_rows_without_an_answer_have_the_nearest_passages_and_no_qrels(probed: P
 def test_questions_that_the_judge_answers_are_rejections(probed: Path) -> None:
     run = scirgen.Run(probed)
     codes = {code for code in run.funnel()["probe"] if code.startswith("rejected:")}
-    assert codes - {"rejected:duplicate", "rejected:schema"} == {"rejected:answered"}
+    assert codes - {"rejected:duplicate", "rejected:schema"} == {"rejected:answered", "rejected:no_such_line"}
     assert run.funnel()["generate"]["outputs"] == len(list(run.records("generate", scirgen.QAPair)))
     asked = list(run.records("generate", Unanswerable))
     kept = list(run.records("probe", Unanswerable))
@@ -261,6 +261,8 @@ def test_a_strategy_that_would_not_ask_is_refused() -> None:
     stage = load_registry().get("stage", "generate")
     with pytest.raises(scirgen.ConfigError, match=r"needs generate\.strategy=joint"):
         stage().check(ctx)  # type: ignore[operator]
+    alone, _ = make_context(probe={"nuggets": True}, generate={"strategy": "evidence"})
+    stage().check(alone)  # type: ignore[operator]  # nuggets need no call that writes pairs
 
 
 SNOW = (

@@ -112,16 +112,16 @@ def main() -> None:
             presentable(ParsedPaper(parser="", blocks=(ParsedBlock(kind=BlockKind.PARAGRAPH, text="A text."),)))
             base = _limit_memory(memory_mb)
             gc.set_threshold(20_000, 20, 50)  # with Python's 700, searches for garbage take a fifth of the time
+            gc.freeze()
         try:
             reply = json.dumps(_answer(parsers, request))
         except MemoryError:
             reply = json.dumps(_error(_out_of_memory()))
+        gc.collect()
         if _address_space() - base > memory_mb * 2**20 * _KEPT_SHARE:
             reply = reply[:-1] + ', "used_up": true}'
         replies.write(reply + "\n")
         replies.flush()
-        gc.collect()
-        gc.freeze()
 
 
 def _load(plugin: dict[str, Any]) -> Parser | ScirgenError:

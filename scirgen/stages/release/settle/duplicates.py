@@ -172,6 +172,8 @@ def _expert_rejected(content: ReleaseContent) -> dict[str, Rejection]:
 
 def _of_other_parts(content: ReleaseContent) -> dict[str, Rejection]:
     """Return the rejections of pairs that a part may not release alone."""
+    if not content.elsewhere:
+        return {}
     reason = "it cites a document that only another part has read"
     cited = (p for p in content.pairs() if any(s.document_id in content.elsewhere for s in p.evidence))
     return {p.id: _rejection(p, "other_part", reason, None) for p in cited}
