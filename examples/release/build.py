@@ -34,7 +34,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent.parent))
 
 from benchmarks import questions  # noqa: E402
-from scirgen import QAPair  # noqa: E402
+from scirgen import QAPair, Release  # noqa: E402
 from scirgen.pipeline.store import result_hash  # noqa: E402
 from scirgen.pipeline.views.view import open_view  # noqa: E402
 from scirgen_bench.intervals import wilson  # noqa: E402
@@ -139,6 +139,9 @@ def build(out: Path) -> None:
         "released": rows,
         "asked": dict(sorted(kinds.items())),
         "rows_citing_several_documents": documents["several"],
+        "rows_needing_several_documents": sum(
+            (row.needs_documents or 0) > 1 for run in RUNS for row in Release(out / "release" / run).rows()
+        ),
         "median_words_of_a_question": statistics.median(lengths),
         "tokens_per_row": {k: round(tokens[k] / rows, 1) for k in TOKENS},
         "calls": tokens["calls"],
@@ -220,7 +223,7 @@ def card(figures: dict[str, Any]) -> str:
     return (HERE / "card.md").read_text(encoding="utf-8").format(
         rows=total["released"], candidates=total["candidates"], calls=total["calls"],
         several=round(100 * total["rows_citing_several_documents"] / total["released"]),
-        words=round(total["median_words_of_a_question"]), prompt=f"{total['tokens_per_row']['prompt_tokens']:,}",
+        needs=total["rows_needing_several_documents"], words=round(total["median_words_of_a_question"]), prompt=f"{total['tokens_per_row']['prompt_tokens']:,}",
         reply=total["tokens_per_row"]["completion_tokens"], runs="\n".join(table),
         readers=figures["reading"]["readers"], read=figures["reading"]["read"], reading="\n".join(reading),
         unanswered=figures["runs"]["en-plos"]["unanswered"],

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from scirgen.core.corpus.printed import papers_of
 from scirgen.core.corpus.questions import Question, Regraded, Unanswered, fates
 from scirgen.core.records import (
+    LINKED,
+    OWN,
     Aspect,
     Dataset,
     Document,
@@ -101,6 +103,8 @@ def from_run(run: RunView, info: ReleaseInfo) -> ReleaseContent:
     of_paper = users_of(uses)
     users = {d: set(of_paper[p]) for d, p in documents.items() if p in of_paper}
     writers, made = _made(run)
+    made_from = {n.dataset_id: n.paper_id for n in run.records("match", Link) if OWN in n.found_by.split(", ")}
+    own = {d: {text for text, paper in documents.items() if paper == made_from[d]} for d in made_from}
     # Rejections of an earlier release are left out; this release counts its own.
     aside = (r for r in run.rejections() if r.stage != "release" and r.code != "unchosen")  # of which no pair was made
     left_out = Counter(f"{r.stage}: {r.code}" for r in aside)
@@ -117,7 +121,7 @@ def from_run(run: RunView, info: ReleaseInfo) -> ReleaseContent:
         papers={k: papers[k] for k in sorted(papers)},
         uses=uses,
         aspects=ordered,
-        pairs=lambda: (_with_gold(p, users, datasets) for p in run.pairs()),
+        pairs=lambda: (_one_text(_with_gold(p, users, datasets), own) for p in run.pairs()),
         document_papers=documents,
         documents=lambda: _used(run, wanted),
         writers=writers,
@@ -207,6 +211,23 @@ def _unfaithful(run: RunView) -> list[UnfaithfulRow]:
                 answer=pair.answer, score_name=rejection.code, score=rejection.score,
             )  # fmt: skip
     return [found[id] for id in sorted(found)]
+
+
+def _one_text(pair: QAPair, own: Mapping[str, set[str]]) -> QAPair:
+    """Count a paper and the record that was made from it (its title and abstract) as one document that a pair needs.
+
+    Args:
+        pair: the pair of the run.
+        own: dataset's id -> ids of the documents of the paper that its record was made from.
+    """
+    same = {pair.dataset_id} | own.get(pair.dataset_id, set())
+    scores = tuple(
+        s.model_copy(update={"parts": ((*s.parts[-1][:1], 1.0),), "value": 0.0, "detail": ""})
+        if s.name == LINKED and len(s.parts) > 1 and {document for document, _ in s.parts} <= same
+        else s
+        for s in pair.scores
+    )
+    return pair if scores == pair.scores else pair.model_copy(update={"scores": scores})
 
 
 def _with_gold(pair: QAPair, users: Mapping[str, set[str]], datasets: Container[str]) -> QAPair:

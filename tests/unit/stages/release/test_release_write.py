@@ -8,7 +8,7 @@ import pytest
 from scirgen.core.corpus import passages_of
 from scirgen.core.errors import InputError, PluginError, StoreError
 from scirgen.core.fingerprint import file_sha256
-from scirgen.core.records import Block, BlockKind, Document, Grade, Paper, Span
+from scirgen.core.records import LINKED, Block, BlockKind, Document, Grade, Paper, Score, Span
 from scirgen.core.registry import Plugin, Provided, Registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
@@ -390,6 +390,19 @@ def test_a_question_of_two_datasets_with_one_answer_has_two_positives(tmp_path):
     (rejection,) = dropped
     assert (rejection.stage, rejection.code, rejection.record_kind) == ("release", "merged", "QAPair")
     assert rejection.record_id not in {r.id for r in release.rows()}
+
+
+def test_a_paper_and_the_record_made_from_it_are_one_document_that_a_row_needs():
+    for found_by, link, needs in (("own", "", 1), ("doi", "comparison", 2)):
+        run = small_run()
+        old = run.stored["match"][2]
+        run.stored["match"][2] = old.model_copy(update={"found_by": found_by})
+        score = Score(name=LINKED, value=1.0, parts=(("doc-p-own", 1.0), ("ds-002", 1.0)), detail="comparison")
+        cited = Span(document_id="doc-p-own", start=5, end=25, text="Snow depth declined.")
+        asked = pair(run.all_datasets[2], 0)
+        run.all_pairs.append(asked.model_copy(update={"scores": (score,), "evidence": (*asked.evidence, cited)}))
+        (made,) = [p for p in from_run(run, info()).pairs() if p.scores[0].name == LINKED]
+        assert (made.link, len(made.needs)) == (link, needs)
 
 
 def test_a_question_that_two_datasets_answer_differently_is_left_out(tmp_path):
