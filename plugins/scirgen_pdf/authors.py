@@ -121,7 +121,8 @@ def printed_authors(
 
 
 def _without_address(cell: _Cell) -> Iterator[_Cell]:
-    """Yield a cell that may have names: up to an address, and not if a year stands in it without a name before it."""
+    """Yield a cell that may have names: up to an address, after a year that begins it, and not if a year stands in it
+    without a name before it."""
     text = _MARKS.sub("\0", cell.text)
     year = _YEAR.search(cell.text)
     if address := _ADDRESS.search(text):
@@ -130,6 +131,8 @@ def _without_address(cell: _Cell) -> Iterator[_Cell]:
             yield replace(cell, text=before)
     elif not year or _NAME.search(cell.text, 0, year.start()):
         yield cell
+    elif not cell.text[: year.start()].strip() and _names(after := cell.text[year.end() :].lstrip(" -–—,:")):
+        yield replace(cell, text=after)
 
 
 def _by_rows(parts: Sequence[Sequence[_Cell]], lists: Sequence[Sequence[str]]) -> list[str]:

@@ -274,8 +274,10 @@ def _with_its_other_lines(groups: list[Group], title: int) -> int:
 
 
 def _is_subtitle(group: Group) -> bool:
-    """Return whether a group below a title in its font is bold and no author's name, which is short."""
-    return group.style.bold and len(group.text.split()) > _RULES.title_words[0] and not is_list_of_names(group.text)
+    """Return whether a group below a title in its font is bold and no author's name, which is short, nor a list, whose
+    names a reader may have run together."""
+    words, text = _RULES.title_words[0], group.text
+    return group.style.bold and len(text.split()) > words > text.count(",") and not is_list_of_names(text)
 
 
 def _has_subtitle(title: Group, group: Group) -> bool:

@@ -160,3 +160,8 @@ def test_names_before_an_affiliation_in_their_row_are_read() -> None:
 
 def test_letters_of_an_order_are_no_name() -> None:
     assert authors(row("Jane Doe, John J. Roe, S.J., Ida Berg")) == ("Jane Doe", "John J. Roe", "Ida Berg")
+
+
+def test_a_year_before_a_name_is_left_out() -> None:
+    assert authors(row("2024 - Romain LAMBERT")) == ("Romain LAMBERT",)
+    assert authors(row("Report of 2024 on kites")) == ()
