@@ -190,8 +190,8 @@ def edges(judged: Sequence[tuple[float, bool]], precision: float) -> tuple[float
     ends = [i for i in range(len(ordered) + 1) if i in (0, len(ordered)) or values[i - 1] < values[i]]
     true = [0, *accumulate(int(t) for _, t in ordered)]
     low = max((i for i in ends if i - true[i] >= precision * i), default=0)
-    high = min((i for i in ends if true[-1] - true[i] >= precision * (len(ordered) - i)), default=len(ordered))
-    return between[low], between[max(low, high)]
+    high = min(i for i in ends if i >= low and true[-1] - true[i] >= precision * (len(ordered) - i))
+    return between[low], between[high]
 
 
 def _side(value: float, reject: float, sure: float) -> bool | None:

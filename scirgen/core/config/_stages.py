@@ -271,8 +271,8 @@ class GenerateConfig(Section):
         description="file of questions, in the form of generate.questions, whose style the writer imitates",
         json_schema_extra=NOT_FINGERPRINTED,
     )
-    # Not fingerprinted: a target only decides the cells of later rounds (parameters of their items) and what release
-    # keeps.
+    # Not fingerprinted: a target decides the cells of later rounds (parameters of their items) and what release keeps;
+    # the stage's definitions have the types that it chooses for the first round.
     quota: QuotaConfig = Field(default=QuotaConfig(), json_schema_extra={"fingerprint": False})
 
     @model_validator(mode="after")

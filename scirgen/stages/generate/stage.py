@@ -46,7 +46,7 @@ class GenerateStage(Stage):
     name = "generate"
     writer: ClassVar[str] = "joint"
     """The strategy of ``generate.strategy: auto``."""
-    version = 9
+    version = 10
     refuse_empty = True
 
     def uses(self, config: Config) -> Uses:
@@ -59,13 +59,16 @@ class GenerateStage(Stage):
         )
 
     def definitions(self, ctx: StageContext) -> str:
-        """Return the hash of the strategy that writes and its prompts, and of further requests."""
+        """Return the hash of the strategy that writes and its prompts, of further requests, and of a target's types."""
         if ctx.config.generate.off:
             return ""
         writer = self.strategy(ctx)
         further = definitions(ctx)
         prompts = [ctx.prompt(name).hash for name in writer.prompts]
-        return digest([writer.name, made_of(writer), prompts, further])
+        kinds = wanted_types(ctx)  # a target chooses among them, and levels and polarities, for the first round too
+        every = ctx.taxonomies.wanted_types(ctx.config.generate.types, ctx.pack, ctx.config.language)
+        target = [[k.id for k in kinds], _mix(kinds, ctx)] if kinds != every or _mix(kinds, ctx) else []
+        return digest([writer.name, made_of(writer), prompts, further, *target])
 
     def check(self, ctx: StageContext) -> None:
         """Refuse further requests of plugins that the strategy would not make."""

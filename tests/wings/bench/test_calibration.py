@@ -83,6 +83,7 @@ def test_a_fitted_threshold_reaches_its_precision_and_no_other_keeps_more(found:
 
 
 @given(st.lists(st.tuples(st.sampled_from([0.1, 0.2, 0.5, 0.9, 0.95]), st.booleans()), max_size=40), st.floats(0.5, 1))
+@example([(0.1, False), (0.1, False), (0.2, True), *[(0.5, False)] * 2, *[(0.5, True)] * 3], 0.625)
 def test_both_edges_of_the_band_reach_their_precision(judged: list[tuple[float, bool]], precision: float) -> None:
     reject, sure = edges(judged, precision)
     rejected, kept = [t for p, t in judged if p <= reject], [t for p, t in judged if p > sure]

@@ -485,3 +485,13 @@ def test_new_strategy_version_or_edited_prompt_redoes_its_items(monkeypatch):
     assert second != first
     monkeypatch.setattr(Louder, "prompts", ("joint", "answer"))
     assert salts() not in (first, second)
+
+
+def test_a_target_that_chooses_types_or_levels_is_part_of_what_a_run_is_made_of():
+    targets = [
+        {},
+        {"total": 10, "types": {"verification": 1, "quantification": 1}},
+        {"total": 10, "bloom": {"C1": 1}},
+    ]
+    made = [GenerateStage().definitions(make_context(**{"generate.quota": t})[0]) for t in targets]
+    assert len(set(made)) == 3, "without it, a run whose target is taken away stays narrow"
