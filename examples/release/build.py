@@ -223,7 +223,8 @@ def card(figures: dict[str, Any]) -> str:
     return (HERE / "card.md").read_text(encoding="utf-8").format(
         rows=total["released"], candidates=total["candidates"], calls=total["calls"],
         several=round(100 * total["rows_citing_several_documents"] / total["released"]),
-        needs=total["rows_needing_several_documents"], words=round(total["median_words_of_a_question"]), prompt=f"{total['tokens_per_row']['prompt_tokens']:,}",
+        needs=total["rows_needing_several_documents"],
+        words=round(total["median_words_of_a_question"]), prompt=f"{total['tokens_per_row']['prompt_tokens']:,}",
         reply=total["tokens_per_row"]["completion_tokens"], runs="\n".join(table),
         readers=figures["reading"]["readers"], read=figures["reading"]["read"], reading="\n".join(reading),
         unanswered=figures["runs"]["en-plos"]["unanswered"],
