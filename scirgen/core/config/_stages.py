@@ -220,7 +220,7 @@ class GenerateConfig(Section):
     strategy: str = Field(default="auto", description="name of the generation strategy; auto: by the model")
     types: tuple[str, ...] = Field(
         default=(),
-        description="question types; empty: the types that suit the model's prompt pack (standard: all; small: those "
+        description="question types of known items; empty: the types that suit the model's prompt pack (standard: all; small: those "
         "that the taxonomy marks); 'all': all",
     )
     pairs_per_type: int = Field(
