@@ -109,8 +109,10 @@ def copy_override(resources: Resources, folder: str, identity: str, into: Path) 
 
     Raises:
         ResourceError: there is no file of that id.
-        InputError: the folder has one already.
+        InputError: the folder has one already, or nothing may override the file.
     """
+    if (folder, identity) == ("taxonomies", "untrusted"):
+        raise InputError("untrusted cannot be overridden", hint="It guards every run. scirgen prompts show prints it.")
     found = resources.get(folder, identity)
     target = into / folder / f"{identity}.yaml"
     if target.exists():

@@ -114,3 +114,8 @@ def test_prompt_that_reads_papers_cannot_be_tried_without_a_run(tmp_path: Path) 
     code, said = run("prompts", "try", "match/judge", "--dataset", "ice-1", *where)
     assert code != 0
     assert "needs papers, and" in said
+
+
+def test_what_nothing_may_override_is_not_copied(tmp_path: Path) -> None:
+    code, said = run("prompts", "copy", "untrusted", "--into", str(tmp_path))
+    assert code and "cannot be overridden" in said and not list(tmp_path.iterdir())
