@@ -220,8 +220,8 @@ class GenerateConfig(Section):
     strategy: str = Field(default="auto", description="name of the generation strategy; auto: by the model")
     types: tuple[str, ...] = Field(
         default=(),
-        description="question types of known items; empty: the types that suit the model's prompt pack (standard: all; small: those "
-        "that the taxonomy marks); 'all': all",
+        description="question types of known items; empty: the types that suit the model's prompt pack (standard: all; "
+        "small: those that the taxonomy marks); 'all': all",
     )
     pairs_per_type: int = Field(
         default=3,
