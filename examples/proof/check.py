@@ -168,8 +168,14 @@ def readings() -> None:
     for one in read["passages"]:
         of = f"{one['asked']}, gold" if one["here"] == 2 else "0 or unjudged here" if one["here"] < 1 else "1 here"
         passages.setdefault(of, []).append(_most(one["grades"]))
+        if one.get("run") and one["here"] == 2:
+            passages.setdefault(f"{of}, {one['run']}", []).append(_most(one["grades"]))
     for of, grades in sorted(passages.items()):
         print(f"{len(grades)} passages, {of}: {_of(sum(g == 2 for g in grades), len(grades))} are 2 by readers")
+    for reader in range(2):
+        held = {name: sum(n[name][reader] for n in read["nuggets"]) for name in ("carried", "in_answer", "one")}
+        told = Counter(verdicts[reader] for verdicts in read["unanswered"])
+        print(f"reader {reader + 1}: {len(read['nuggets'])} nuggets, {held}; questions without an answer: {dict(told)}")
     for name, found in read["planted"].items():
         print(f"{name}: {_of(sum(found['found'].values()), found['planted'])} planted found ({found['found']}), "
               f"{_of(found['good_lost'], found['good'])} others rejected")  # fmt: skip

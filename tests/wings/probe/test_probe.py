@@ -51,7 +51,7 @@ def judged(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def fact(pair: int, line: int) -> dict[str, object]:
-    """A fact of an answer, said to be on a line of it; there is no line and no pair 99."""
+    """A fact that names a line of an answer. Line 99 and answer 99 do not exist."""
     return {"pair": pair, "line": line, "fact": f"Fact {pair}.", "vital": True}
 
 
