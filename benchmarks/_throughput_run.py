@@ -77,7 +77,6 @@ class Ask(Stage):
                 {"kind": kind, "sample": None, "count": 3, "level": "", "polarities": [], "positions": []},
             ],
             levels=(),
-            quotes=True,
             tables=False,
             language="English",
             most=3,

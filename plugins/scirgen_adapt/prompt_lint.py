@@ -12,7 +12,6 @@ from typing import Any, Literal, cast
 from pydantic import BaseModel
 
 from scirgen.claims.conformance import answer_problem, question_problem
-from scirgen.core.config import GenerateConfig
 from scirgen.core.errors import ResourceError
 from scirgen.core.prompts import Prompt
 from scirgen.core.safety.sandbox import Placeholder
@@ -58,7 +57,6 @@ def sample_variables(
         "levels": lambda: list(taxonomies.bloom.levels),
         "tie_breaking": lambda: taxonomies.bloom.tie_breaking,
         "language": lambda: language_name(language),
-        "quotes": lambda: GenerateConfig().evidence == "quotes",
     }
     return {name: known[name]() if name in known else Placeholder(f"<{name}>") for name in prompt.file.variables}
 

@@ -105,7 +105,7 @@ def render(
 ) -> None:
     """Print the messages as they are sent to the model under the default settings.
 
-    A value that no taxonomy gives is shown as <name>; --var sets it: --var quotes=true.
+    A value that no taxonomy gives is shown as <name>; --var sets it: --var most=3.
     """
     from scirgen_adapt.prompt_lint import sample_variables
 

@@ -8,7 +8,7 @@ import unicodedata
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from scirgen.core.text.verbatim import Verbatim, find_verbatim
+from scirgen.core.text.verbatim import Verbatim
 
 WORD = st.text("abcdeéxyzABC", min_size=1, max_size=8)
 NUMBER = st.integers(0, 9999).map(str)
@@ -30,7 +30,7 @@ def test_find_when_quoting_whole_words_then_gives_text_that_says_the_same(
     first = data.draw(st.integers(0, len(words) - 1))
     last = data.draw(st.integers(first, len(words) - 1))
     quote = " ".join(words[first : last + 1])
-    found = find_verbatim(text, quote)
+    found = Verbatim(text).find(quote)
     assert found is not None
     assert same_words(text[found[0] : found[1]], quote.strip("“”"))
 
@@ -39,7 +39,7 @@ def test_find_when_quoting_whole_words_then_gives_text_that_says_the_same(
 def test_find_when_white_space_or_marks_differ_then_still_found(words: list[str], gap: str) -> None:
     text = "Before. " + gap.join(words) + " After."
     changed = " ".join(words).replace("ﬁ", "fi").replace("−", "-").replace("“", '"').replace("”", '"')
-    found = find_verbatim(text, changed)
+    found = Verbatim(text).find(changed)
     assert found is not None and same_words(changed.strip('"'), text[found[0] : found[1]])
 
 
@@ -47,13 +47,13 @@ def test_find_when_white_space_or_marks_differ_then_still_found(words: list[str]
 def test_find_when_word_is_hyphenated_at_line_end_then_it_is_that_word(word: str, cut: int) -> None:
     assume(cut < len(word))
     text = f"the 3 {word[:cut]}-\n{word[cut:]} 4 of"
-    assert find_verbatim(text, word) == (6, 6 + len(word) + 2)
+    assert Verbatim(text).find(word) == (6, 6 + len(word) + 2)
 
 
 @given(TEXT, TEXT)
 def test_find_when_result_then_offsets_are_inside_and_words_whole(words: list[str], quote: list[str]) -> None:
     text = " ".join(words)
-    found = find_verbatim(text, " ".join(quote))
+    found = Verbatim(text).find(" ".join(quote))
     if found:
         start, end = found
         assert 0 <= start < end <= len(text)
@@ -69,7 +69,7 @@ def test_find_when_any_input_then_never_fails(text: str, quote: str) -> None:
 def test_find_when_other_word_number_or_sign_then_none() -> None:
     text = "Warming by 1.5 °C in 2001 2002, not −3 °C; the gauge-corrected product of stations."
     for quote in ("Warming by 15 °C", "20012002", "warming by", "corrected products", "stat", "+3 °C", "", '"…"'):
-        assert find_verbatim(text, quote) is None, quote
+        assert Verbatim(text).find(quote) is None, quote
 
 
 def test_find_when_several_places_then_start_chooses() -> None:

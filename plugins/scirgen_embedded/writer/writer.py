@@ -276,9 +276,7 @@ class SmallWriter:
         if self._english and not named and not wording.names_subject(question, topic):
             return self._discard("off_topic", "the question does not name what its dataset or paper is about")
         spans = tuple(p.span for p in self._evidence)
-        return Draft(
-            self._kind, question, answer, spans, (), self._wish.bloom, note, self._prompt, tuple(self._replies)
-        )
+        return Draft(self._kind, question, answer, spans, self._wish.bloom, note, self._prompt, tuple(self._replies))
 
     def _nothing(self) -> Discard:
         return self._discard("no_question", "the reply holds no question")

@@ -242,11 +242,6 @@ class GenerateConfig(Section):
         "the questions of another, so a lower number gives more rows that ask nearly the same; lower it for a model "
         "that writes short replies",
     )
-    evidence: Literal["numbers", "quotes"] = Field(
-        default="numbers",
-        description="how a reply cites its evidence: by line numbers, or by quotations that must be found "
-        "verbatim (for models that cite wrong numbers)",
-    )
     mix: dict[Literal["seeking", "known_item"], float] = Field(
         default={"seeking": 0.7, "known_item": 0.3},
         description="shares of released rows by the origin of their question. seeking: written by somebody who has not "

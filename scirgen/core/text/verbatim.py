@@ -67,11 +67,6 @@ class Verbatim:
         return not (cuts_before or cuts_after)
 
 
-def find_verbatim(text: str, quote: str) -> tuple[int, int] | None:
-    """Find one quotation, as `Verbatim.find` does."""
-    return Verbatim(text).find(quote)
-
-
 def bare(quote: str) -> str:
     """Return a quotation without the marks and ellipses around it."""
     stripped = quote.strip(_OUTER)

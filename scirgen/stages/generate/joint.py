@@ -17,7 +17,6 @@ from typing import ClassVar
 
 from scirgen.core.errors import ReplyInvalidError, ReplyRefusedError, ReplyTruncatedError
 from scirgen.core.prompts import RenderedPrompt
-from scirgen.core.records import Span
 from scirgen.core.taxonomy import QuestionType
 from scirgen.core.text.language import language_name
 from scirgen.stages.base import StageContext
@@ -25,7 +24,7 @@ from scirgen.stages.generate.further import answered, with_further
 from scirgen.stages.generate.material import Material, material
 from scirgen.stages.generate.naming import Called, name_of
 from scirgen.stages.generate.passages import fitness
-from scirgen.stages.generate.replies import CitedPair, Pairs, QuotedPair, pairs_reply, yes_no
+from scirgen.stages.generate.replies import CitedPair, Pairs, pairs_reply, yes_no
 from scirgen.stages.generate.strategy import Discard, Draft, Further, Task, Wish
 
 _CHARS_PER_TOKEN = 4
@@ -34,7 +33,7 @@ _DEFAULT_CONTEXT = 8192
 _MATERIAL_SHARE = 0.45
 _MATERIAL_CHARS = 24_000
 _MAX_OFFERED = 12
-_PAIR_TOKENS = {"numbers": 160, "quotes": 320}
+_PAIR_TOKENS = 160
 """Tokens of a reply for each pair."""
 _BOTH_SHARE = 0.1
 """The share of pairs that are to join two documents, in calls with papers."""
@@ -89,14 +88,13 @@ class JointStrategy:
         carries = min(wanted, shown.carries)
         for size in _sizes(len(_kinds(wishes)), ctx.config.generate.types_per_call):
             calls = [_share(shown, part, len(wishes), (wanted, carries), called, ctx) for part in _parts(wishes, size)]
-            if window is None or all(_fits(call, window, ctx) for call in calls):
+            if window is None or all(_fits(call, window) for call in calls):
                 break
         return calls
 
     async def _ask(self, call: _Call, called: Called, turn: int, ctx: StageContext) -> list[Draft | Discard | Further]:
-        quotes = ctx.config.generate.evidence == "quotes"
         kinds = _kinds(call.wishes)
-        reply = pairs_reply([k.id for k in kinds], call.max_pairs, len(call.shown.lines), quotes=quotes)
+        reply = pairs_reply([k.id for k in kinds], call.max_pairs, len(call.shown.lines))
         names = ",".join(k.id for k in kinds)
         try:
             prompt, reply, more = with_further(call.prompt, reply, call.max_pairs, turn, ctx)
@@ -175,7 +173,6 @@ def _prompt(
         tasks=[_task(kind, [w for w in wishes if w.kind == kind], ctx) for kind in _kinds(wishes)],
         levels=ctx.taxonomies.bloom.levels,
         tables=any(line.cells for line in shown.lines.values()),
-        quotes=ctx.config.generate.evidence == "quotes",
         language=language_name(ctx.config.language),
     )
 
@@ -223,34 +220,29 @@ def _drafts(reply: Pairs, call: _Call, key: str) -> Iterator[Draft | Discard]:
         yield Discard(_kind(wish), code, reason, prompt=call.prompt, replies=(key,))
 
 
-def _draft(pair: CitedPair | QuotedPair, wish: Wish, call: _Call, key: str) -> Draft | Discard:
+def _draft(pair: CitedPair, wish: Wish, call: _Call, key: str) -> Draft | Discard:
     kind = _kind(wish)
-    spans: tuple[Span, ...] = ()
-    quotes: tuple[str, ...] = ()
-    if isinstance(pair, QuotedPair):
-        quotes = tuple(pair.evidence)
-    else:
-        unknown = [n for n in pair.evidence if n not in call.shown.lines]
-        if unknown:
-            text = f"{pair.question}\n{pair.answer}"
-            return Discard(kind, "no_such_line", f"there is no line {unknown[0]}", text, call.prompt, (key,))
-        spans = call.shown.evidence(pair.question, pair.evidence, pair.about)
-    return Draft(kind, pair.question, pair.answer, spans, quotes, wish.bloom, prompt=call.prompt, replies=(key,))
+    unknown = [n for n in pair.evidence if n not in call.shown.lines]
+    if unknown:
+        text = f"{pair.question}\n{pair.answer}"
+        return Discard(kind, "no_such_line", f"there is no line {unknown[0]}", text, call.prompt, (key,))
+    spans = call.shown.evidence(pair.question, pair.evidence, pair.about)
+    return Draft(kind, pair.question, pair.answer, spans, wish.bloom, prompt=call.prompt, replies=(key,))
 
 
-def _fits(call: _Call, window: int, ctx: StageContext) -> bool:
-    return _tokens(call.prompt) + _least(call, ctx) <= window * _USABLE
+def _fits(call: _Call, window: int) -> bool:
+    return _tokens(call.prompt) + _least(call) <= window * _USABLE
 
 
 def _room(call: _Call, ctx: StageContext) -> int:
     """Return the most tokens of a reply: enough for its pairs, and more if the window has room after the prompt."""
     window = ctx.chat.capabilities.context_tokens
     free = window - _tokens(call.prompt) if window else _LARGEST_REPLY
-    return min(_LARGEST_REPLY, max(_least(call, ctx), min(call.prompt.sampling.max_tokens, free)))
+    return min(_LARGEST_REPLY, max(_least(call), min(call.prompt.sampling.max_tokens, free)))
 
 
-def _least(call: _Call, ctx: StageContext) -> int:
-    return _PAIR_TOKENS[ctx.config.generate.evidence] * call.max_pairs
+def _least(call: _Call) -> int:
+    return _PAIR_TOKENS * call.max_pairs
 
 
 def _tokens(prompt: RenderedPrompt) -> int:

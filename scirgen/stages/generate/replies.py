@@ -27,43 +27,29 @@ class CitedPair(BaseModel):
     answer: str
 
 
-class QuotedPair(BaseModel):
-    """A pair with its lines quoted."""
-
-    model_config = _CONFIG
-    type: str
-    evidence: list[str] = Field(description="the lines, copied character for character")
-    which: str = Field(default="", description="what the question must name")
-    question: str
-    answer: str
-
-
 class Pairs(BaseModel):
     """The pairs that a writer chose to write."""
 
     model_config = _CONFIG
-    pairs: Sequence[CitedPair | QuotedPair]
+    pairs: Sequence[CitedPair]
     fewer: str = Field(default="", description="why there are fewer pairs than asked for, in a few words")
 
 
-def pairs_reply(types: Sequence[str], max_pairs: int, lines: int, *, quotes: bool) -> type[Pairs]:
+def pairs_reply(types: Sequence[str], max_pairs: int, lines: int) -> type[Pairs]:
     """Make the class `Pairs` of some types. Limits of the schema that go beyond the form are not checked in a reply.
 
     Args:
         types: ids of the types.
         most: number of pairs at most.
         lines: evidence is numbers from 1 to this.
-        quotes: evidence is quotations instead.
     """
-    base: type[CitedPair | QuotedPair] = QuotedPair if quotes else CitedPair
-    items: dict[str, Any] = {"type": "string"} if quotes else {"type": "integer", "minimum": 1, "maximum": lines}
-    evidence: Any = list[str] if quotes else list[int]
-    about: dict[str, Any] = (
-        {} if quotes else {"about": (list[int], Field(default=[], json_schema_extra={"items": items}))}
-    )
-    field = Field(json_schema_extra={"items": items, "minItems": 1, "maxItems": MOST_EVIDENCE})
+    items: dict[str, Any] = {"type": "integer", "minimum": 1, "maximum": lines}
+    evidence = Field(json_schema_extra={"items": items, "minItems": 1, "maxItems": MOST_EVIDENCE})
+    about: Any = Field(default=[], json_schema_extra={"items": items})
     kind = Field(json_schema_extra={"enum": list(types)})
-    pair = create_model("Pair", __base__=base, type=(str, kind), evidence=(evidence, field), **about)
+    pair = create_model(
+        "Pair", __base__=CitedPair, type=(str, kind), evidence=(list[int], evidence), about=(list[int], about)
+    )
     listed: Any = list[pair]
     return create_model("Pairs", __base__=Pairs, pairs=(listed, Field(json_schema_extra={"maxItems": max_pairs})))
 

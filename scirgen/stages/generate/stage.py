@@ -20,7 +20,6 @@ from scirgen.core.taxonomy import QuestionType
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.generate.further import definitions, further_requests, records
 from scirgen.stages.generate.joint import in_groups
-from scirgen.stages.generate.locate import locate
 from scirgen.stages.generate.naming import makers
 from scirgen.stages.generate.passages import passages
 from scirgen.stages.generate.quotas import wanted_cells
@@ -280,22 +279,16 @@ def _candidate(draft: Draft | Discard, task: Task, strategy: str, number: int, c
     question, answer = " ".join(draft.question.split()), " ".join(draft.answer.split())
     if not question or not answer:
         return _rejection(draft, task, number, "empty", "the question or the answer is empty", ctx)
-    spans: list[Span] = list(draft.evidence)
-    for quote in draft.quotes:
-        span = locate(quote, task.passages, task.dataset)
-        if span is None:
-            return _rejection(draft, task, number, "not_verbatim", f"not in the material word for word: {quote!r}", ctx)
-        spans.append(span)
-    if not any(span.role == "answer" for span in spans):
+    if not any(span.role == "answer" for span in draft.evidence):
         return _rejection(draft, task, number, "no_evidence", "the candidate comes without evidence", ctx)
-    about, dataset_ids = _gold(spans, task)
+    about, dataset_ids = _gold(draft.evidence, task)
     return QAPair(
         id=QAPair.make_id(task.dataset.id, draft.kind.id, question, answer),
         dataset_id=task.dataset.id,
         question=question,
         answer=answer,
         question_type=draft.kind.id,
-        evidence=tuple(spans),
+        evidence=draft.evidence,
         about=about,
         dataset_ids=dataset_ids,
         strategy=strategy,

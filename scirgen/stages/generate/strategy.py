@@ -104,13 +104,12 @@ GenerationTask = Task
 
 @dataclass(frozen=True)
 class Draft:
-    """A candidate that is not yet checked. Its evidence is spans, or quotes that the stage must find verbatim."""
+    """A candidate that is not yet checked. Its evidence is spans of the task's passages."""
 
     kind: QuestionType
     question: str
     answer: str
     evidence: tuple[Span, ...] = ()
-    quotes: tuple[str, ...] = ()
     bloom: str | None = None
     note: str = ""
     prompt: RenderedPrompt | None = None

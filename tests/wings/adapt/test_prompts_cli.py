@@ -136,14 +136,6 @@ def test_list_show_and_render(tmp_path):
     assert "[assistant]" in rendered.output
 
 
-def test_render_shows_the_branch_of_default_calls_unless_told_otherwise():
-    cited, quoted = "the numbers of one to four lines", "copied character for character"
-    default = scirgen("prompts", "render", "generate/joint").output
-    assert cited in default and quoted not in default
-    other = scirgen("prompts", "render", "generate/joint", "--var", "quotes=true").output
-    assert quoted in other and cited not in other
-
-
 def test_every_prompt_renders_without_its_data():
     for prompt in PromptLibrary(Resources()).ids():
         assert scirgen("prompts", "render", prompt).exit_code == 0, prompt

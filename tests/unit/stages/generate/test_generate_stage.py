@@ -300,15 +300,6 @@ async def test_few_pairs_are_written_in_one_call_from_the_statements_that_say_mo
     assert not [r for r in result.rejections if r.code == "surplus"], "no call was to show every statement"
 
 
-async def test_joint_with_quotes_finds_them_word_for_word():
-    settings = {"generate": {**ALONE, "evidence": "quotes"}}
-    good = {"evidence": ["gauges are sparse above 5,000 m"], "question": "Why are gauges sparse?", "answer": "Access."}
-    bad = {**good, "evidence": ["gauges are plenty above 5,000 m"]}
-    result, _ = await run(one("causal_antecedent", **settings), replying(good, bad), **settings)
-    assert [p.evidence[0].text for p in result.outputs] == ["gauges are sparse above 5,000 m"]
-    assert codes(result) == {"unwritten": 3, "not_verbatim": 1}
-
-
 async def test_the_record_is_shown_field_by_field_without_people():
     more = (("Temporal resolution", "15 minutes"), ("Authors", "BOB Su"), ("Funding", "NSF"), ("Format", "文本"))
     known = DATASET.model_dump(include={"id", "title", "description"})
