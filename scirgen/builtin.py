@@ -73,7 +73,6 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "not_computed": ("scirgen.stages.filter.gates.cells:NotComputedGate",),
         "not_supported": ("scirgen.stages.filter.gates.evidence:NotSupportedGate",),
         "other_question": ("scirgen.stages.filter.gates.evidence:OtherQuestionGate",),
-        "guessable": ("scirgen.stages.filter.gates.reference:GuessableGate",),
         "asks_back": ("scirgen.stages.filter.gates.reference:AsksBackGate",),
         "poor_question": ("scirgen.stages.filter.gates.reference:PoorQuestionGate",),
         "duplicate": ("scirgen.stages.filter.gates.duplicate:DuplicateGate",),

@@ -94,7 +94,7 @@ class JudgeScorer(Faithfulness):
     Asks ``models.judge``, or the generator, about every pair, `PAIRS` in a call. The same call judges the questions of
     supported answers (part ``question`` is 1 or 0, and the gate ``poor_question`` decides by it), names the Bloom
     levels (`Score.level`), says which spans only say what or where the answer is about (`Score.context`), and whether
-    a model's answer without documents has the main part (part ``guessed``, gate ``guessable``).
+    a model's answer without documents has the main part (part ``guessed``, `QAPair.guessable`).
     """
 
     name: ClassVar[str] = "llm_judge"

@@ -117,27 +117,6 @@ class PoorQuestionGate(PairGate):
         return Verdict(False, judged.detail)
 
 
-class GuessableGate(PairGate):
-    """A model without documents gives the main part of the answer to what somebody asked. Asks no model: step answer
-    asked it, and the judge compared (``llm_judge``)."""
-
-    code: ClassVar[str] = "guessable"
-    explanation: ClassVar[str] = (
-        "Without documents, a model gives the main part of the answer. Off: a strong model remembers much of what is "
-        "published, and known items, which take the place of such rows, need documents no more often. Rows say "
-        "`guessable`; the user's own questions always stay."
-    )
-    on_by_default: ClassVar[bool] = False
-    order: ClassVar[int] = 91
-    after_scores: ClassVar[bool] = True
-    needs: ClassVar[tuple[str, ...]] = ("scores",)
-
-    def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
-        if pair.asked == "user" or not pair.guessable:
-            return ACCEPT
-        return Verdict(False, f"without documents, a model answers: {pair.from_memory}")
-
-
 class AsksBackGate(PairGate):
     """A model that sees the question alone would have to ask what is meant. Asks no model: step answer asked it."""
 
