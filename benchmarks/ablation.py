@@ -71,7 +71,7 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, default=Path(".ablation-cache.sqlite"))
     parser.add_argument("--pairs", type=Path, help="more answers, in the form of data/hand_pairs.jsonl: part fresh")
     parser.add_argument("--precision", type=float, default=0.98, help="wanted of the rejected, and of the kept")
-    parser.add_argument("--entailment", default="", help="hf:ID_OR_DIR or score:yes-no: adds the row nli")
+    parser.add_argument("--entailment", default="", help="hf:ID_OR_DIR: adds the row nli")
     parser.add_argument("--judge", default="", help="a chat model's URI: adds the row llm_judge")
     parser.add_argument("--sample", type=int, default=0, help="judge this many answers of each kind and part; 0: all")
     parser.add_argument("--part", action="append", help="show only these parts")

@@ -90,9 +90,6 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         ),
         "shift": ("scirgen.stages.filter.faithfulness.shift:ShiftScorer", "SePer's log-probability shift"),
     },
-    "entailment": {
-        "score": ("scirgen.llm.encoders.entailment:ScorerEntailment", "the scorer's yes against its no"),
-    },
     "engine": {
         "local": ("scirgen.pipeline.engine:Engine", "asyncio on this machine"),
     },

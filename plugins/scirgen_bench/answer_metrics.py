@@ -13,7 +13,7 @@ from scirgen import Entailment, ModelError
 from scirgen.core.registry import returned_list
 from scirgen.core.text.words import words_and_numbers
 from scirgen.llm.encoders.entailment import EntailmentModel, open_entailment
-from scirgen.plugin import ModelAccessError, PromptLibrary, Registry, Resources, load_registry
+from scirgen.plugin import Registry, load_registry
 
 Judge = EntailmentModel
 THRESHOLD: Final = 0.5
@@ -62,23 +62,12 @@ def open_judge(uri: str, registry: Registry | None = None, options: Mapping[str,
     Raises:
         ConfigError: an unknown scheme.
     """
-    prompt = PromptLibrary(Resources()).get("filter/entail", "standard")
-    return open_entailment(uri, registry or load_registry(), options or {}, None, prompt)
+    return open_entailment(uri, registry or load_registry(), options or {})
 
 
-def with_entailment(found: Sequence[Entailment | ModelError], model: Judge) -> list[Entailment | ModelError]:
-    """Return the entailment results, for callers that need them.
-
-    Raises:
-        ModelAccessError: the model detects contradiction only.
-    """
-    returned_list(model.entail, found, (Entailment, ModelError), "an Entailment")
-    if any(isinstance(one, Entailment) and one.only == "contradiction" for one in found):
-        raise ModelAccessError(
-            f"{model.identity} detects contradiction, not entailment",
-            hint="Only the score nli can use such a model.",
-        )
-    return list(found)
+async def entailments(pairs: Sequence[tuple[str, str]], model: Judge) -> list[Entailment | ModelError]:
+    """Ask a model about pairs, and check what it returns."""
+    return returned_list(model.entail, await model.entail(pairs), (Entailment, ModelError), "an Entailment")
 
 
 async def question_entails(asked: Sequence[tuple[str, str, str]], entailment: Judge) -> list[Entailment | None]:
@@ -87,5 +76,4 @@ async def question_entails(asked: Sequence[tuple[str, str, str]], entailment: Ju
     Both sides carry the question, so that "Yes" means something; except for a model that only counts words.
     """
     pairs = [(a, r) if entailment.counts_words else (f"{q} {a}", f"{q} {r}") for q, a, r in asked]
-    judged = with_entailment(await entailment.entail(pairs), entailment)
-    return [e if isinstance(e, Entailment) else None for e in judged]
+    return [e if isinstance(e, Entailment) else None for e in await entailments(pairs, entailment)]

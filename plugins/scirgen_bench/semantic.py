@@ -27,7 +27,7 @@ from scirgen.stages.filter.base import Need
 from scirgen.stages.filter.faithfulness.judged import entailment_model
 from scirgen.stages.filter.faithfulness.shift import measured
 from scirgen.stages.filter.faithfulness.windows import evidence_window
-from scirgen_bench.answer_metrics import with_entailment
+from scirgen_bench.answer_metrics import entailments
 from scirgen_bench.settings import SemanticConfig
 
 BOUND: Final = 0.5
@@ -93,7 +93,7 @@ class SemanticScorer(Faithfulness):
 
     name: ClassVar[str] = "semantic"
     needs: ClassVar[tuple[Need, ...]] = ("generator", "scorer", "entailment")
-    prompts: ClassVar[tuple[str, ...]] = ("respond", "entail")
+    prompts: ClassVar[tuple[str, ...]] = ("respond",)
 
     def check(self, ctx: StageContext) -> None:
         """Refuse a generator that is not the scorer.
@@ -191,7 +191,7 @@ class SemanticScorer(Faithfulness):
         before = "" if judge.counts_words else f"{pair.question} "
         asked = [(before + one, before + other) for one, other in wanted]
         found: dict[tuple[str, str], Entailment] = {}
-        for ways, result in zip(wanted, with_entailment(await judge.entail(asked), judge), strict=True):
+        for ways, result in zip(wanted, await entailments(asked, judge), strict=True):
             if isinstance(result, Exception):
                 raise result
             found[ways] = result

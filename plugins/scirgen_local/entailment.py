@@ -8,13 +8,12 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar
 
 import yaml
 
 from scirgen import ConfigError, Entailment, ModelError, ModelURI
 from scirgen.core.files.yamlfile import parse_yaml
-from scirgen.llm.encoders.entailment import NamedEntailment
 from scirgen.plugin import ModelAccessError, require
 from scirgen_local.loading import weights_hash
 
@@ -24,10 +23,14 @@ _CONTRADICTS = re.compile(r"(?:contradict|refut)", re.I)
 _NON_COMMERCIAL = re.compile(r"\bnc\b|non-?commercial", re.I)
 
 
-class ClassifierEntailment(NamedEntailment):
+class ClassifierEntailment:
     """A classifier of (premise, hypothesis) pairs, interpreted by the names of its labels."""
 
+    counts_words: ClassVar[bool] = False
     _loaded: dict[str, Classifier] = {}  # noqa: RUF012 - shared on purpose: weights are loaded once a process
+
+    def __init__(self, uri: ModelURI, options: Mapping[str, object]) -> None:
+        self.uri, self.options, self.identity = uri, options, str(uri)
 
     @classmethod
     def content_identity(cls, uri: ModelURI) -> str:
@@ -58,7 +61,7 @@ class ClassifierEntailment(NamedEntailment):
 
 
 class Classifier:
-    """A loaded sequence classifier with a label for entailment, for contradiction, or for both."""
+    """A loaded sequence classifier with a label for entailment, and perhaps one for contradiction."""
 
     def __init__(self, name: str) -> None:
         import transformers
@@ -70,14 +73,11 @@ class Classifier:
         named = {str(label): int(index) for index, label in config.id2label.items()}
         self._support = next((i for label, i in named.items() if _ENTAILS.match(label)), None)
         self._against = next((i for label, i in named.items() if _CONTRADICTS.match(label)), None)
-        if self._support is None and self._against is None:
+        if self._support is None:
             raise ModelAccessError(
-                f"{name!r} has no label named entailment, supported or contradiction: {sorted(named)}",
+                f"{name!r} has no label named entailment or supported: {sorted(named)}",
                 hint="Use a classifier trained for natural language inference.",
             )
-        self.only: Literal["", "entailment", "contradiction"] = ""
-        if self._support is None or self._against is None:
-            self.only = "contradiction" if self._support is None else "entailment"
         self.window = min(int(getattr(config, "max_position_embeddings", 512)), int(self._tokenizer.model_max_length))
 
     def encode(self, pairs: Sequence[tuple[str, str]]) -> Any:
@@ -92,9 +92,9 @@ class Classifier:
             rows = self._model(**self.encode(pairs)).logits.float().softmax(dim=-1).tolist()
         found: list[Entailment | ModelError] = []
         for row in rows:
-            entailed = row[self._support] if self._support is not None else 0.0
+            entailed = row[self._support]
             against = row[self._against] if self._against is not None else 0.0
-            found.append(Entailment(entailed, max(0.0, 1.0 - entailed - against), against, self.only))
+            found.append(Entailment(entailed, max(0.0, 1.0 - entailed - against), against))
         return found
 
 

@@ -262,7 +262,7 @@ def test_example_retriever_and_entailment_model_work(installed: Registry) -> Non
     assert isinstance(retriever, Retriever)
     retriever.index(["a long document", "short"])
     assert retriever.search(["anything"], 1).documents.tolist() == [[1]]
-    made = installed.get("entailment", "equal")(ModelURI.parse("equal:texts"), {}, None, None)
+    made = installed.get("entailment", "equal")(ModelURI.parse("equal:texts"), {})
     yes, no = asyncio.run(made.entail([("Ice is thin.", "ice is thin"), ("Ice is thin.", "ice is thick")]))
     assert yes.entailment > 0.5 > no.entailment
 

@@ -10,7 +10,7 @@ class EqualTexts:
 
     counts_words = True
 
-    def __init__(self, uri: ModelURI, options: Mapping[str, object], scorer: object, prompt: object) -> None:
+    def __init__(self, uri: ModelURI, options: Mapping[str, object]) -> None:
         self.identity = str(uri)
 
     async def entail(self, pairs: Sequence[tuple[str, str]]) -> list[Entailment | ModelError]:

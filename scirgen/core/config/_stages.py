@@ -327,7 +327,7 @@ class FilterConfig(Section):
         description="file of scirgen calibrate --coefficients; none: the built-in one for the scorer",
         json_schema_extra={"fingerprint": False},
     )
-    entailment: str = Field(default="", description="URI of the entailment model of nli: hf:, score:, or a plugin's")
+    entailment: str = Field(default="", description="URI of the entailment model of nli: hf:, or a plugin's")
     thresholds: dict[str, dict[str, float | tuple[float, float]]] = Field(
         default={},
         description="scorer -> question type (or '*' for all others) -> threshold, or two: a pair is rejected at or "

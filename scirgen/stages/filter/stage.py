@@ -51,8 +51,6 @@ class FilterStage(Stage):
     def uses(self, config: Config) -> Uses:
         """Return what results depend on; each item's salt accounts for gates, scorers and their prompts."""
         needs = _needed(config, load_registry())
-        if "entailment" in needs and config.filter.entailment.startswith("score:"):
-            needs.add("scorer")
         if "judge" in needs and not config.models.judge:
             needs = needs - {"judge"} | {"generator"}
         roles: tuple[Role, ...] = ("scorer", "generator", "judge")

@@ -27,7 +27,7 @@ from scirgen.stages.base import StageContext
 from scirgen.stages.filter.faithfulness.judged import EntailmentScorer
 from scirgen.stages.filter.faithfulness.windows import evidence_window
 from scirgen.testing.server import FakeServer
-from scirgen_bench.answer_metrics import THRESHOLD, question_entails
+from scirgen_bench.answer_metrics import THRESHOLD
 from scirgen_bench.qa import QASettings, run_qa
 from tests.support.content_factory import small_run
 from tests.support.filtering import MATERIAL, pair
@@ -66,8 +66,7 @@ def classifier(folder: Path, labels: list[str], *, deberta: bool = False) -> str
 
 
 def judge_of(uri: str):
-    prompt = PromptLibrary(Resources()).get("filter/entail", "standard")
-    return open_entailment(uri, load_registry(), {}, None, prompt)
+    return open_entailment(uri, load_registry(), {})
 
 
 @pytest.mark.parametrize("deberta", [False, True])
@@ -95,15 +94,12 @@ async def test_probabilities_do_not_depend_on_the_order_of_labels(tmp_path, labe
         assert result.entailment + result.neutral + result.contradiction == pytest.approx(1)
 
 
-async def test_a_model_that_detects_contradiction_alone_serves_nli_alone(tmp_path, make_ctx):
-    uri = classifier(tmp_path / "nli", ["other", "contradiction"])
-    judge = judge_of(uri)
-    (found,) = await judge.entail([(evidence_window(pair(), MATERIAL), f"{pair().question} {pair().answer}")])
-    assert isinstance(found, Entailment) and found.entailment == 0 and found.neutral + found.contradiction == 1
+async def test_nli_gives_the_probability_of_entailment(tmp_path, make_ctx):
+    uri = classifier(tmp_path / "nli", ["contradiction", "entailment"])
+    asked = [(evidence_window(pair(), MATERIAL), f"{pair().question} {pair().answer}")]
+    (found,) = await judge_of(uri).entail(asked)
     (score,) = await EntailmentScorer().score([pair()], MATERIAL, make_ctx(None, entailment=uri))
-    assert score.value == 1 - found.contradiction and [name for name, _ in score.parts] == ["contradiction"]
-    with pytest.raises(ModelAccessError, match="detects contradiction, not entailment"):
-        await question_entails([("Was it deep?", "Yes", "No")], judge)
+    assert score.value == found.entailment and [name for name, _ in score.parts] == ["contradiction"]
 
 
 async def test_a_pair_that_does_not_fit_is_an_error_in_its_place(tmp_path):

@@ -9,9 +9,8 @@ from click.testing import CliRunner
 
 from scirgen.cli.main import cli
 from scirgen.core.errors import ModelError
-from scirgen.core.prompts import PromptLibrary, fence, unfenced
+from scirgen.core.prompts import fence, unfenced
 from scirgen.core.registry import load_registry
-from scirgen.core.resources import Resources
 from scirgen.llm.encoders.entailment import Entailment, open_entailment
 from scirgen.testing.faults import Faults
 from scirgen.testing.server import FakeServer
@@ -130,8 +129,7 @@ def test_a_slow_model_is_waited_for_as_long_as_in_a_run_or_as_is_asked(tmp_path,
 
 
 async def test_shared_words_of_the_question_make_no_answer_right():
-    prompt = PromptLibrary(Resources()).get("filter/entail", "standard")
-    judge = open_entailment("lexical:words", load_registry(), {}, None, prompt)
+    judge = open_entailment("lexical:words", load_registry(), {})
     question = "At how many stations of the valley was snow depth measured?"
     asked = [
         (question, "Yes", "40 stations"),
@@ -183,8 +181,7 @@ async def test_answer_too_long_to_judge_is_counted_outside_the_accuracy(tmp_path
 
 async def test_a_reply_that_fails_is_counted_and_not_scored(tmp_path):
     release = write(small_run(), tmp_path / "release")
-    prompt = PromptLibrary(Resources()).get("filter/entail", "standard")
-    judge = open_entailment("lexical:words", load_registry(), {}, None, prompt)
+    judge = open_entailment("lexical:words", load_registry(), {})
     questions = [Question(r, True, ()) for r in list(release.rows("train"))[:2]]
     row, found = await score("s", 0, questions, ["By stations", None], judge)
     assert (row.questions, row.failed, row.metrics["exact (short)"]) == (2, 1, 1.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, Final, Literal
 
 from scirgen.core.errors import ModelError
@@ -25,26 +25,21 @@ from scirgen.stages.filter.faithfulness.windows import evidence_window
 
 
 def entailment_model(ctx: StageContext) -> EntailmentModel:
-    """Return the model that ``filter.entailment`` names, with the run's sessions."""
-    config = ctx.config
-    return open_entailment(
-        config.filter.entailment, ctx.registry, config.models.options, ctx.score_session, ctx.prompt("entail")
-    )
+    """Return the model that ``filter.entailment`` names."""
+    return open_entailment(ctx.config.filter.entailment, ctx.registry, ctx.config.models.options)
 
 
 class EntailmentScorer(Faithfulness):
     """The probability that the evidence entails question and answer, in [0, 1]; without evidence, the three passages
     most similar to the pair.
 
-    ``filter.entailment`` names the model. With a model that detects contradiction only, 1 minus its probability.
-    ``parts`` has the probabilities that the model gives.
+    ``filter.entailment`` names the model. ``parts`` has the probability of a contradiction.
     """
 
     name: ClassVar[str] = "nli"
     needs: ClassVar[tuple[Need, ...]] = ("entailment",)
     only_unsure: ClassVar[bool] = True
     default_threshold: ClassVar[float] = 0.5
-    prompts: ClassVar[tuple[str, ...]] = ("entail",)
     version: ClassVar[int] = 5
 
     async def score(self, pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Score | Exception]:
@@ -53,7 +48,12 @@ class EntailmentScorer(Faithfulness):
         given = await judge.entail(asked)
         results = returned_list(judge.entail, given, (Entailment, ModelError), "an Entailment", len(asked))
         return [
-            Score(name=self.name, value=_support(found), model=judge.identity, parts=tuple(_parts(found)))
+            Score(
+                name=self.name,
+                value=found.entailment,
+                model=judge.identity,
+                parts=(("contradiction", round(found.contradiction, 6)),),
+            )
             if isinstance(found, Entailment)
             else found
             for found in results
@@ -64,17 +64,6 @@ class EntailmentScorer(Faithfulness):
 
     def why(self, score: Score) -> str:
         return "the evidence does not entail the answer"
-
-
-def _support(found: Entailment) -> float:
-    return 1.0 - found.contradiction if found.only == "contradiction" else found.entailment
-
-
-def _parts(found: Entailment) -> Iterator[tuple[str, float]]:
-    if found.only != "contradiction":
-        yield "entailment", round(found.entailment, 6)
-    if found.only != "entailment":
-        yield "contradiction", round(found.contradiction, 6)
 
 
 PAIRS: Final = 12

@@ -3,22 +3,18 @@ word."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from scirgen.core.errors import ConfigError
-from scirgen.core.records import QAPair, Score
+from scirgen.core.records import QAPair
 from scirgen.llm.base import Capabilities, ModelIdentity, ScoreReply, ScoreRequest
-from scirgen.llm.encoders.entailment import Entailment
 from scirgen.stages.base import StageContext, WorkItem
-from scirgen.stages.filter.base import Material
 from scirgen.stages.filter.deciding import blind_to, check_unsure, outcome, score_all, scorer_names, seems_an_order
-from scirgen.stages.filter.faithfulness import judged
 from scirgen.stages.filter.faithfulness.calibrated import SHIPPED, Coefficients, coefficients_for, read_coefficients
-from scirgen.stages.filter.faithfulness.judged import EntailmentScorer
 from scirgen.stages.filter.stage import FilterStage
 from tests.support.filtering import DATASET, MATERIAL, pair
 
@@ -144,21 +140,6 @@ async def test_the_judge_reads_every_pair_whatever_the_scores_say(
     assert scorer_names(ctx) == ("shift", "calibrated", "llm_judge")
     (found,) = await outcomes(ctx, pair(answer=answer))
     assert (judge.asked, outcome(found)) == (1, decided)
-
-
-async def test_a_model_of_contradictions_alone_gives_the_rest_as_support(
-    make_ctx: MakeCtx, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Contradicts:
-        identity = "given"
-
-        async def entail(self, asked: Sequence[tuple[str, str]]) -> list[Entailment]:
-            return [Entailment(0.0, 0.05, 0.95, "contradiction") for _ in asked]
-
-    monkeypatch.setattr(judged, "open_entailment", lambda *_: Contradicts())
-    (score,) = await EntailmentScorer().score([pair()], Material(DATASET, (), "", {}), make_ctx(reads))
-    assert isinstance(score, Score) and score.value == pytest.approx(0.05)
-    assert dict(score.parts) == {"contradiction": 0.95}
 
 
 @pytest.mark.parametrize(

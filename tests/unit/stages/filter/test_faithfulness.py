@@ -10,13 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scirgen.core.errors import ConfigError, ContextTooLongError, ModelError
-from scirgen.core.prompts import PromptLibrary, RenderedPrompt
+from scirgen.core.prompts import RenderedPrompt
 from scirgen.core.records import Aspect, AspectCategory, Dataset, Score, Span
-from scirgen.core.resources import Resources
-from scirgen.llm.base import Capabilities, Message, ModelIdentity, ScoreReply, ScoreRequest
-from scirgen.llm.encoders.entailment import Entailment, ScorerEntailment, open_entailment
+from scirgen.llm.base import Capabilities, ModelIdentity, ScoreReply, ScoreRequest
+from scirgen.llm.encoders.entailment import open_entailment
 from scirgen.llm.session import Answer
-from scirgen.llm.uri import ModelURI
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Material
 from scirgen.stages.filter.deciding import decide, outcome, score_all, sentence
@@ -259,20 +257,9 @@ async def test_the_judge_says_whether_memory_has_the_answer_where_memory_said_so
     assert "memory" not in judge.asked[1].lower(), "the prompt of other pairs is as it was"
 
 
-async def test_the_scorer_as_entailment_model_compares_yes_with_no() -> None:
-    def rule(request: ScoreRequest) -> ScoreReply:
-        assert isinstance(request.prompt, tuple) and isinstance(request.prompt[0], Message)
-        return ScoreReply(("t",), (-1.0 if request.continuation == "Yes" else -2.0,))
-
-    prompt = PromptLibrary(Resources()).get("filter/entail")
-    model = ScorerEntailment(ModelURI("score", "yes-no"), {}, ScriptedScorer(rule), prompt)
-    result = (await model.entail([("a", "b")]))[0]
-    assert isinstance(result, Entailment) and result.entailment == pytest.approx(1 / (1 + math.exp(-1)))
-
-
 def test_an_unknown_entailment_scheme_is_refused_with_the_known_ones(ctx: StageContext) -> None:
     with pytest.raises(ConfigError, match="magic"):
-        open_entailment("magic:x", ctx.registry, {}, None, PromptLibrary(Resources()).get("filter/entail"))
+        open_entailment("magic:x", ctx.registry, {})
 
 
 def scored(name: str, value: float, threshold: float) -> Score:
