@@ -36,6 +36,7 @@ _MAX_SCANS = 0.4  # of the pages
 _MAX_OF_PAGE = 0.5  # that one picture covers, where the page is a scan
 _MAX_SAID = 300  # characters of a reader's error
 _MAX_METADATA = 200_000  # characters of an XMP packet
+_PASSWORDS = "SCIRGEN_PDF_PASSWORD"  # environment variable with the passwords of encrypted PDFs, one per line
 
 
 class PdfParser:
@@ -144,11 +145,11 @@ def read_pages(path: Path, options: ParserOptions) -> Iterator[Reading]:
 
 def _check(file: PdfFile, options: ParserOptions) -> None:
     if file.locked:
-        passwords = os.environ.get(options.password_env, "").splitlines()
+        passwords = os.environ.get(_PASSWORDS, "").splitlines()
         if not any(file.unlock(password) for password in passwords if password):
             raise PaperError(
                 "the PDF is encrypted and needs a password",
-                hint=f"Put its password into the environment variable {options.password_env}.",
+                hint=f"Put its password into the environment variable {_PASSWORDS}.",
                 code="encrypted",
             )
     elif options.no_extract == "refuse" and not file.facts().may_copy:

@@ -127,12 +127,6 @@ class ParseConfig(Section):
     no_extract: Literal["refuse", "parse"] = Field(
         default="refuse", description="what to do with PDFs whose owner forbids text extraction"
     )
-    # Not fingerprinted: the name of a variable; the passwords themselves are never stored.
-    password_env: str = Field(
-        default="SCIRGEN_PDF_PASSWORD",
-        description="environment variable with the passwords of encrypted PDFs, one per line",
-        json_schema_extra={"fingerprint": False},
-    )
     tables: Literal["cells", "skip"] = Field(
         default="cells", description="cells: statements and questions may cite the cells of tables; skip: they may not"
     )

@@ -24,7 +24,6 @@ class ParserOptions(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     reader: str = "auto"
-    password_env: str = ""
     no_extract: Literal["parse", "refuse"] = "refuse"
     ocr: bool = False
     ocr_language: str = "eng"

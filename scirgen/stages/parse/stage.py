@@ -150,7 +150,6 @@ async def read_paper(
     """
     options = ParserOptions(
         reader=config.reader,
-        password_env=config.password_env,
         no_extract=config.no_extract,
         tables=config.tables,
         ocr=config.ocr,

@@ -61,8 +61,8 @@ async def test_hard_file_when_parsed_then_it_is_set_aside_with_its_reason(name: 
 async def test_encrypted_pdf_is_parsed_with_the_environments_password(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("MY_PASSWORDS", "wrong\nuser-pw\n")
-    result = await run(REAL_PAPERS / "hard-encrypted-userpw.pdf", password_env="MY_PASSWORDS", workers=3)
+    monkeypatch.setenv("SCIRGEN_PDF_PASSWORD", "wrong\nuser-pw\n")
+    result = await run(REAL_PAPERS / "hard-encrypted-userpw.pdf", workers=3)
     assert "Eurasian Modern Pollen Database" in document(result).title
     assert "user-pw" not in document(result).model_dump_json()
 
