@@ -74,7 +74,6 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "not_supported": ("scirgen.stages.filter.gates.evidence:NotSupportedGate",),
         "other_question": ("scirgen.stages.filter.gates.evidence:OtherQuestionGate",),
         "asks_back": ("scirgen.stages.filter.gates.reference:AsksBackGate",),
-        "poor_question": ("scirgen.stages.filter.gates.reference:PoorQuestionGate",),
         "duplicate": ("scirgen.stages.filter.gates.duplicate:DuplicateGate",),
         "same_fact": ("scirgen.stages.filter.gates.duplicate:SameFactGate",),
     },

@@ -273,7 +273,6 @@ def test_gates_list_shows_codes_switches_and_configured_thresholds() -> None:
     assert rows["duplicate"]["threshold"] == 0.9
     assert rows["pointing"]["on"] is False and rows["schema"]["on"] is True
     assert all(r["explanation"] for r in rows.values())
-    assert not rows["poor_question"]["on"]
 
 
 JETS = (

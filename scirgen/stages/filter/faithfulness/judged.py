@@ -81,9 +81,9 @@ class JudgeScorer(Faithfulness):
     that fails.
 
     Asks ``models.judge``, or the generator, about every pair, `PAIRS` in a call. The same call judges the questions of
-    supported answers (part ``question`` is 1 or 0, and the gate ``poor_question`` decides by it), names the Bloom
-    levels (`Score.level`), says which spans only say what or where the answer is about (`Score.context`), and whether
-    a model's answer without documents has the main part (part ``guessed``, `QAPair.guessable`).
+    supported answers (part ``question`` is 1 or 0; ``detail`` has the fault), names the Bloom levels (`Score.level`),
+    says which spans only say what or where the answer is about (`Score.context`), and whether a model's answer without
+    documents has the main part (part ``guessed``, `QAPair.guessable`).
     """
 
     name: ClassVar[str] = "llm_judge"

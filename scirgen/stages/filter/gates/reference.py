@@ -1,5 +1,4 @@
-"""Gates for what a pair refers to: unseen texts, the catalogue entry's own words, the prompt's examples, terms; and the
-judge's verdict on questions."""
+"""Gates for what a pair refers to: unseen texts, the prompt's examples, terms, and what a reader would have to ask."""
 
 from __future__ import annotations
 
@@ -18,7 +17,6 @@ from scirgen.core.taxonomy import LanguageWording, Taxonomies
 from scirgen.core.text.textmatch import normalise
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import ACCEPT, Material, PairGate, Verdict
-from scirgen.stages.filter.faithfulness.judged import JudgeScorer
 
 _ASKS = re.compile(r"^asks (?:for )?", re.IGNORECASE)
 
@@ -92,29 +90,6 @@ class UnexplainedAbbreviationGate(PairGate):
         title = material.dataset.title if material.dataset else ""
         found = unexplained(f"{pair.question}\n{pair.answer}", tuple(material.sources.values()), title, known)
         return Verdict(False, f"{found[0]!r} is not explained: {found[1]}") if found else ACCEPT
-
-
-class PoorQuestionGate(PairGate):
-    """The judge finds the answer supported and the question at fault. Asks no model: reads the score of
-    ``llm_judge``."""
-
-    code: ClassVar[str] = "poor_question"
-    explanation: ClassVar[str] = (
-        "The judge (llm_judge) finds that the question does not say which dataset, samples, place or years it means, "
-        "asks two things, runs in a circle, or has many right answers; off without the judge."
-    )
-    on_by_default: ClassVar[bool] = False
-    known_items: ClassVar[bool] = True
-    action: ClassVar[Literal["reject", "doubt"]] = "doubt"
-    order: ClassVar[int] = 90
-    after_scores: ClassVar[bool] = True
-    needs: ClassVar[tuple[str, ...]] = ("scores",)
-
-    def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
-        judged = next((s for s in pair.scores if s.name == JudgeScorer.name), None)
-        if judged is None or dict(judged.parts).get("question", 1.0) >= 0.5:
-            return ACCEPT
-        return Verdict(False, judged.detail)
 
 
 class AsksBackGate(PairGate):

@@ -21,7 +21,7 @@ from scirgen.stages.filter.deciding import decide, outcome, score_all, sentence
 from scirgen.stages.filter.faithfulness.judged import EntailmentScorer, JudgeReply, JudgeScorer
 from scirgen.stages.filter.faithfulness.shift import FORMS, ShiftScorer
 from scirgen.stages.filter.faithfulness.windows import evidence_window, passages, rank
-from scirgen.stages.filter.gates.reference import AsksBackGate, PoorQuestionGate
+from scirgen.stages.filter.gates.reference import AsksBackGate
 from tests.support.filtering import DATASET, DESCRIPTION, MATERIAL, ScriptedScorer, pair, span
 
 MakeCtx = Callable[..., StageContext]
@@ -214,10 +214,8 @@ async def test_the_judge_also_says_what_a_question_lacks(make_ctx: MakeCtx) -> N
     scores = [s for s in rated if isinstance(s, Score)]
     assert isinstance(left_out, ModelError) and left_out.error_code == "no_verdict"
     assert [s.value for s in scores] == [1.0, 1.0, 1.0]  # a poor question's answer is supported all the same
-    judged = [p.model_copy(update={"scores": (s,)}) for p, s in zip(pairs, scores, strict=True)]
-    verdicts = await PoorQuestionGate().check([*judged, pair()], MATERIAL, ctx)
-    assert [v.accept for v in verdicts] == [False, False, True, True]
-    assert verdicts[0].reason == "the question does not say what it means: which years"
+    assert [dict(s.parts)["question"] for s in scores if isinstance(s, Score)] == [0.0, 0.0, 1.0]
+    assert isinstance(scores[0], Score) and scores[0].detail == "the question does not say what it means: which years"
 
 
 async def test_the_judge_names_level_and_roles_in_the_same_call(make_ctx: MakeCtx) -> None:
