@@ -17,7 +17,6 @@ from typing import Annotated, Any, Final
 
 from fontTools import agl
 from fontTools.cffLib import CFFFontSet
-from fontTools.misc.psCharStrings import T1CharString
 from fontTools.pens.recordingPen import RecordingPen
 from pypdf import PdfReader
 
@@ -42,12 +41,6 @@ _UNNAMED: Final = frozenset("\0\ufffd")
 _SINGLES: Final = re.compile(r"beginbfchar(.*?)endbfchar", re.S)
 _BY_CODE: Final = re.compile(r"<([0-9a-fA-F]+)>\s*<([0-9a-fA-F]{4})>")
 _TAG: Final = re.compile(r"^[A-Z]{6}\+")
-_EEXEC: Final = b"currentfile eexec"
-_ZEROS: Final = re.compile(rb"(?:0[ \t\r\n]*){512}")
-_HEX: Final = re.compile(rb"[0-9A-Fa-f]{4}")
-_CHARSTRING: Final = re.compile(rb"(?:dup\s+(\d{1,5})|/([^\s/]+))\s+(\d{1,6})\s+(?:RD|-\|)\s")
-_LEAD: Final = re.compile(rb"/lenIV\s+(\d+)")
-_SCALE: Final = re.compile(rb"/FontMatrix\s*\[\s*([-+.\deE]+)")
 
 
 @dataclass(frozen=True)
@@ -58,7 +51,7 @@ class Type1Font:
         name: with the tag of its subset.
         names: the glyph names of codes, where the file states them.
         unicode: the characters of codes, where the file states them one by one.
-        program: the font's program; empty if the file does not hold it.
+        program: the font's program in the Compact Font Format; empty if the file does not hold it.
     """
 
     name: str
@@ -120,7 +113,7 @@ def _fonts(reader: PdfReader) -> Iterator[Type1Font]:
             single = "".join(_SINGLES.findall(table))
             codes = {int(a, 16): chr(int(b, 16)) for a, b in _BY_CODE.findall(single)}
             descriptor = _mapping(font.get("/FontDescriptor"))
-            program = descriptor.get("/FontFile3") or descriptor.get("/FontFile")
+            program = descriptor.get("/FontFile3")
             data = program.get_object().get_data() if program is not None else b""
             yield Type1Font(str(font.get("/BaseFont", ""))[1:], _differences(named), codes, data)
 
@@ -175,49 +168,9 @@ def _of_font(font: Type1Font) -> dict[int, str]:
 
 def _glyphs(program: bytes) -> tuple[list[str], Mapping[str, Any], float]:
     """Return the names of a font's glyphs, its glyphs by name, and the size of its unit in ems."""
-    if program[:2] == b"%!":
-        return _type1_glyphs(program)
     fonts = CFFFontSet()
     fonts.decompile(io.BytesIO(program), None)
     return list(fonts[0].CharStrings.keys()), fonts[0].CharStrings, float(fonts[0].FontMatrix[0])
-
-
-def _type1_glyphs(program: bytes) -> tuple[list[str], Mapping[str, Any], float]:
-    """Read a Type 1 program (Adobe Type 1 Font Format, chapters 2 and 7), of which fontTools decrypts every glyph."""
-    end = _ZEROS.search(program, start := program.find(_EEXEC) + len(_EEXEC) + 1)
-    hidden = program[start : end.start()] if end else b""
-    private = _decrypted(bytes.fromhex(hidden.decode()) if _HEX.match(hidden) else hidden, 55665)[4:]
-    if b"/Subrs" not in private or b"/lenIV -" in private:
-        raise ValueError("not a Type 1 program of letters")  # by their shapes, braces of TeX's signs are brackets
-    strings: dict[bool, dict[Any, bytes]] = {True: {}, False: {}}
-    at = 0
-    while found := _CHARSTRING.search(private, at):
-        number, name, size = found.groups()
-        at = found.end() + int(size)
-        strings[name is None][int(number) if name is None else name.decode()] = private[found.end() : at]
-    lead = _LEAD.search(private)
-    subroutines = _CharStrings(strings[True], skipped := int(lead[1]) if lead else 4)
-    return list(strings[False]), _CharStrings(strings[False], skipped, subroutines), float(_SCALE.findall(program)[0])
-
-
-def _decrypted(data: bytes, key: int) -> bytes:
-    """Return the plain text of data that is encrypted with a key (Adobe Type 1 Font Format, section 7.1)."""
-    plain = bytearray()
-    for byte in data:
-        plain.append(byte ^ key >> 8)
-        key = (byte + key) * 52845 + 22719 & 0xFFFF
-    return bytes(plain)
-
-
-class _CharStrings(dict[Any, Any]):
-    """Decrypts the charstrings of a font's glyphs or subroutines when they are used."""
-
-    def __init__(self, held: Mapping[Any, bytes], skipped: int, subroutines: Any = None) -> None:
-        self._held, self._skipped, self._subroutines = held, skipped, subroutines
-
-    def __missing__(self, key: Any) -> Any:
-        self[key] = T1CharString(_decrypted(self._held[key], 4330)[self._skipped :], subrs=self._subroutines)
-        return self[key]
 
 
 def _misread(

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from fontTools.misc import eexec
 
 from scirgen.core.records import Paper
 from scirgen.stages.parse.assemble import assemble
@@ -176,29 +175,3 @@ def test_a_sentence_with_an_unnamed_sign_is_not_offered_as_evidence() -> None:
     said = "The base pressure of the chamber was kept at 10{}10 mbar during the growth of the layers."
     assert is_prose(said.format("^−"))
     assert not is_prose(said.format("^\ufffd"))
-
-
-def type1(end: bytes) -> bytes:
-    """A Type 1 program whose glyph "C0" is a bar that a subroutine draws."""
-    down = eexec.encrypt(b"lead" + bytes([139 - 50, 7, 11]), 4330)[0]  # -50 vlineto return
-    wide = b"\x8b\xf8\xec\x0d\x8b\xf7\x8e\x15\xf8\xec\x06\x8b\x0a\xfc\xec\x06\x09\x0e"
-    bar = eexec.encrypt(b"lead" + wide, 4330)[0]
-    private = (
-        b"leaddup /Private 5 dict dup begin /RD {string currentfile exch readstring pop} executeonly def\n"
-        b"/ND {noaccess def} executeonly def /NP {noaccess put} executeonly def /lenIV 4 def\n"
-        b"/Subrs 1 array\ndup 0 %d RD %b NP\nND\n2 index /CharStrings 1 dict dup begin\n/C0 %d RD %b ND\nend\nend\n"
-        b"readonly put\nnoaccess put\ndup /FontName get exch definefont pop\nmark currentfile closefile\n"
-    ) % (len(down), down, len(bar), bar)
-    clear = b"%!PS-AdobeFont-1.0: AdvX\n9 dict begin /FontName /AdvX def /FontType 1 def\n"
-    clear += b"/FontMatrix [0.001 0 0 0.001 0 0] readonly def\ncurrentdict end\ncurrentfile eexec\n"
-    return clear + eexec.encrypt(private, 55665)[0] + end
-
-
-def test_a_bar_of_a_type_1_program_is_a_minus_unless_the_program_is_cut() -> None:
-    from scirgen_pdf.reading.type1 import Type1Font, misread_signs
-
-    read = [
-        misread_signs([Type1Font("A", {50: "C0"}, {}, type1(end))])
-        for end in (b"0" * 512 + b"\ncleartomark", b"0" * 511)
-    ]
-    assert read == [{"A": {50: "−"}}, {}]
