@@ -35,7 +35,6 @@ from scirgen_label.merge import merge as merge_files
 from scirgen_label.pages import MAILABLE, write_pages
 from scirgen_label.plan import pilot_figures, plan_text
 from scirgen_label.sources import FileSource, QueryFile, RunSource, Source, TaskSource, counted
-from scirgen_label.table import export as export_labels
 
 _TASK = click.Choice(list(TASKS))
 
@@ -276,12 +275,3 @@ def agree(
         echo_json(found)
     else:
         click.echo(as_text(found))
-
-
-@label.command()
-@_folder
-@click.option("--out", type=PATH, help="Output file. [default: L/labels.csv]")
-def export(folder: Path, out: Path | None) -> None:
-    """Write the labels as a table (CSV), one row per label."""
-    path, count = export_labels(LabelSet(folder), out)
-    click.echo(f"{path}: {count} rows")

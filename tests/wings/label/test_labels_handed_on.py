@@ -1,8 +1,7 @@
-"""Labels handed on: to calibration, as a table, to a following sample."""
+"""Labels handed on: to calibration, to a following sample."""
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,6 @@ from scirgen_bench.calibrate.quality import Judged, quality, roc_auc, threshold_
 from scirgen_bench.labels.labelset import LabelSet
 from scirgen_label.draw import Request, draw
 from scirgen_label.merge import merge
-from scirgen_label.table import export
 from tests.support.label_making import Population, drawn, labels_file, truth
 
 GUIDELINE = PromptLibrary(Resources()).get("label/faithful")
@@ -28,15 +26,6 @@ def labels(tmp_path: Path) -> LabelSet:
     made = drawn(tmp_path / "L", 60, 40)
     merge(made, [labels_file(made, a, tmp_path / f"{a}.jsonl") for a in "AB"])
     return LabelSet(made.folder)
-
-
-def test_the_table_has_a_row_a_label_and_no_formulas(labels: LabelSet) -> None:
-    path = labels.folder / "labels" / "A.jsonl"
-    path.write_text(path.read_text().replace("The source says so.", "=HYPERLINK(1)", 1))
-    file, count = export(LabelSet(labels.folder))
-    rows = list(csv.DictReader(file.open()))
-    assert len(rows) == count == 200
-    assert {r["reason"] for r in rows} == {"The source says so.", "'=HYPERLINK(1)"}
 
 
 def test_calibration_reads_the_folder_with_weights_and_parts(labels: LabelSet) -> None:
