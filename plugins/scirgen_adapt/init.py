@@ -14,21 +14,17 @@ from scirgen_adapt.scaffold import OVERRIDES, scaffold
 @click.argument("domain")
 @click.option("--into", type=PATH, default=Path(), help="Folder to write it into.  [default: here]")
 @click.option(
-    "--pack", type=click.Choice(list(OVERRIDES)), default="standard", show_default=True,
-    help="Size of model whose prompts are copied: small is for models below about 1.5B parameters.",
-)  # fmt: skip
-@click.option(
-    "--override", "overrides", multiple=True, metavar="ID",
-    help="Built-in file to copy, as 'prompts list' prints it. [default: by --pack]",
+    "--override", "overrides", multiple=True, metavar="ID", default=OVERRIDES, show_default=True,
+    help="Built-in file to copy, as 'prompts list' prints it.",
 )  # fmt: skip
 @click.option("--gate", "parts", flag_value="gate", multiple=True, help="Also a gate, with its tests.")
 @click.option(
     "--scorer", "parts", flag_value="scorer", multiple=True, help="Also a faithfulness scorer, with its tests."
 )
 @click.option("--recipe", "parts", flag_value="recipe", multiple=True, help="Also a query recipe, with its tests.")
-def init(domain: str, into: Path, pack: str, overrides: tuple[str, ...], parts: tuple[str, ...]) -> None:
+def init(domain: str, into: Path, overrides: tuple[str, ...], parts: tuple[str, ...]) -> None:
     """Write a plugin package for DOMAIN: an adapter, prompts, a sample, and tests that pass."""
-    made = scaffold(domain, into, load_registry(), overrides or OVERRIDES[pack], parts)
+    made = scaffold(domain, into, load_registry(), overrides, parts)
     click.echo(f"wrote {made}")
     click.echo("next:")
     click.echo(f"  pip install -e '{made}[test]'")

@@ -11,11 +11,8 @@ from scirgen import InputError
 from scirgen.core.resources import builtin_root
 from scirgen.plugin import Registry, Resources
 
-OVERRIDES: Final[Mapping[str, tuple[str, ...]]] = {
-    "standard": ("taxonomies/graesser", "prompts/generate/joint"),
-    "small": ("taxonomies/graesser", "prompts/generate/question", "prompts/generate/answer"),
-}
-"""Built-in files that are copied into a new plugin, by size of model; domain experts edit these first."""
+OVERRIDES: Final = ("taxonomies/graesser", "prompts/generate/joint")
+"""Built-in files that are copied into a new plugin; domain experts edit these first."""
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _LEFT_OUT = {"__pycache__", ".pytest_cache", ".ruff_cache", ".mypy_cache"}
@@ -39,7 +36,7 @@ def scaffold(
     name: str,
     parent: Path,
     registry: Registry,
-    overrides: Sequence[str] = OVERRIDES["standard"],
+    overrides: Sequence[str] = OVERRIDES,
     parts: Sequence[str] = (),
 ) -> Path:
     """Write a plugin package ``scirgen-NAME`` for a new domain.

@@ -14,17 +14,13 @@ from scirgen_bench.cli.options import PATH, json_file_option, write_json
 @click.argument("people", type=PATH)
 @click.argument("queries", type=PATH)
 @click.option(
-    "--systems",
-    help="Semicolon-separated retrievers, as in benchmark retrieval; SPEC@title and SPEC@text index one field. "
-    "[default: ten of bm25 and tfidf]",
+    "--more",
+    help="Semicolon-separated retrievers in addition to ten of bm25 and tfidf, as in benchmark retrieval; SPEC@title "
+    "and SPEC@text index one field.",
 )
-@click.option("--more", help="Systems in addition to the default ones, e.g. 'st:MODEL;st:MODEL@text;hybrid:MODEL'.")
 @click.option("--quiet", is_flag=True, help="Print only the result.")
 @json_file_option
-def agree(
-    corpus: Path, people: Path, queries: Path, systems: str | None, more: str | None, quiet: bool,
-    json_file: Path | None,
-) -> None:  # fmt: skip
+def agree(corpus: Path, people: Path, queries: Path, more: str | None, quiet: bool, json_file: Path | None) -> None:
     """Rank retrieval systems by PEOPLE's queries and by QUERIES over the same CORPUS: Kendall's tau and Spearman's rho.
 
     CORPUS is a release, a BEIR folder, or JSON Lines with id, title and text. The sets of queries are releases, BEIR
@@ -34,7 +30,7 @@ def agree(
     from scirgen_bench.rank_agreement import SYSTEMS, measure_agreement, read_corpus, read_queries
     from scirgen_bench.tables import markdown, shown_spec
 
-    chosen = [s for s in (systems or ";".join(SYSTEMS)).split(";") if s] + [s for s in (more or "").split(";") if s]
+    chosen = [*SYSTEMS, *filter(None, (more or "").split(";"))]
     documents, first, second = read_corpus(corpus), read_queries(people), read_queries(queries)
     found = measure_agreement(
         documents, first, second, registry=load_registry(), systems=chosen,

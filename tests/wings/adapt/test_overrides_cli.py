@@ -56,10 +56,10 @@ def test_file_is_named_as_the_lists_print_it(given: str, wanted: tuple[str, str]
     assert Resources().get(*wanted).path.is_file()
 
 
-def test_init_copies_the_prompts_of_the_chosen_class_of_models(tmp_path: Path) -> None:
+def test_init_copies_the_chosen_files(tmp_path: Path) -> None:
     made = scaffold("tides", tmp_path, load_registry())
     assert (made / "scirgen_tides" / "prompts" / "generate" / "joint.yaml").is_file()
-    code, said = run("init", "dunes", "--into", str(tmp_path), "--pack", "small")
+    code, said = run("init", "dunes", "--into", str(tmp_path), "--override", "generate/question")
     assert code == 0, said
     package = tmp_path / "scirgen-dunes" / "scirgen_dunes"
     assert (package / "prompts" / "generate" / "question.yaml").is_file()
