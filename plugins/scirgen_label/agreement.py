@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from statistics import fmean, median
+from statistics import fmean
 from typing import Any, Final, Literal, SupportsFloat
 
 from scirgen import InputError
@@ -116,7 +116,7 @@ def agreement(
     resamples: int = 500,
     seed: int = 0,
 ) -> dict[str, Any]:
-    """Return all statistics of agreement: over all items, with intervals, and as medians over clusters.
+    """Return all statistics of agreement over all items, with intervals.
 
     Alpha is over all columns, the other statistics are means over pairs of columns; those of ordered labels are None
     without an order. ``exact_weighted`` estimates the share of equal labels for the whole population.
@@ -131,7 +131,7 @@ def agreement(
 
     Returns:
         Plain data, rounded to six decimals: ``items`` with two labels, their ``clusters``, each statistic's ``value``
-        (None if it is not defined) and 95 % ``interval``, and ``per_cluster``, the medians.
+        (None if it is not defined) and 95 % ``interval``.
 
     Raises:
         InputError: fewer than two annotators.
@@ -148,11 +148,8 @@ def agreement(
     members = list(groups.values())
     drawn = [_statistics(table, weigh, picked, order) for picked in redrawn(members, resamples, seed)]
     found = {k: {"value": v, "interval": percentile_interval(d[k] for d in drawn)} for k, v in values.items()}
-    apart = [_statistics(table, weigh, group, order) for group in members if len(group) > 1] if len(members) > 1 else []
-    known = {k: [x for a in apart if (x := a[k]) is not None] for k in values}
-    medians = {k: median(v) for k, v in known.items() if v}
     sizes = {"items": len(usable), "clusters": len({clusters[i] for i in usable})}
-    return {k: _rounded(v) for k, v in {"annotators": names, **sizes, **found, "per_cluster": medians}.items()}
+    return {k: _rounded(v) for k, v in {"annotators": names, **sizes, **found}.items()}
 
 
 def _statistics(

@@ -16,9 +16,8 @@ import click
 from scirgen import InputError, Release
 from scirgen_bench.cli.options import PATH
 from scirgen_bench.tables import markdown
-from scirgen_bench.tasks.pools import CITED
 from scirgen_bench.tasks.records import Grade
-from scirgen_bench.tasks.task_files import ADJUDICATED, TaskQuery, open_task, read_pools, settled
+from scirgen_bench.tasks.task_files import ADJUDICATED, TaskQuery, open_task, read_pools
 from scirgen_label.agreement import alpha, exact, kappa, spearman
 
 Column = list[int | None]
@@ -120,19 +119,6 @@ def _row(group: str, measured: Sequence[_Query]) -> AgreementRow:
     )
 
 
-def cited_shares(grades: Iterable[Grade]) -> dict[int, tuple[int, int]]:
-    """Return a mapping: settled grade -> (pairs of which the query's paper cites the document or is cited by it, all
-    pairs), as in CSFCube's Appendix D."""
-    found = list(grades)
-    cited = {(g.query_id, g.document_id) for g in found if CITED in g.found_by}
-    table: dict[int, tuple[int, int]] = {}
-    for query, by_document in settled(found).items():
-        for document, grade in by_document.items():
-            near, pairs = table.get(grade, (0, 0))
-            table[grade] = near + ((query, document) in cited), pairs + 1
-    return table
-
-
 @click.command(short_help="Measure how well the judges of a task agree.")
 @click.argument("release", type=PATH)
 @click.option("--task", required=True, help="A retrieval task of the release.")
@@ -159,7 +145,3 @@ def agreement(release: Path, task: str, grades: Path | None) -> None:
     ]  # fmt: skip
     click.echo("Medians over queries: rho (Spearman), alpha (Krippendorff, ordinal), kappa (Cohen), exact\n")
     click.echo(markdown(header, body))
-    shares = sorted(cited_shares(found).items(), reverse=True)
-    if any(cited for _, (cited, _) in shares):
-        told = ", ".join(f"{grade}: {cited} of {pairs} ({cited / pairs:.0%})" for grade, (cited, pairs) in shares)
-        click.echo(f"\nCited papers by grade: {told}")

@@ -76,7 +76,7 @@ def test_csfcube_intervals_are_made_of_whole_queries() -> None:
     clusters = [name for name, q in queries.items() for _ in q[0]]
     found = agreement(columns, clusters, order=_GRADES, resamples=60)
     assert found["clusters"] == 24 and found["items"] == 2549 - 11
-    assert found["per_cluster"]["exact"] == 0.630811 and found["exact"]["value"] == 0.604413
+    assert found["exact"]["value"] == 0.604413
     low, high = found["kappa"]["interval"]
     assert low < found["kappa"]["value"] < high
     # Items of one query resemble each other: resampling items as if they were independent gives too narrow an interval.
