@@ -163,7 +163,7 @@ class RayEngine:
         count = wanted.actors or max(1, int(self._ray.cluster_resources().get("CPU", 1)))
         limits = share(self._config.limits, count)
         config = self._config.model_copy(update={"limits": limits})
-        remote = self._ray.remote(num_cpus=wanted.cpus, num_gpus=wanted.gpus, max_restarts=-1)(Worker)
+        remote = self._ray.remote(num_cpus=1, num_gpus=wanted.gpus, max_restarts=-1)(Worker)
         arguments = (config, ctx.registry, ctx.resources, ctx.folder.resolve(), reader_in_use(config.parse.reader))
         self._actors = [
             remote.options(max_concurrency=256, scheduling_strategy="SPREAD").remote(*arguments) for _ in range(count)

@@ -14,5 +14,4 @@ class RayConfig(Section):
     actors: int | None = Field(
         default=None, ge=1, description="number of actors; none: one for each CPU of the cluster"
     )
-    cpus: float = Field(default=1, ge=0, description="CPUs an actor claims")
     gpus: float = Field(default=0, ge=0, description="GPUs an actor claims; 1 for in-process models on GPUs")

@@ -18,11 +18,6 @@ class QueryConfig(Section):
     composite: bool = Field(
         default=True, description="aspects: also make a need from two or three papers that share a dataset"
     )
-    attempts: int = Field(default=2, ge=1, description="aspects: largest number of drafts until one passes the checks")
-    words: tuple[int, int] = Field(
-        default=(95, 226), description="aspects: smallest and largest number of words of a need"
-    )
-    sub_query_aspects: int = Field(default=2, ge=1, description="aspects: number of aspects that a sub-query joins")
     facets_by: Literal["auto", "model", "rules"] = Field(
         default="auto",
         description="facets: who labels an abstract's sentences: a call for each abstract, or the extracted statements "

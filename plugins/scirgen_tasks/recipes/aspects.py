@@ -29,6 +29,8 @@ from scirgen_tasks.recipes.decompose import (
 from scirgen_tasks.settings import settings
 
 _TITLE_RUN, _ABSTRACT_RUN = 5, 8
+_LEAST_WORDS, _MAX_WORDS = 95, 226
+_DRAFTS = 2
 _COMPOSITE = 3
 _DECOMPOSITIONS = 2
 _MATERIAL = (AspectCategory.OBJECTIVE, AspectCategory.METHODS, AspectCategory.CHALLENGES)
@@ -69,20 +71,17 @@ class AspectsRecipe(QueryRecipe):
 
     async def _need(self, papers: Sequence[PaperMaterial], ctx: StageContext) -> tuple[Query | None, list[Rejection]]:
         """Return the first draft that passes its checks."""
-        chosen = settings(ctx.config)
         prompt = ctx.prompt("complex").render(
             papers=[(p.document.title, p.abstract, p.statements(*_MATERIAL)) for p in papers],
-            least=chosen.words[0],
-            most=chosen.words[1],
+            least=_LEAST_WORDS,
+            most=_MAX_WORDS,
             language=ctx.config.language,
         )
         rejections: list[Rejection] = []
-        for attempt in range(chosen.attempts):
+        for attempt in range(_DRAFTS):
             reply = await ctx.chat.ask(prompt, ComplexReply, seed=ctx.seed("need", attempt), sample=attempt)
             text = " ".join(reply.value.text.split())
-            wrong = _wrong(
-                text, papers, chosen.words, needs_of(ctx.taxonomies).first_person.get(ctx.config.language, ())
-            )
+            wrong = _wrong(text, papers, needs_of(ctx.taxonomies).first_person.get(ctx.config.language, ()))
             if wrong is None:
                 ids = [p.paper_id for p in papers]
                 years = [p.year for p in papers if p.year is not None]
@@ -137,18 +136,15 @@ class AspectsRecipe(QueryRecipe):
         parts = [p.model_copy(update={"provenance": origin, "fields": ()}) for p in parts]
         rejections += [rejected(ctx, f.code, f.reason, f"sub-aspect {n}", f.text) for n, f in enumerate(faults, 1)]
         aspects = [p for p in parts if p.form == "aspect"]
-        size = settings(ctx.config).sub_query_aspects
-        joined = [q.model_copy(update={"provenance": origin, "fields": ()}) for q in sub_queries(need, aspects, size)]
+        joined = [q.model_copy(update={"provenance": origin, "fields": ()}) for q in sub_queries(need, aspects)]
         return [need, *parts, *joined], rejections
 
 
-def _wrong(
-    text: str, papers: Sequence[PaperMaterial], limits: tuple[int, int], first_person: Sequence[str]
-) -> tuple[str, str] | None:
+def _wrong(text: str, papers: Sequence[PaperMaterial], first_person: Sequence[str]) -> tuple[str, str] | None:
     """Return (code, reason) of the first check that a draft fails; None if it passes all."""
     count = len(text.split())
-    if not limits[0] <= count <= limits[1]:
-        return "length", f"{count} words instead of {limits[0]} to {limits[1]}"
+    if not _LEAST_WORDS <= count <= _MAX_WORDS:
+        return "length", f"{count} words instead of {_LEAST_WORDS} to {_MAX_WORDS}"
     if first_person and not {w for w in words(text) if w in first_person}:
         return "not_first_person", "the text is not in the first person"
     for paper in papers:

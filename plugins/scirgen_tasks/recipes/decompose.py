@@ -14,6 +14,8 @@ from scirgen_bench.tasks.records import Query
 
 LEAST_ASPECTS, MOST_ASPECTS, MOST_SUB_ASPECTS = 3, 9, 6
 _EQUAL = 0.8
+_JOINED = 2
+"""Aspects of a sub-query."""
 
 
 class AspectDraft(BaseModel):
@@ -130,17 +132,17 @@ def aspect_queries(
     return need.model_copy(update={"parts": tuple(a.id for a in aspects)}), made, faults
 
 
-def sub_queries(need: Query, aspects: Sequence[Query], size: int) -> Iterator[Query]:
-    """Yield a query for every ``size`` aspects (DORIS-MAE, section 3), made of their sentences in the aspects' order,
-    each once; its grades are those of the aspects.
+def sub_queries(need: Query, aspects: Sequence[Query]) -> Iterator[Query]:
+    """Yield a query for every two aspects (DORIS-MAE, section 3), made of their sentences in the aspects' order, each
+    once; its grades are those of the aspects.
 
     A combination is left out if its sentences also belong to another aspect, since it would ask for more than its
     grades cover.
     """
-    for chosen in combinations(aspects, size):
+    for chosen in combinations(aspects, _JOINED):
         spans = {(s.start, s.end): s for a in chosen for s in a.spans}
         touching = [a for a in aspects if any((s.start, s.end) in spans for s in a.spans)]
-        if len(touching) > size or len(chosen) == len(aspects):
+        if len(touching) > _JOINED or len(chosen) == len(aspects):
             continue
         yield need.model_copy(
             update={

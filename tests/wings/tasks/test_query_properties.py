@@ -56,7 +56,7 @@ SENTENCES = sentences_of(NEED.text, "en")
 def made(reply: DecomposeReply) -> list[Query]:
     need, parts, _ = aspect_queries(NEED, reply, SENTENCES, STOP)
     aspects = [p for p in parts if p.form == "aspect"]
-    return [need, *parts, *sub_queries(need, aspects, 2)]
+    return [need, *parts, *sub_queries(need, aspects)]
 
 
 @settings(max_examples=100)
