@@ -19,23 +19,19 @@ class Dense:
     """Cosine of sentence embeddings. The model cuts texts that are longer than its window.
 
     Args:
-        model: embeds documents, and queries too.
-        query_model: embeds the queries, if two encoders were trained together (as DPR's are).
+        model: embeds documents and queries.
         bf16: embed in bfloat16.
     """
 
-    def __init__(self, model: str, query_model: str = "", bf16: bool = False) -> None:
-        self._embedder = open_embedder(model, bf16)
-        self._asking = open_embedder(query_model, bf16) if query_model else self._embedder
-        self._bf16 = bf16
+    def __init__(self, model: str, bf16: bool = False) -> None:
+        self._embedder, self._bf16 = open_embedder(model, bf16), bf16
         self._vectors: NDArray[np.float32] = np.empty((0, 0), dtype=np.float32)
 
     @property
     def parameters(self) -> dict[str, object]:
-        """The model, or both models, and the window in tokens."""
-        two = {"query_model": self._asking.name} if self._asking is not self._embedder else {}
+        """The model, and the window in tokens."""
         how = {"bf16": True} if self._bf16 else {}
-        return {"model": self._embedder.name, "window": self._embedder.window, **two, **how}
+        return {"model": self._embedder.name, "window": self._embedder.window, **how}
 
     def index(self, documents: Sequence[str]) -> None:
         """Embed the corpus."""
@@ -46,14 +42,7 @@ class Dense:
         return ranked(lambda part: self._cosines(queries[part]), len(queries), depth, positive=False)
 
     def _cosines(self, queries: Sequence[str]) -> NDArray[np.float32]:
-        vectors = self._asking.embed(queries, "query")
-        if self._vectors.size and vectors.shape[1] != self._vectors.shape[1]:
-            raise PluginError(
-                f"{self._asking.name} gives vectors of {vectors.shape[1]} numbers, {self._embedder.name} of "
-                f"{self._vectors.shape[1]}",
-                hint="Use two encoders that were trained together.",
-            )
-        return (vectors @ self._vectors.T).astype(np.float32)
+        return (self._embedder.embed(queries, "query") @ self._vectors.T).astype(np.float32)
 
 
 class MaxSim:
@@ -180,21 +169,17 @@ class Rerank:
 
 
 def dense(argument: str, make: Callable[[str], Retriever]) -> Dense | MaxSim:
-    """Make ``st:MODEL_OR_DIR``, also ``st:QUERY_MODEL|DOCUMENT_MODEL``; ``,maxsim`` and ``,meanmax`` compare sentences,
-    ``,bf16`` computes in bfloat16."""
+    """Make ``st:MODEL_OR_DIR``; ``,maxsim`` and ``,meanmax`` compare sentences, ``,bf16`` computes in bfloat16."""
     model, *options = _needed("st", argument).split(",")
     unknown = next((o for o in options if o not in OPTIONS), "")
-    asking, two, answering = model.partition("|")
     compared = [o for o in options if o != "bf16"]
-    if unknown or len(compared) + bool(two) > 1:
+    if unknown or len(compared) > 1:
         raise PluginError(
-            f"st does not accept {unknown or ','.join(compared) + (' with two encoders' if two else '')!r}",
-            hint="st:MODEL_OR_DIR, st:MODEL,maxsim|meanmax or st:QUERY_MODEL|DOCUMENT_MODEL; each also with ,bf16",
+            f"st does not accept {unknown or ','.join(compared)!r}",
+            hint="st:MODEL_OR_DIR or st:MODEL,maxsim|meanmax; each also with ,bf16",
         )
     bf16 = "bf16" in options
-    if compared:
-        return MaxSim(model, compared == ["meanmax"], bf16)
-    return Dense(answering, asking, bf16) if two else Dense(model, bf16=bf16)
+    return MaxSim(model, compared == ["meanmax"], bf16) if compared else Dense(model, bf16)
 
 
 def hybrid(argument: str, make: Callable[[str], Retriever]) -> Hybrid:
