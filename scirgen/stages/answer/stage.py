@@ -1,6 +1,6 @@
 """Step answer: grades what was found for the questions about one subject, then answers each with the sentences that
 carry the answer, narrows it once to what the passages say, or says that they do not answer it. Where passages of
-several documents help, it also writes questions that only two of them answer together."""
+several documents were found, it also writes questions that only two of them answer together."""
 
 from __future__ import annotations
 
@@ -192,8 +192,10 @@ class AnswerStage(Stage):
         pooled: Mapping[str, Pooled], made: tuple[RenderedPrompt, str], ctx: StageContext,
     ) -> Record:  # fmt: skip
         carrying, about = shown.cited(reply.lines), shown.cited(reply.about)
-        for line in carrying:  # a passage that carries a part of the answer is not without use
-            grades[line.passage.id] = max(1, grades[line.passage.id])
+        cited = {line.passage.id for line in carrying}
+        spread = len(cited) > 1 and 2 not in grades.values()
+        for id in cited:  # a passage that carries a part of the answer is not without use
+            grades[id] = 2 if spread else max(1, grades[id])
         return self._candidate(question, reply.answer, carrying, about, grades, pooled, made, ctx)
 
     async def _linked(
