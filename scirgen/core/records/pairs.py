@@ -78,7 +78,10 @@ class Grade(Record):
     document_id: Id
     start: int
     end: int
-    grade: Literal[0, 1, 2] = Field(description="2: it carries the answer or its main part; 1: it adds to it; 0: no")
+    grade: Literal[0, 1, 2] = Field(
+        description="2: it carries the answer or its main part, or, where none does, what the answer takes from it; "
+        "1: it adds to it; 0: no"
+    )
     found_by: tuple[str, ...] = Field(default=(), description="the searches that found it")
 
 

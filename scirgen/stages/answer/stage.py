@@ -1,6 +1,6 @@
 """Step answer: grades what was found for the questions about one subject, then answers each with the sentences that
 carry the answer, narrows it once to what the passages say, or says that they do not answer it. Where passages of
-several documents help, it also writes questions that only two of them answer together."""
+several documents were found, it also writes questions that only two of them answer together."""
 
 from __future__ import annotations
 
@@ -45,6 +45,8 @@ _OWN = 3
 """Passages of the document that a question was asked about that are shown whatever else is found."""
 _LINKED = 2
 """Most linked questions of one call."""
+_BESIDE = 6
+"""Passages of other documents that a call for linked questions shows if those that help are of one document."""
 
 
 class Graded(BaseModel):
@@ -107,7 +109,7 @@ class AnswerStage(Stage):
     """One item is up to four questions about one subject with their pools."""
 
     name: ClassVar[str] = "answer"
-    version: ClassVar[int] = 5
+    version: ClassVar[int] = 6
 
     def uses(self, config: Config) -> Uses:
         """Return the prompts, the model and the judge's; nothing if no questions are asked first."""
@@ -155,8 +157,8 @@ class AnswerStage(Stage):
             helpful |= {id for id, grade in shown.grades(one).items() if grade}
             pooled = every | {e.passage.id: e for e in pool.entries}
             settled.append(self._settled(question, shown, one, pooled, (prompt, reply.reply_key), ctx))
-        told = [p for p in shown.passages if p.id in helpful]
-        if _may_link(questions[0], told, ctx):
+        if helpful and _may_link(questions[0], found, ctx):
+            told = _of_several([p for p in shown.passages if p.id in helpful], found)
             try:
                 settled += await self._linked(questions, told, every, ctx)
             except ModelError as error:
@@ -190,8 +192,10 @@ class AnswerStage(Stage):
         pooled: Mapping[str, Pooled], made: tuple[RenderedPrompt, str], ctx: StageContext,
     ) -> Record:  # fmt: skip
         carrying, about = shown.cited(reply.lines), shown.cited(reply.about)
-        for line in carrying:  # a passage that carries a part of the answer is not without use
-            grades[line.passage.id] = max(1, grades[line.passage.id])
+        cited = {line.passage.id for line in carrying}
+        spread = len(cited) > 1 and 2 not in grades.values()
+        for id in cited:  # a passage that carries a part of the answer is not without use
+            grades[id] = 2 if spread else max(1, grades[id])
         return self._candidate(question, reply.answer, carrying, about, grades, pooled, made, ctx)
 
     async def _linked(
@@ -270,12 +274,18 @@ class AnswerStage(Stage):
         )
 
 
-def _may_link(question: Question, told: Sequence[Passage], ctx: StageContext) -> bool:
-    """Return whether linked questions are wanted: passages of two papers help people who asked, and rows may be written
-    from a known answer."""
-    several = len({p.document_id for p in told}) > 1
+def _may_link(question: Question, found: Sequence[Passage], ctx: StageContext) -> bool:
+    """Return whether linked questions are wanted: passages of two documents were found for people who asked, and rows
+    may be written from a known answer."""
+    several = len({p.document_id for p in found}) > 1
     known_items = bool(ctx.config.generate.mix.get("known_item"))
     return several and question.wants == "answer" and question.asked == "seeking" and known_items
+
+
+def _of_several(told: list[Passage], found: Sequence[Passage]) -> list[Passage]:
+    """Return the passages that help; if all are of one document, with the first that were found in others."""
+    own = {p.document_id for p in told}
+    return told if len(own) > 1 else [*told, *(p for p in found if p.document_id not in own)][: len(told) + _BESIDE]
 
 
 def _subject(question: Question) -> tuple[str, str, str]:

@@ -1,5 +1,5 @@
 """Asks the judge each question whose answer cites several documents once without each of them, to learn which it needs,
-and in which way they answer it together."""
+in which way they answer it together, and whether anybody would ask it."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ PROMPT: Final = "linked"
 
 
 class Ways(BaseModel):
-    """In ``w1``..., the way in which documents answer each pair together."""
+    """In ``w1``..., the way in which documents answer each pair together; in ``r1``..., if anybody would ask it."""
 
 
 async def ask_without(pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Ruling]:
     """Return the pairs. Answers that cite several documents get a score of what they need; pairs that were written for
-    two documents are kept only if they need two."""
+    two documents are kept only if they need two, and somebody who has read neither could ask them."""
     scores = await _scores(pairs, material, ctx)
     return [_ruling(pair, scores.get(pair.id)) for pair in pairs]
 
@@ -33,10 +33,12 @@ async def ask_without(pairs: Sequence[QAPair], material: Material, ctx: StageCon
 def _ruling(pair: QAPair, score: Score | Exception | None) -> Ruling:
     if isinstance(score, Score):
         pair = pair.model_copy(update={"scores": (*pair.scores, score)})
-    if pair.link or pair.strategy != LINKED:
+    if pair.strategy != LINKED:
         return Ruling(pair)
     if isinstance(score, Exception):
         return Ruling(pair, error=score)
+    if pair.link and score is not None:
+        return Ruling(pair) if score.passed else Ruling(pair, "reject", "unasked", "nobody would ask it")
     return Ruling(pair, "reject", "one_document", "the judge answers it without one of its documents")
 
 
@@ -44,8 +46,9 @@ async def _scores(pairs: Sequence[QAPair], material: Material, ctx: StageContext
     """Return by pair id a score for each pair whose answer cites several documents.
 
     Its ``parts`` are 1 for the documents without which the judge gives another answer or none, its value is 1 if there
-    are two of them, and its ``detail`` is then the way in which they answer together. A call shows no line of the
-    document that its pairs are asked without. An exception stands for a pair that was not asked without each.
+    are two of them, and its ``detail`` is then the way in which they answer together. It passes if the pair was written
+    for two documents and somebody could ask it. A call shows no line of the document that its pairs are asked without.
+    An exception stands for a pair that was not asked without each.
     """
     documents = {p.id: sorted({s.document_id for s in p.answer_evidence}) for p in pairs}
     several = [p for p in pairs if len(documents[p.id]) > 1]
@@ -67,9 +70,9 @@ async def _scores(pairs: Sequence[QAPair], material: Material, ctx: StageContext
             raise
         return {**found, **{p.id: error for p in asked}}
     for pair in asked:
-        parts, way = tuple(sorted(lost[pair.id].items())), ways.get(pair.id, "")
+        parts, (way, passed) = tuple(sorted(lost[pair.id].items())), ways.get(pair.id, ("", None))
         found[pair.id] = Score(
-            name=LINKED, value=float(bool(way)), model=str(ctx.judge.identity), parts=parts, detail=way
+            name=LINKED, value=float(bool(way)), passed=passed, model=str(ctx.judge.identity), parts=parts, detail=way
         )
     return found
 
@@ -79,8 +82,9 @@ def _without(pair: QAPair, document: str) -> QAPair:
     return pair.model_copy(update={"evidence": evidence})
 
 
-async def _ways(pairs: Sequence[QAPair], ctx: StageContext) -> dict[str, str]:
-    """Return by pair id the way in which documents together answer it."""
+async def _ways(pairs: Sequence[QAPair], ctx: StageContext) -> dict[str, tuple[str, bool | None]]:
+    """Return by pair id the way in which documents together answer it, and whether anybody would ask it; None for a
+    question that somebody has asked."""
     if not pairs:
         return {}
     every = list(enumerate(pairs, 1))
@@ -88,6 +92,7 @@ async def _ways(pairs: Sequence[QAPair], ctx: StageContext) -> dict[str, str]:
         pairs=[{"number": n, "question": p.question, "answer": p.answer} for n, p in every],
         ways=[{"id": k, "meaning": v} for k, v in LINKS.items()],
     )
-    wanted = reply_to(Ways, [n for n, _ in every], w=(Literal[tuple(LINKS)], ...))
+    wanted = reply_to(Ways, [n for n, _ in every], w=(Literal[tuple(LINKS)], ...), r=(bool, ...))
     reply = (await ctx.judge.ask(prompt, wanted, seed=ctx.seed(LINKED, *(p.id for p in pairs)))).value
-    return {p.id: getattr(reply, f"w{n}") for n, p in every}
+    asked = (getattr(reply, f"r{n}") if p.strategy == LINKED else None for n, p in every)
+    return {p.id: (getattr(reply, f"w{n}"), passed) for (n, p), passed in zip(every, asked, strict=True)}

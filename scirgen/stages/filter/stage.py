@@ -43,7 +43,7 @@ class FilterStage(Stage):
     verdict."""
 
     name: ClassVar[str] = "filter"
-    version: ClassVar[int] = 9
+    version: ClassVar[int] = 10
     refuse_empty: ClassVar[bool] = True
     more_gates: ClassVar[tuple[str, ...]] = ()
     """Extra gates that a prompt pack's variant of the stage turns on."""

@@ -104,6 +104,13 @@ async def test_a_sentence_of_a_useless_passage_makes_it_useful() -> None:
     assert isinstance(pair, QAPair) and {g.passage_id: g.grade for g in pair.grades}["psg-2"] == 1
 
 
+async def test_an_answer_that_no_passage_carries_alone_has_all_that_it_cites_as_gold() -> None:
+    result, _ = await run({"lines": ["Snow insulates ice.", "Rain fell."]}, dict.fromkeys(GRADES, 1))
+    pair = only(result)
+    assert isinstance(pair, QAPair)
+    assert {g.passage_id for g in pair.grades if g.grade == 2} == {"psg-1", "psg-2"}
+
+
 @pytest.mark.parametrize(
     ("reply", "grades", "code"),
     [
@@ -248,7 +255,8 @@ LINK = {"type": "comparison", "question": "Is ice thin for want of snow or of co
     [
         (("Ice was thin.", "Snow insulates ice."), GRADES, 0.3, []),
         (("Snow insulates ice.",), GRADES, 0.3, ["one_document"]),
-        (("Ice was thin.", "Snow insulates ice."), {**GRADES, "psg-0": 0}, 0.3, None),
+        (("Ice was thin.", "Snow insulates ice."), {**GRADES, "psg-0": 0}, 0.3, []),
+        (("Ice was thin.", "Snow insulates ice."), dict.fromkeys(GRADES, 0), 0.3, None),
         (("Ice was thin.", "Snow insulates ice."), GRADES, 0.0, None),
     ],
 )
@@ -262,7 +270,7 @@ async def test_passages_of_two_documents_give_questions_that_both_answer(cited, 
             return {"b1": "", "a1": "It depends."}
         lines = {text: int(number) for number, text in re.findall(r"^\[(\d+)\] (.*)$", shown, re.M)}
         if prompt.id == "answer/linked":
-            assert "Rain fell." not in shown and "Why does thick snow" in shown
+            assert ("Rain fell." in shown) == (not grades["psg-0"]) and "Why does thick snow" in shown
             return {"pairs": [{**LINK, "lines": [lines[text] for text in cited]}]}
         order = [next(p.id for p in PASSAGES if p.text.split(".")[0] in part) for part in shown.split("\nPassage ")[1:]]
         given = [{"passage": n, "grade": grades[id]} for n, id in enumerate(order, 1) if grades[id]]

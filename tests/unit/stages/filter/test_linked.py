@@ -30,8 +30,8 @@ class Reader:
 
     identity, pack, capabilities = ModelIdentity("scripted", "judge", "1"), "standard", Capabilities()
 
-    def __init__(self, enough: tuple[str, ...], fails: str = "never") -> None:
-        self.enough, self.fails = enough, fails
+    def __init__(self, enough: tuple[str, ...], fails: str = "never", real: bool = True) -> None:
+        self.enough, self.fails, self.real = enough, fails, real
         self.read: list[str] = []
 
     async def ask(self, prompt: Any, reply: type, **_: object) -> object:
@@ -47,7 +47,8 @@ class Reader:
             others = re.findall(r"Other: (.*)", text)
             said = {f"p{n}": "same" if o == "right" else "differs" for n, o in enumerate(others, 1)}
         else:
-            said = {name: "agreement" if name[0] == "w" else "supported" for name in fields if name[0] in "wp"}
+            each = {"w": "agreement", "r": self.real, "p": "supported"}
+            said = {name: each[name[0]] for name in fields if name[0] in each}
         return Answer(reply.model_validate(said), "", "key")
 
 
@@ -70,6 +71,14 @@ async def test_a_pair_that_neither_document_answers_is_linked_and_both_are_gold(
     assert (one.link, one.needs, documents_needed(one)) == ("agreement", ("ds-1", "other"), 2)
     assert [s.document_id for s in needed_evidence(one)] == ["ds-1", "other"], "the words of one repeat the other's"
     assert len(judge.read) == 2 and all((TEXTS["north"] in t) != (TEXTS["south"] in t) for t in judge.read)
+
+
+@pytest.mark.parametrize(("strategy", "codes"), [("linked", ["unasked"]), ("asked", [])])
+async def test_a_pair_that_nobody_would_ask_is_kept_only_if_somebody_did(
+    make_ctx: Make, strategy: str, codes: list[str]
+) -> None:
+    result = await run(make_ctx, Reader(enough=(), real=False), linked(strategy=strategy))
+    assert [r.code for r in result.rejections] == codes and len(result.outputs) == (not codes)
 
 
 @pytest.mark.parametrize("enough", [("Southern",), ("Values are",), ("Southern", "Values are")])
