@@ -11,14 +11,13 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, TypeVar
 
 from scirgen.claims.conformance import polarity
 from scirgen.core.config import GenerateConfig, QuotaConfig
-from scirgen.core.records import Origin, Provenance, QAPair, Record, Rejection
+from scirgen.core.records import Origin, Provenance, QAPair
 from scirgen.core.taxonomy import QuestionType, Taxonomies
 from scirgen.repeats.neardup import Asked, resolve
-from scirgen.stages.base import StageContext
+from scirgen.stages.base import RunView, StageContext
 
 _CANDIDATES_PER_ROW = 4
 _LOWEST_YIELD = 0.1
@@ -315,22 +314,7 @@ def _whole(shares: Mapping[Cell, float], total: int) -> dict[Cell, int]:
     return counts
 
 
-R = TypeVar("R", bound=Record)
-
-
-class RunRecords(Protocol):
-    """The part of a run's view that this module reads."""
-
-    def subjects(self) -> tuple[str, ...]: ...
-
-    def records(self, stage: str, kind: type[R]) -> Iterable[R]: ...
-
-    def rejections(self, stage: str | None = None) -> Iterable[Rejection]: ...
-
-    def pairs(self) -> Iterable[QAPair]: ...
-
-
-def progress(run: RunRecords, taxonomies: Taxonomies, before: int | None = None, *, distinct: bool = False) -> Progress:
+def progress(run: RunView, taxonomies: Taxonomies, before: int | None = None, *, distinct: bool = False) -> Progress:
     """Count what was asked for and accepted in the rounds before ``before`` (None: in all).
 
     A resumed run looks at earlier rounds only, so that it plans what it planned before. With ``distinct``, a pair that
@@ -362,7 +346,7 @@ def _repeated(pairs: Sequence[QAPair], taxonomies: Taxonomies) -> frozenset[str]
     return frozenset(d.id for d in resolve(asked, taxonomies.wording.of(pairs[0].language)).drops)
 
 
-def rejection_codes(run: RunRecords) -> dict[str, Counter[str]]:
+def rejection_codes(run: RunView) -> dict[str, Counter[str]]:
     """Return a mapping: question type -> rejection code -> count, of generate and filter."""
     codes: dict[str, Counter[str]] = defaultdict(Counter)
     for stage in ("answer", "generate", "filter"):
@@ -373,7 +357,7 @@ def rejection_codes(run: RunRecords) -> dict[str, Counter[str]]:
 
 
 def within_target(
-    run: RunRecords, ctx: StageContext, releasable: frozenset[str]
+    run: RunView, ctx: StageContext, releasable: frozenset[str]
 ) -> tuple[frozenset[str], tuple[str, ...], int]:
     """Return the ids of the rows (of those that can be released) that the target keeps; lines for the card: the target,
     and each cell with too few rows; and how many of the rows are people's questions."""
