@@ -18,6 +18,7 @@ from sphinx.util.docutils import SphinxDirective
 from scirgen.core import errors
 from scirgen.core.config import Config
 from scirgen.core.registry import load_registry
+from scirgen.report.codes import meanings
 from scirgen.stages.filter.stage import describe_gates
 
 REPOSITORY = os.environ.get("SCIRGEN_REPOSITORY", "").rstrip("/")
@@ -57,6 +58,14 @@ class Gates(_Table):
             for g in found
         ]
         return [("code", "on", "threshold", "asks", "rejects"), *rows]
+
+
+class Rejections(_Table):
+    """All codes of rejections with their meanings, but for those of gates."""
+
+    def rows(self) -> list[tuple[str, ...]]:
+        gates = load_registry().names("gate")
+        return [("code", "meaning"), *((f"`{c}`", said) for c, said in meanings().items() if c not in gates)]
 
 
 class ErrorCodes(_Table):
@@ -147,6 +156,7 @@ def _light_and_dark(app: Sphinx, docname: str, source: list[str]) -> None:
 def setup(app: Sphinx) -> dict[str, object]:
     """Called by Sphinx."""
     app.add_directive("gates", Gates)
+    app.add_directive("rejections", Rejections)
     app.add_directive("error-codes", ErrorCodes)
     app.add_directive("settings", Settings)
     app.connect("source-read", _all_settings)

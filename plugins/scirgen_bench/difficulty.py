@@ -229,7 +229,7 @@ class DifficultyContent(PartContent):
             whole.append(f"{self.found.topics[0]} of {self.found.topics[1]} topics (groups of passages) do")
         if self.found.near is not None:
             whole.append(f"{self.found.near:.0%} of the questions have a neighbour with a cosine above {_NEAR:g}")
-        caption = f"Difficulty, among the {self.found.passages:,} passages of all that was read: {'; '.join(whole)}"
+        caption = f"Difficulty, among the {self.found.passages:,} passages that are searched: {'; '.join(whole)}"
         return PartWritten(info={"tables": {caption: table}})
 
     def _lines(self, ids: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -19,6 +19,7 @@ PLUGIN = Plugin(
         Provided("step", "probe", "scirgen_probe.proving:STEP", "proves unanswerable questions, writes nuggets"),
         Provided("row_fields", "probe", "scirgen_probe.released:ProbeFields", "answerable, lacking, nuggets"),
         Provided("release_part", "probe", "scirgen_probe.released:ProbePart", "rows without an answer"),
+        Provided("codes", "scirgen-probe", "scirgen_probe.records:CODES"),
         Provided("resources", "scirgen-probe", "scirgen_probe:ROOT"),
     ),
 )

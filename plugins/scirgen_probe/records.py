@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
@@ -10,6 +10,12 @@ from scirgen import Record, Span
 from scirgen.plugin import Id, Provenance
 
 Lacks = Literal["missing", "near_miss"]
+CODES: Final = {
+    "answered": "The question should have no answer, and the record or a paper answers it.",
+    "partly": "The question should have no answer, and the record or a paper answers a part of it.",
+    "unclear": "The question should have no answer, and can be read in several ways.",
+    "off_subject": "The question should have no answer, and has nothing to do with the dataset's subject.",
+}
 
 
 class Unanswerable(Record):

@@ -8,6 +8,7 @@ from typing import Any, Final
 from selectolax.lexbor import LexborHTMLParser
 
 from scirgen import BlockKind, PaperError, ParsedBlock, ParsedPaper
+from scirgen.plugin import find_doi
 from scirgen.stages.parse.assemble import abstract_of, clean, mark_references, set_levels
 from scirgen.stages.parse.grid import GivenCell, table_block
 from scirgen.stages.parse.terms import kind_of_heading
@@ -16,7 +17,22 @@ _DROPPED: Final = (
     "script", "style", "noscript", "template", "nav", "header", "footer", "aside", "form", "button", "iframe", "svg",
     "select", "dialog",
     "annotation", "sup.xref", "[hidden]", "[aria-hidden=true]",
+    ":is(h3, h4, p).author", ":is(h3, h4, p).date",
 )  # fmt: skip
+_STATED: Final = {
+    "title": ("citation_title", "dc.title", "og:title"),
+    "abstract": ("citation_abstract", "dcterms.abstract"),
+    "doi": ("citation_doi", "dc.identifier"),
+    "person": ("citation_author", "dc.creator"),
+    "people": ("author",),
+    "date": ("citation_publication_date", "citation_date", "citation_year", "citation_online_date", "dc.date",
+             "dcterms.date", "article:published", "article:published_time", "date"),
+}  # fmt: skip
+"""The names of the ``meta`` elements that state each, the surest first: those that Google Scholar asks publishers for,
+Dublin Core's, Pandoc's (R Markdown, pkgdown, Quarto, distill)."""
+_PRINTED: Final = dict(zip(("people", "date"), _DROPPED[-2:], strict=True))
+_YEAR: Final = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
+_NOT_NAME: Final = re.compile(r"\([^)]*\)|\S*@\S*")
 _HEADINGS: Final = {f"h{n}": n for n in range(1, 7)}
 _TAKEN: Final = "h1, h2, h3, h4, h5, h6, p, li, figcaption, table, dd, blockquote"
 _MIN_PROSE: Final = 1500
@@ -30,10 +46,12 @@ def parse_html(data: bytes) -> ParsedPaper:
         page).
     """
     tree = LexborHTMLParser(data)
-    title = _meta(tree, "citation_title", "dc.title", "og:title")
+    stated = {what: _stated(tree, what) for what in _STATED}
+    title = " ".join(stated["title"][:1])
     language = (tree.root.attributes.get("lang") or "")[:2].lower() if tree.root is not None else ""
-    summary = _meta(tree, "citation_abstract", "dcterms.abstract")
-    tree.strip_tags(list(_DROPPED), recursive=True)
+    for dropped in _DROPPED:
+        for node in reversed(tree.css(f"body {dropped}")):  # what is inside another before it
+            node.decompose()
     root = _main(tree)
     blocks = _blocks(root) if root is not None else []
     if sum(len(b.text) for b in blocks if b.kind is BlockKind.PARAGRAPH and len(b.text) > 100) < _MIN_PROSE:
@@ -48,20 +66,30 @@ def parse_html(data: bytes) -> ParsedPaper:
     title = next((b.text for b in blocks if b.kind is BlockKind.TITLE), "")
     return ParsedPaper(
         title=title,
-        abstract=abstract_of(blocks) or summary,
+        abstract=abstract_of(blocks) or " ".join(stated["abstract"][:1]),
+        authors=_names(stated["person"], stated["people"]),
+        doi=find_doi(" ".join(stated["doi"])),
+        year=next((int(year[0]) for year in map(_YEAR.search, stated["date"]) if year), None),
         language=language if language in ("en", "pt", "es", "zh", "fr", "de") else "",
         parser="html/1",
         blocks=tuple(blocks),
     )
 
 
-def _meta(tree: Any, *names: str) -> str:
-    for name in names:
-        for key in ("name", "property"):
-            node = tree.css_first(f'meta[{key}="{name}" i]')
-            if node is not None and node.attributes.get("content"):
-                return clean(" ".join(str(node.attributes["content"]).split()))
-    return ""
+def _stated(tree: Any, what: str) -> list[str]:
+    """Return what the page states in the first of the places for it that hold any text."""
+    for place in (*(f'meta[name="{n}" i], meta[property="{n}" i]' for n in _STATED[what]), _PRINTED.get(what, "")):
+        texts = [str(n.attributes.get("content") or n.text()) for n in (tree.css(place) if place else ())]
+        if found := [clean(" ".join(text.split())) for text in texts if text.strip()]:
+            return found
+    return []
+
+
+def _names(person: list[str], people: list[str]) -> tuple[str, ...]:
+    """Return the authors; ``person`` are single names, maybe with the family name first, ``people`` lists of names."""
+    turned = [" ".join(reversed(re.split(r"\s*,\s*", name, maxsplit=1))) for name in person]
+    listed = (name for text in people for name in re.split(r"\s*(?:[,;&]|\band\b)\s*", _NOT_NAME.sub("", text)))
+    return tuple(turned or filter(None, map(str.strip, listed)))
 
 
 def _main(tree: Any) -> Any:

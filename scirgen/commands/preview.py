@@ -158,7 +158,7 @@ async def preview(config: Config, registry: Registry, domain: Domain | None, fol
         why = f" ({shown(f'{k} {n}' for k, n in found.rejected.most_common())})" if found.rejected else ""
         raise InputError(
             f"no dataset would be read{why}" + (f"; first reason: {found.reasons[0]}" if found.reasons else ""),
-            hint=_why_nothing(set(found.rejected), source.name, config),
+            hint=_why_nothing(list(dict(found.rejected.most_common())), source.name, config),
             code="nothing_read",
         )
     found.warnings += filter(None, [other_language(found.languages, config, dry=True), *_lacking(config)])
@@ -195,15 +195,15 @@ def _lacking(config: Config) -> Iterator[str]:
         yield "parse.ocr is on, but Tesseract is not installed: scans are not read. Install it and its language data"
 
 
-def _why_nothing(codes: set[str], source: str, config: Config) -> str:
-    """Say what to change where no dataset would be read."""
-    if codes == {"no_text"}:
+def _why_nothing(codes: list[str], source: str, config: Config) -> str:
+    """Say what to change where no dataset would be read; ``codes`` begins with the most frequent one."""
+    if codes == ["no_text"]:
         install = "All files are scans. Install Tesseract"
         return f"{install} and its language data." if config.parse.ocr else f"{install}, then add --set parse.ocr=true."
+    if codes[:1] == ["licence"]:
+        return "Check --licences; it keeps only what is under those that it names ('unknown': none stated)."
     if source == "papers" and codes:
         return "No file can be read. scirgen parse FOLDER gives the reason for each."
-    if codes == {"licence"}:
-        return "Check --licences; it keeps only datasets under those that it names."
     if not codes:
         return "The source gave no record. Check the input, --query and --ids."
     return "collect.records and collect.options.columns say where records and fields are."

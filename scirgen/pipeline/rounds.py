@@ -12,7 +12,7 @@ from scirgen.core.corpus.questions import Question
 from scirgen.core.records import QAPair
 from scirgen.stages.ask.stage import AGAIN, seeking_share
 from scirgen.stages.base import RunView, StageContext
-from scirgen.stages.generate.quotas import Progress, plan_round, progress, rest_of, sought, wanted_of_people
+from scirgen.stages.generate.quotas import Progress, keep_sought, plan_round, progress, rest_of, wanted_of_people
 
 _LOWEST_YIELD = 0.1
 _FIRST_YIELD = 0.5
@@ -59,17 +59,18 @@ def next_round(view: RunView, ctx: StageContext, round: int) -> Cells:
         return found
     kinds = ctx.taxonomies.wanted_types(config.types, ctx.pack, ctx.config.language)
     reached = progress(view, ctx.taxonomies, before=round, distinct=True)
-    again = _ask_again(view, ctx, reached, round) if share and round <= config.quota.max_rounds else {}
-    for cells in (again, plan_round(rest_of(config, reached, hoped=bool(again)), kinds, reached, round)):
+    counted, asked = keep_sought(config, kinds, reached)
+    again = _ask_again(view, ctx, reached, len(asked), round) if share and round <= config.quota.max_rounds else {}
+    for cells in (again, plan_round(rest_of(config, reached, asked, hoped=bool(again)), kinds, counted, round)):
         for dataset_id, given in cells.items():
             found[dataset_id] = found.get(dataset_id, []) + given
     return found
 
 
-def _ask_again(view: RunView, ctx: StageContext, reached: Progress, round: int) -> Cells:
+def _ask_again(view: RunView, ctx: StageContext, reached: Progress, kept: int, round: int) -> Cells:
     """Return the subjects that are asked about again, fewest rows first, as often as the yield suggests."""
     config, accepted = ctx.config.generate, reached.accepted
-    missing = wanted_of_people(config, accepted) - len(sought(config, accepted))
+    missing = wanted_of_people(config, accepted) - kept
     subjects = list(subject_progress(view, round, {a.id for a in accepted}))
     able = sorted(
         (s for s in subjects if not s.exhausted), key=lambda s: (s.accepted, s.asked.total(), s.dataset_id, s.id)
@@ -143,10 +144,15 @@ def falls_short(view: RunView, ctx: StageContext, kept: int, rows: int) -> Itera
     if not subjects:
         return  # a merged run has the steps of its parts, not their settings
     asked, dry = sum(s.asked.total() for s in subjects), sum(s.exhausted for s in subjects)
-    why = f"{asked} were asked" if total is None else f"{config.quota.max_rounds} rounds were not enough"
+    why = (
+        f"{asked} were asked"
+        if total is None
+        else f"the rounds ended (generate.quota.max_rounds: {config.quota.max_rounds})"
+    )
     if dry and total is not None:
         why = f"{dry} of {len(subjects)} subjects are exhausted (only copies of earlier questions, or twice no answer)"
     rest = "generate.mix has no known items"
     if config.mix.get("known_item"):
-        rest = f"known items fill {wanted - kept} rows" if total is None else "known items fill the rest"
+        others = rows - kept - ((total or rows) - wanted)  # known items beyond their own share
+        rest = f"known items fill {max(0, others)} rows"
     yield f"Questions of people who had not read the texts: {kept} of {wanted} wanted rows; {why}; {rest}."

@@ -258,7 +258,8 @@ def refuse_nothing(
         if stage == "collect":
             if missing and missing == collect.ids:
                 raise InputError(f"{no_record(missing)}{kept}", hint=NO_ID, code="no_such_id")
-            first = next((f"; first reason: {r.reason}" for r in view.rejections(stage)), "")
+            of_most = (r.reason for r in view.rejections(stage) if f"rejected:{r.code}" in codes[:1])
+            first = next((f"; first reason: {reason}" for reason in of_most), "")
             raise InputError(
                 f"collected no dataset: {seen}{first}{kept}"
                 if seen

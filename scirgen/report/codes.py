@@ -22,6 +22,9 @@ MEANINGS: Final[dict[str, str]] = {
     "malformed_record": "The record cannot be read.",
     "not_found": "The paper's file is missing.",
     "no_open_copy": "No open copy of the paper is known.",
+    "no_file": "No file of the paper was found.",
+    "no_access": "Access to the paper's file is refused.",
+    "too_many_redirects": "The address of the paper's file leads from one address to the next without end.",
     "too_large": "The file is larger than the limit.",
     "outside": "The file is outside the given folder.",
     # parse
@@ -53,6 +56,7 @@ MEANINGS: Final[dict[str, str]] = {
     "incomplete": "The sentence cannot be understood without its neighbours.",
     "redundant": "Another sentence that was kept says the same.",
     "no_such_line": "The model names a line that the evidence does not have.",
+    "many_cells": "The model names more cells than one statement needs.",
     "no_such_cell": "The model names a cell that the table does not have, or cells of several tables.",
     # ask, answer
     "no_subject": "The paper's subject cannot be said without the paper's own words.",
@@ -82,18 +86,17 @@ MEANINGS: Final[dict[str, str]] = {
     "other_part": "The row cites a document that only another part has read; the merged release has it.",
     "contaminated": "The question occurs in a benchmark given for decontamination.",
     "expert_rejected": "People who labelled the row found it unfaithful.",
-    "over_quota": "The target for the row's type and level was already met.",
 }
 
 
-def meanings(codes: Iterable[str]) -> dict[str, str]:
-    """Return a mapping: code -> its meaning, if it has one: as registered (kind ``codes``), or a gate's own
+def meanings(codes: Iterable[str] | None = None) -> dict[str, str]:
+    """Return a mapping: code (None: all) -> its meaning, if it has one: as registered (kind ``codes``), or a gate's own
     explanation."""
-    registry, asked = load_registry(), sorted(set(codes))
-    stated: dict[str, str] = {}
+    registry, stated = load_registry(), dict[str, str]()
     for name in registry.names("codes"):
         with suppress(ScirgenError):
             stated.update(cast(Mapping[str, str], registry.get("codes", name)))
+    asked = sorted({*stated, *registry.names("gate")} if codes is None else {*codes})
     for code in {*asked} & {*registry.names("gate")}:
         with suppress(ScirgenError):
             stated.setdefault(code, str(getattr(registry.get("gate", code), "explanation", "")))

@@ -170,6 +170,10 @@ class RunView(Protocol):
 
     def datasets(self) -> Iterator[Dataset]: ...
 
+    def stages(self) -> tuple[str, ...]:
+        """Return the names of the steps of the run's plan, in order; those of plugins among them."""
+        ...
+
     def subjects(self) -> tuple[str, ...]:
         """Return the ids of the datasets that pairs are made about, sorted: all, unless ``generate.about`` chooses."""
         ...

@@ -47,7 +47,10 @@ def write(path: Path, text: str) -> Path:
         (("--model", "openai:x@http://127.0.0.1:9"), "127.0.0.1:9", ""),
         (("--source", "nosuch"), "unknown source", "local"),
         (("--set", "release.formats=[bier]"), "unknown release_format 'bier'", "'beir'"),
-        (("--set", "generate.mix={seeking: 2}"), "shares from 0 to 1 that sum to 1", ""),
+        (("--set", "generate.mix={seeking: 2}"), "shares from 0 to 1 that sum to 1, such as {seeking: 0.7", ""),
+        (("--set", "generate.mix={seek: 1}"), "generate.mix.seek: Input should be 'seeking' or 'known_item'", ""),
+        (("--set", "generate.mix=0.7"), "generate.mix: must have the form {key: value}", ""),
+        (("--licences", "foo"), "first reason: licence 'cc0-1.0' is not among foo; scirgen knows no licence 'foo'", ""),
         (("--set", "search.corpus=/no/such", "--set", "generate.off=true"), "/no/such has no corpus", "--corpus"),
     ],
 )

@@ -9,15 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scirgen.core.config import QuotaConfig
+from scirgen.core.config import GenerateConfig, QuotaConfig
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
 from scirgen.stages.generate.quotas import (
     Accepted,
     Progress,
     budget,
+    keep_sought,
     missing_cells,
     plan_round,
+    rest_of,
     select,
     shortfall,
     targets,
@@ -52,6 +54,7 @@ def accepted(draw):
                 kind,
                 draw(st.sampled_from(LEVELS)),
                 draw(st.sampled_from(["yes", "no"])) if kind in POLAR else "",
+                draw(st.sampled_from(["known_item", "seeking", "narrowed"])),
             )
         )
     return tuple(made)
@@ -121,6 +124,17 @@ def test_what_is_kept_and_what_fell_short_add_up_to_the_total(config, progress):
     assert all(s.reason for s in short)
 
 
+def test_rows_asked_first_count_by_type_and_known_items_fill_what_they_leave():
+    people = tuple(Accepted(f"p{n}", "d1", kind, asked="seeking") for n, kind in enumerate(["definition"] * 3 + ["x"]))
+    generate = GenerateConfig.model_validate(
+        {"mix": {"seeking": 0.5, "known_item": 0.5}, "quota": {"total": 6, "types": {"definition": 1, "comparison": 1}}}
+    )
+    reached, kept = keep_sought(generate, KINDS, Progress(people, ("d1",)))
+    assert kept == {"p0", "p1", "p2"}, "those that the mix wants come first"
+    missing = missing_cells(rest_of(generate, reached, kept), KINDS, reached.accepted)
+    assert {str(c): n for c, n in missing.items() if n} == {"comparison": 3}
+
+
 def test_without_a_target_nothing_is_planned_and_everything_is_kept():
     progress = Progress((Accepted("qa-1", "d1", "definition"),), ("d1",), {"definition": 3})
     assert plan_round(QuotaConfig(), KINDS, progress, 1) == {}
@@ -143,7 +157,7 @@ def test_a_type_with_a_low_yield_is_asked_for_more_often():
     [
         (Progress((), ("d1",), {"definition": 8}), "budget"),
         (Progress((), ("d1",), {}, frozenset({("d1", "definition")})), "no dataset has further evidence"),
-        (Progress((), ("d1",), {}), "still missing after"),
+        (Progress((), ("d1",), {}), "the rounds ended"),
     ],
 )
 def test_a_shortfall_says_why(progress, says):

@@ -39,6 +39,9 @@ class FakeRun:
     def subjects(self):
         return tuple(sorted(d.id for d in self.all_datasets))
 
+    def stages(self):
+        return ()
+
     def records(self, stage, kind, dataset_id=None):
         return (r for r in self.stored.get(stage, []) if isinstance(r, kind))
 

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import TypeVar
 
 import click
+import yaml
 
 from scirgen.cli.options import PATH, counted
 from scirgen.core.errors import InputError
 from scirgen.core.records import Dataset, Document, Paper, Provenance, QAPair, Record, Rejection, Span, rejected_pair
+from scirgen.pipeline.plan import PLAN
 from scirgen.pipeline.record_codec import record_id
 from scirgen.pipeline.store import StoredResult
 from scirgen.pipeline.views.view import StoreView, open_view
 from scirgen.release_files.release import Release
 
 R = TypeVar("R", bound=Record)
+_WIDTH, _MOST_LINES = 110, 40
+_NESTED = {"question": {"provenance": True}}
 
 
 @click.command()
@@ -35,8 +41,10 @@ def inspect(run: Path, id: str, as_json: bool, prompts: bool) -> None:
         found = _find(view, id)
         shown: set[str] = set()
         rows: set[str] = set()
+        pair: QAPair | None = None
         for kind, result in found:
             for record in _records(result, id, kind):
+                pair = record if isinstance(record, QAPair) else pair
                 if as_json:
                     click.echo(record.model_dump_json(exclude_defaults=True))
                     continue
@@ -48,6 +56,14 @@ def inspect(run: Path, id: str, as_json: bool, prompts: bool) -> None:
                 origin = getattr(record, "provenance", None)
                 if origin is not None:
                     _show_replies(view, origin, shown, whole=prompts)
+        for stage, parts in _parts_of(view, pair) if pair is not None else ():
+            if not as_json:
+                click.secho(f"\n== {stage}: {counted(len(parts), type(parts[0]).__name__)}", bold=True)
+            for part in parts:
+                if as_json:
+                    click.echo(part.model_dump_json(exclude_defaults=True))
+                else:
+                    _show_fields(view, part, "dataset_id", "pair_id")
 
 
 def _show_passage(folder: Path, id: str, as_json: bool) -> bool:
@@ -108,12 +124,25 @@ def _show_record(view: StoreView, result: StoredResult, record: Record, *, shown
     if isinstance(record, QAPair):
         _show_pair(view, record)
         return
-    left_out = {"text", "blocks", "provenance"} if isinstance(record, Document) else {"provenance"}
-    text = record.model_dump_json(exclude_defaults=True, exclude=left_out)
-    click.echo(f"   {text[:1200]}")
-    for span in [getattr(record, "span", None), *getattr(record, "evidence", ())]:
-        if isinstance(span, Span):
-            _show_span(view, span)
+    _show_fields(view, record)
+
+
+def _show_fields(view: StoreView, record: Record, *left_out: str) -> None:
+    """Show a record's fields as YAML, then its evidence."""
+    hidden = {"id", "provenance", "span", "evidence", *left_out, *(("text", "blocks") * isinstance(record, Document))}
+    fields = record.model_dump(mode="json", exclude_defaults=True, exclude={**dict.fromkeys(hidden, True), **_NESTED})
+    lines = yaml.safe_dump(fields, allow_unicode=True, sort_keys=False, width=_WIDTH).splitlines()
+    click.echo("\n".join(f"   {line}" for line in lines[:_MOST_LINES]) + "\n   ..." * (len(lines) > _MOST_LINES))
+    spans = [getattr(record, "span", None), *getattr(record, "evidence", ())]
+    _show_spans(view, [span for span in spans if isinstance(span, Span)])
+
+
+def _parts_of(view: StoreView, pair: QAPair) -> Iterator[tuple[str, list[Record]]]:
+    """Yield (step, records) of the steps of plugins that have records about a pair, such as its atomic facts."""
+    for stage in sorted({*view.stages()} - {step.stage for step in PLAN}):
+        records = [r for result in view.results(stage, pair.dataset_id) for r in result.outputs()]
+        if about := [r for r in records if getattr(r, "pair_id", "") == pair.id]:
+            yield stage, about
 
 
 def _show_pair(view: StoreView, pair: QAPair) -> None:
@@ -122,8 +151,7 @@ def _show_pair(view: StoreView, pair: QAPair) -> None:
         + (f"\n   note {pair.note}" if pair.note else "")
     )
     click.echo(f"   dataset {pair.dataset_id}{_titled(view, pair.dataset_id)}")
-    for span in pair.evidence:
-        _show_span(view, span)
+    _show_spans(view, pair.evidence)
 
 
 def show_scores(pair: QAPair) -> None:
@@ -154,19 +182,23 @@ def _show_later(view: StoreView, result: StoredResult, pair: QAPair) -> None:
         click.echo(f"   level {pair.bloom}{intended}")
 
 
-def _show_span(view: StoreView, span: Span) -> None:
-    place = f"page {span.page}" if span.page else "no page"
-    box = " box " + ",".join(f"{v:.0f}" for v in span.bbox) if span.bbox else ""
-    document = _record(view, span.document_id, Document)
-    if document is None:
-        place, where = "", "dataset metadata"
-    else:
-        paper = _record(view, document.paper_id, Paper)
-        file = f" ({Path(paper.file).name})" if paper is not None and paper.file else ""
-        title = (paper.title if paper is not None else "") or document.title
-        where = f"{document.paper_id}{file}" + (f" “{title}”" if title else "") + " "
-    section = f" {span.section.value}" if span.section else ""
-    click.echo(f"   evidence {where}{place}{box} [{span.start}:{span.end}]{section}\n     “{span.text}”")
+def _show_spans(view: StoreView, spans: Iterable[Span]) -> None:
+    """Show evidence under the name of its document: the place, then the text, a table's cell after its headers."""
+    for document_id, found in groupby(spans, key=lambda span: span.document_id):
+        document = _record(view, document_id, Document)
+        where = "dataset metadata"
+        if document is not None:
+            paper = _record(view, document.paper_id, Paper)
+            file = f" ({Path(paper.file).name})" if paper is not None and paper.file else ""
+            title = (paper.title if paper is not None else "") or document.title
+            where = f"{document.paper_id}{file}" + (f" “{title}”" if title else "")
+        click.echo(f"   evidence {where}")
+        for span in found:
+            page = f"page {span.page} " if span.page else ""
+            box = "box " + ",".join(f"{v:.0f}" for v in span.bbox) + " " if span.bbox else ""
+            kind = [span.section.value if span.section else "", span.medium if span.medium != "text" else "", span.role]
+            place = f"{page}{box}[{span.start}:{span.end}] {' '.join(k for k in kind if k and k != 'answer')}"
+            click.echo(f"     {place.rstrip()}\n       “{span.shown}”")
 
 
 def _record(view: StoreView, id: str, kind: type[R]) -> R | None:

@@ -268,7 +268,7 @@ class GenerateConfig(Section):
     def _makes_something(self) -> Self:
         shares, others = self.mix.values(), self.questions or self.off
         if min(shares, default=0) < 0 or not (isclose(sum(shares), 1) or (others and not any(shares))):
-            raise ValueError("mix: seeking and known_item are shares from 0 to 1 that sum to 1")
+            raise ValueError("mix: shares from 0 to 1 that sum to 1, such as {seeking: 0.7, known_item: 0.3}")
         return self
 
     @property

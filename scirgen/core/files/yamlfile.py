@@ -171,7 +171,7 @@ Pattern = Annotated[str, AfterValidator(_compiles)]
 def _describe(
     error: Any, model: type[BaseModel], origin: str, lines: dict[tuple[str | int, ...], int], value: object, under: str
 ) -> tuple[str, str]:
-    loc = tuple(error["loc"])
+    loc = tuple(step for step in error["loc"] if step != "[key]")
     if not loc and error["type"] in ("model_type", "dict_type"):
         return (
             f"{origin}: expected 'key: value' lines, found {'nothing' if value is None else type(value).__name__}",
@@ -183,6 +183,8 @@ def _describe(
     if error["type"] == "extra_forbidden":
         near = difflib.get_close_matches(str(loc[-1]), _known_keys(model, loc[:-1]), n=1)
         return f"{where}: unknown key {dotted!r}", f"Did you mean {near[0]!r}?" if near else ""
+    if error["type"] == "dict_type":
+        return f"{where}: {dotted}: must have the form {{key: value}}", ""
     if error["type"] in ("tuple_type", "list_type"):
         return f"{where}: {dotted}: must be a list, such as [{error['input']}]", ""
     return f"{where}: {dotted}: {error['msg'].removeprefix('Value error, ')}", ""

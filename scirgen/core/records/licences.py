@@ -283,7 +283,9 @@ def licence_allowed(licence: str, wanted: Iterable[str]) -> bool:
 
 def not_wanted(licence: str, wanted: Iterable[str]) -> str:
     """Return the reason for leaving out a record or paper under a licence."""
-    return f"licence {licence!r} is not among {', '.join(wanted)}"
+    wanted = list(wanted)
+    strange = next((f"; scirgen knows no licence {name!r}" for name in wanted if recognised(name) is None), "")
+    return f"licence {licence!r} is not among {', '.join(wanted)}{strange}"
 
 
 def recognised(text: str) -> str | None:

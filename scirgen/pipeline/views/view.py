@@ -59,7 +59,7 @@ class StoreView:
         return tuple(json.loads(text)) if text else tuple(self.dataset_ids())
 
     def stages(self) -> tuple[str, ...]:
-        """Return the names of the steps of the run's plan, in order; those of plugins among them."""
+        """See `scirgen.stages.base.RunView`."""
         text = self.store.meta("steps")
         return tuple(json.loads(text)) if text else tuple(step.stage for step in PLAN)
 

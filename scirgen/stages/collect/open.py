@@ -62,6 +62,7 @@ def open_source(
         else config.collect.http,
         parse=config.parse,
         language=config.language,
+        licences=config.collect.licences,
         datasets_from_papers=config.collect.datasets_from_papers,
         reader=reader,
     )

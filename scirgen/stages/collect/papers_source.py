@@ -17,6 +17,7 @@ from scirgen.core.errors import InputError, PaperError, ParserKilledError, Plugi
 from scirgen.core.files.yamlfile import validate
 from scirgen.core.fingerprint import digest, file_sha256
 from scirgen.core.records import OWN, Dataset, Frozen, Paper, Rejection
+from scirgen.core.records.licences import licence_allowed
 from scirgen.core.registry import load_registry
 from scirgen.core.registry.plugincode import provided_code
 from scirgen.core.text.doi import find_dois
@@ -97,7 +98,7 @@ class PapersSource:
         self._folder = PaperFolder(given if given.is_dir() else given.parent, scan_up_to=0)
         self._files = [f for f in self._folder.files if given.is_dir() or f.path == given]
         self._of: dict[str, list[Candidate]] = {}
-        self._first: dict[str, str] = {}  # the name of the file that each id of a paper stands for
+        self._first: dict[str, str] = {}  # the first file with each paper's id, of those under a wanted licence
         self._lookups: tuple[DatasetLookup, ...] | None = None
         if setup.datasets_from_papers and not load_registry().names("dataset_lookup"):
             raise PluginError(
@@ -112,7 +113,7 @@ class PapersSource:
         registry = load_registry()
         code = [provided_code(registry, "dataset_lookup", name) for name in registry.names("dataset_lookup")]
         read_by = *self._reader.versions, self._setup.parse.model_dump(mode="json"), code
-        return digest(2, self._folder.revision, *read_by)  # 2: of several files with one DOI, the first is read
+        return digest(3, self._folder.revision, *read_by)  # 3: of several files with one DOI, the first wanted is read
 
     def count(self) -> int:
         return len(self._files)
@@ -165,7 +166,6 @@ class PapersSource:
         doi, title = paper.doi, file.title or front.title or file.path.stem
         paper = paper.model_copy(update={"id": doi or f"file:{file.name}", "title": title})
         identity = doi or f"paper-{file_sha256(file.path)[:16]}"
-        self._of.setdefault(identity, [Candidate(paper, OWN)])
         record = Dataset(
             id=identity,
             title=title,
@@ -179,8 +179,11 @@ class PapersSource:
             language_guessed=front.language_guessed,
             year=paper.year,
         )
-        if (first := self._first.setdefault(identity, file.name)) != file.name:
+        if not self._setup.licences or licence_allowed(paper.licence, self._setup.licences):
+            self._first.setdefault(identity, file.name)
+        if (first := self._first.get(identity, file.name)) != file.name:
             return rejected(record, "duplicate_id", f"{file.name} has the same id as {first}: {identity}")
+        self._of[identity] = [Candidate(paper, OWN)]
         return record
 
     def _cited(self, read: _Read, cited: dict[str, str]) -> list[Dataset | Rejection]:

@@ -60,6 +60,7 @@ class SourceSetup:
         http: settings of HTTP requests, which `open_http` uses.
         parse: settings of parsing, for sources that read papers.
         language: the language of the questions.
+        licences: the wanted licences; empty: all.
         datasets_from_papers: make records of the datasets that papers cite.
         reader: reads papers; None outside of a run.
     """
@@ -72,6 +73,7 @@ class SourceSetup:
     http: HttpConfig = field(default_factory=HttpConfig)
     parse: ParseConfig = field(default_factory=ParseConfig)
     language: str = "en"
+    licences: tuple[str, ...] = ()
     datasets_from_papers: bool = False
     reader: PaperReader | None = None
 

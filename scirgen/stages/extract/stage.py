@@ -42,7 +42,7 @@ class ExtractStage(Stage):
         """Yield each labelled section of each paper that the dataset is linked to.
 
         Yield nothing if all questions are asked first, since their answers come from the whole text, unless a plugin's
-        step may read statements: it follows this one or ``verify``, or replaces a step.
+        step may read statements: its ``reads`` names aspects, it follows this step or ``verify``, or replaces a step.
         """
         config = ctx.config
         if not (config.generate.off or config.generate.mix.get("known_item") or _read_by_a_plugin(ctx)):
@@ -91,8 +91,9 @@ def _short(caption: Span | None) -> str:
 
 def _read_by_a_plugin(ctx: StageContext) -> bool:
     """Return whether a step that the settings add may read statements."""
-    added = {n for n in ctx.registry.names("step") if n in ctx.config.steps or n in ctx.config.sections}
-    return any(getattr(ctx.registry.get("step", n), "after", "") in ("", "extract", "verify") for n in added)
+    names = {n for n in ctx.registry.names("step") if n in ctx.config.steps or n in ctx.config.sections}
+    said = [[str(getattr(ctx.registry.get("step", n), key, "")) for key in ("after", "reads")] for n in names]
+    return any(after in ("", "extract", "verify") or "aspect" in reads.lower() for after, reads in said)
 
 
 def _result(document: Document, picked: Sequence[Picked], ctx: StageContext) -> StageResult:

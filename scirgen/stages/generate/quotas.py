@@ -11,14 +11,13 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, TypeVar
 
 from scirgen.claims.conformance import polarity
 from scirgen.core.config import GenerateConfig, QuotaConfig
-from scirgen.core.records import Origin, Provenance, QAPair, Record, Rejection
+from scirgen.core.records import Origin, Provenance, QAPair
 from scirgen.core.taxonomy import QuestionType, Taxonomies
 from scirgen.repeats.neardup import Asked, resolve
-from scirgen.stages.base import StageContext
+from scirgen.stages.base import RunView, StageContext
 
 _CANDIDATES_PER_ROW = 4
 _LOWEST_YIELD = 0.1
@@ -100,14 +99,14 @@ def budget(config: QuotaConfig) -> int:
     return config.candidates if config.candidates is not None else _CANDIDATES_PER_ROW * (config.total or 0)
 
 
-def rest_of(config: GenerateConfig, reached: Progress, *, hoped: bool = False) -> QuotaConfig:
-    """Return the target of the known items: the total less the rows asked first, up to their share.
+def rest_of(config: GenerateConfig, reached: Progress, asked: frozenset[str], *, hoped: bool = False) -> QuotaConfig:
+    """Return the target of the known items: the total less the rows ``asked`` first that it keeps.
 
     With ``hoped``, rows asked first are counted as their whole share. If the mix has both, the known items have rounds
     of their own after those of people's questions.
     """
     quota, mix = config.quota, config.mix
-    taken = wanted_of_people(config, reached.accepted) if hoped else len(sought(config, reached.accepted))
+    taken = wanted_of_people(config, reached.accepted) if hoped else len(asked)
     total = (quota.total or 0) - taken if mix.get("known_item") or not config.asks else 0
     rounds = quota.max_rounds * (2 if mix.get("seeking") else 1)
     return quota.model_copy(update={"total": total, "max_rounds": rounds})
@@ -119,15 +118,25 @@ def wanted_of_people(config: GenerateConfig, accepted: Iterable[Accepted]) -> in
     return max(math.ceil(total * config.mix.get("seeking", 0.0)), min(total, own))
 
 
-def sought(config: GenerateConfig, accepted: Sequence[Accepted]) -> list[str]:
-    """Return the ids of the rows asked first that the target keeps: the user's own, then those that were not narrowed,
-    then narrowed ones; by id."""
-    found = sorted((_FIRST.index(a.asked), a.id) for a in accepted if a.sought)
-    return [id for _, id in found[: wanted_of_people(config, accepted)]]
+def keep_sought(
+    config: GenerateConfig, kinds: Sequence[QuestionType], reached: Progress
+) -> tuple[Progress, frozenset[str]]:
+    """Return the progress without the rows asked first that are over their share, and the ids of those that are kept:
+    the user's own, then those that were not narrowed, then narrowed ones; of each, rows that the mix wants first."""
+    room = targets(config.quota, kinds)
+    order: list[tuple[int, bool, str]] = []
+    for origin, id, pair in sorted((_FIRST.index(a.asked), a.id, a) for a in reached.accepted if a.sought):
+        cell = _cell(pair, config.quota)
+        room[cell] = room.get(cell, 0) - 1
+        order.append((origin, room[cell] < 0, id))
+    kept = frozenset(id for *_, id in sorted(order)[: wanted_of_people(config, reached.accepted)])
+    counted = tuple(a for a in reached.accepted if not a.sought or a.id in kept)
+    return replace(reached, accepted=counted), kept
 
 
-def targets(config: QuotaConfig, kinds: Sequence[QuestionType]) -> dict[Cell, int]:
-    """Return the wanted pairs per cell; they sum to ``config.total``.
+def targets(config: QuotaConfig, kinds: Sequence[QuestionType], accepted: Iterable[Accepted] = ()) -> dict[Cell, int]:
+    """Return the wanted pairs per cell; they sum to ``config.total``. Rows asked first, which come on top of it, count:
+    a cell that they fill wants fewer.
 
     Types and levels are fitted to both their mixes at once by iterative proportional fitting (Deming & Stephan 1940),
     over the levels that a type lists as typical; then whole numbers by largest remainder, ties in the order of cells.
@@ -143,7 +152,9 @@ def targets(config: QuotaConfig, kinds: Sequence[QuestionType]) -> dict[Cell, in
             cells[Cell(kind, level, "yes")] = share * (1 - config.no_share)
         else:
             cells[Cell(kind, level)] = share
-    return _whole(cells, total)
+    people = Counter(_cell(a, config) for a in accepted if a.sought)
+    whole = _whole(cells, total + people.total())
+    return _whole({c: max(0, n - people[c]) for c, n in whole.items()}, total) if people else whole
 
 
 def wanted_cells(config: QuotaConfig, kinds: Sequence[QuestionType]) -> list[Cell]:
@@ -191,13 +202,14 @@ def plan_round(
 
 
 def select(config: QuotaConfig, kinds: Sequence[QuestionType], accepted: Iterable[Accepted]) -> frozenset[str]:
-    """Return the ids of the pairs that the target keeps: in each cell the first by id. Without a target, all."""
+    """Return the ids of the known items that the target keeps: in each cell the first by id. Without a target, all
+    pairs."""
     pairs = sorted(accepted)
     if config.total is None:
         return frozenset(p.id for p in pairs)
-    room = targets(config, kinds)
+    room = targets(config, kinds, pairs)
     kept = set()
-    for pair in pairs:
+    for pair in (p for p in pairs if not p.sought):
         cell = _cell(pair, config)
         if room.get(cell, 0) > 0:
             room[cell] -= 1
@@ -205,10 +217,10 @@ def select(config: QuotaConfig, kinds: Sequence[QuestionType], accepted: Iterabl
     return frozenset(kept)
 
 
-def missing_cells(config: QuotaConfig, kinds: Sequence[QuestionType], accepted: Iterable[Accepted]) -> dict[Cell, int]:
+def missing_cells(config: QuotaConfig, kinds: Sequence[QuestionType], accepted: Sequence[Accepted]) -> dict[Cell, int]:
     """Return a mapping: cell -> pairs still missing, for all cells of the target."""
     got = Counter(_cell(a, config) for a in accepted if not a.sought)
-    return {cell: max(0, wanted - got[cell]) for cell, wanted in targets(config, kinds).items()}
+    return {cell: max(0, wanted - got[cell]) for cell, wanted in targets(config, kinds, accepted).items()}
 
 
 def shortfall(
@@ -224,7 +236,7 @@ def shortfall(
     """
     if config.total is None:
         return []
-    wanted = targets(config, kinds)
+    wanted = targets(config, kinds, progress.accepted)
     missing = missing_cells(config, kinds, progress.accepted)
     found = []
     for cell, count in sorted(missing.items()):
@@ -236,15 +248,15 @@ def shortfall(
 
 def _reason(cell: Cell, config: QuotaConfig, progress: Progress, codes: Mapping[str, int]) -> str:
     most = max(sorted(codes), key=lambda c: codes[c], default="")
-    seen = f"; most candidates of the type failed as {most} ({codes[most]})" if most else ""
+    seen = f"; the most frequent rejection of the type is {most} ({codes[most]})" if most else ""
     if progress.datasets and all((d, cell.question_type) in progress.exhausted for d in progress.datasets):
         return "no dataset has further evidence for this type" + seen
     if progress.spent >= budget(config):
         return f"the budget of {budget(config)} candidates was used up" + seen
-    elsewhere = sum(1 for a in progress.accepted if a.question_type == cell.question_type)
+    elsewhere = sum(a.question_type == cell.question_type and a.bloom != cell.bloom for a in progress.accepted)
     if cell.bloom and elsewhere:
-        return f"{elsewhere} accepted pairs of the type were mostly tagged with other levels" + seen
-    return f"still missing after {config.max_rounds} rounds" + seen
+        return f"{elsewhere} accepted pairs of the type have other levels" + seen
+    return f"the rounds ended (generate.quota.max_rounds; {_PER_DATASET} a dataset and round)" + seen
 
 
 def _cell(pair: Accepted, config: QuotaConfig) -> Cell:
@@ -261,7 +273,7 @@ def _wanted(cell: Cell, count: int) -> dict[str, object]:
 
 
 def _yields(progress: Progress) -> dict[str, float]:
-    got = Counter(a.question_type for a in progress.accepted)
+    got = Counter(a.question_type for a in progress.accepted if not a.sought)
     return {t: min(1.0, max(_LOWEST_YIELD, got[t] / n)) for t, n in progress.tried.items() if n > 0}
 
 
@@ -302,22 +314,7 @@ def _whole(shares: Mapping[Cell, float], total: int) -> dict[Cell, int]:
     return counts
 
 
-R = TypeVar("R", bound=Record)
-
-
-class RunRecords(Protocol):
-    """The part of a run's view that this module reads."""
-
-    def subjects(self) -> tuple[str, ...]: ...
-
-    def records(self, stage: str, kind: type[R]) -> Iterable[R]: ...
-
-    def rejections(self, stage: str | None = None) -> Iterable[Rejection]: ...
-
-    def pairs(self) -> Iterable[QAPair]: ...
-
-
-def progress(run: RunRecords, taxonomies: Taxonomies, before: int | None = None, *, distinct: bool = False) -> Progress:
+def progress(run: RunView, taxonomies: Taxonomies, before: int | None = None, *, distinct: bool = False) -> Progress:
     """Count what was asked for and accepted in the rounds before ``before`` (None: in all).
 
     A resumed run looks at earlier rounds only, so that it plans what it planned before. With ``distinct``, a pair that
@@ -349,7 +346,7 @@ def _repeated(pairs: Sequence[QAPair], taxonomies: Taxonomies) -> frozenset[str]
     return frozenset(d.id for d in resolve(asked, taxonomies.wording.of(pairs[0].language)).drops)
 
 
-def rejection_codes(run: RunRecords) -> dict[str, Counter[str]]:
+def rejection_codes(run: RunView) -> dict[str, Counter[str]]:
     """Return a mapping: question type -> rejection code -> count, of generate and filter."""
     codes: dict[str, Counter[str]] = defaultdict(Counter)
     for stage in ("answer", "generate", "filter"):
@@ -360,7 +357,7 @@ def rejection_codes(run: RunRecords) -> dict[str, Counter[str]]:
 
 
 def within_target(
-    run: RunRecords, ctx: StageContext, releasable: frozenset[str]
+    run: RunView, ctx: StageContext, releasable: frozenset[str]
 ) -> tuple[frozenset[str], tuple[str, ...], int]:
     """Return the ids of the rows (of those that can be released) that the target keeps; lines for the card: the target,
     and each cell with too few rows; and how many of the rows are people's questions."""
@@ -369,12 +366,15 @@ def within_target(
     reached = progress(run, ctx.taxonomies)
     added = releasable - {a.id for a in reached.accepted}  # by plugins; a target does not count them
     reached = replace(reached, accepted=tuple(a for a in reached.accepted if a.id in releasable))
-    asked = frozenset(sought(ctx.config.generate, reached.accepted))
-    quota = rest_of(ctx.config.generate, reached)
-    kept = asked | select(quota, kinds, (a for a in reached.accepted if not a.sought))
+    reached, asked = keep_sought(ctx.config.generate, kinds, reached)
+    quota = rest_of(ctx.config.generate, reached, asked)
+    kept = asked | select(quota, kinds, reached.accepted)
     short = shortfall(quota, kinds, reached, rejection_codes(run))
+    wanted = {c for c, n in targets(ctx.config.generate.quota, kinds).items() if n}
+    others = sum(a.sought and _cell(a, quota) not in wanted for a in reached.accepted)
     lines = [f"Target: {ctx.config.generate.quota.total} rows; {len(kept)} were reached."]
-    lines += [f"Shortfall in {s.cell}: {s.got} of {s.wanted}, {s.reason}." for s in short]
+    lines += [f"{others} rows asked first have a type or level that the target does not want."] * bool(others)
+    lines += [f"Shortfall in {s.cell}: {s.got} of {s.wanted} known items, {s.reason}." for s in short]
     return kept | added, tuple(lines), len(asked)
 
 

@@ -255,9 +255,10 @@ def _with_gold(pair: QAPair, users: Mapping[str, set[str]], datasets: Container[
 
 
 _STAGES: tuple[tuple[str, type[Record]], ...] = (
-    ("section", SectionLabel), ("match", Link), ("extract", Aspect), ("verify", Aspect), ("query", Record),
+    ("section", SectionLabel), ("match", Link), ("extract", Aspect), ("verify", Aspect),
     ("ask", Question), ("answer", QAPair), ("generate", QAPair),
 )  # fmt: skip
+_WITHOUT_WRITER = {"collect", "parse", "search", "filter", "tag", "release"}
 
 
 def _made(run: RunView) -> tuple[dict[str, tuple[str | None, str | None]], tuple[MadeRow, ...]]:
@@ -275,7 +276,9 @@ def _made(run: RunView) -> tuple[dict[str, tuple[str | None, str | None]], tuple
                 made["filter", score.model, f"{score.name} #{score.prompt_hash[:12]}" if score.prompt_hash else ""] = (
                     None
                 )
-    for stage, kind in _STAGES:
+    added = sorted({*run.stages()} - {*dict(_STAGES), *_WITHOUT_WRITER})
+    steps: list[tuple[str, type[Record]]] = [*_STAGES, *((stage, Record) for stage in added)]
+    for stage, kind in steps:
         for record in run.records(stage, kind):
             origin: Provenance | None = getattr(record, "provenance", None)
             if origin is None:
@@ -285,6 +288,6 @@ def _made(run: RunView) -> tuple[dict[str, tuple[str | None, str | None]], tuple
             if isinstance(record, QAPair) and record.id in accepted:
                 key = (origin.model, origin.prompt)
                 writers[record.id] = same.setdefault(key, key)
-    order = {stage: n for n, stage in enumerate([*(s for s, _ in _STAGES), "filter", "tag"])}
+    order = {stage: n for n, stage in enumerate([*dict(_STAGES), "filter", "tag"])}
     rows = sorted(made, key=lambda m: (order.get(m[0], len(order)), m))
     return writers, tuple(MadeRow(stage=s, model=m, prompt=p) for s, m, p in rows)

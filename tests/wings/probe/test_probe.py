@@ -9,10 +9,12 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from click.testing import CliRunner
 
 import scirgen
 import scirgen_bench
 from scirgen.api import Run, resolve_config, run_pipeline
+from scirgen.cli.run.inspect import inspect
 from scirgen.core.records import Block, BlockKind, Dataset, Document
 from scirgen.core.registry import load_registry
 from scirgen.pipeline.observer import Observer
@@ -137,6 +139,14 @@ def test_nuggets_point_at_their_words(probed: Path) -> None:
             assert texts[nugget["document_id"]][nugget["start"] : nugget["end"]] == nugget["text"] and nugget["vital"]
     accepted = {p.id for p in run.records("filter", scirgen.QAPair)}
     assert {n.pair_id for n in run.records("probe", Nugget)} <= accepted
+
+
+def test_inspect_shows_facts_and_what_nothing_says(probed: Path) -> None:
+    rows = {bool(r.answer): r for r in scirgen.Release(probed).rows() if r.added()["nuggets"] or not r.answer}
+    with_facts, bare = (CliRunner().invoke(inspect, [str(probed), rows[has].id]).output for has in (True, False))
+    nugget = cast(Any, rows[True].added()["nuggets"])[0]
+    assert "== probe: " in with_facts and f"fact: {nugget['fact']}" in with_facts and nugget["text"] in with_facts
+    assert f"question: {rows[False].question}" in bare.replace("\n     ", " ") and '{"' not in bare
 
 
 def test_exports_know_rows_without_an_answer(probed: Path) -> None:

@@ -98,6 +98,31 @@ def test_html_full_text_becomes_sections(tmp_path: Path) -> None:
     assert not any("Home" in b.text or "alert" in b.text or "Cookies" in b.text for b in parsed.blocks)
 
 
+@pytest.mark.parametrize(
+    ("head", "body", "authors"),
+    [
+        ('<meta name="citation_author" content="van der Berg, Jan"><meta name="citation_author" content="Ana Sá">'
+         '<meta name="citation_publication_date" content="2021/03/04">', "", ("Jan van der Berg", "Ana Sá")),
+        ('<meta name="DC.creator" content="Doe, J. A."><meta name="DC.Date" content="2021-03">', "", ("J. A. Doe",)),
+        ('<meta name="author" content="Ana Sá, Jan Berg &amp; Bo Li"><meta name="date" content="2021-03-04">',
+         '<h4 class="author">Ana Sá, Jan Berg and Bo Li</h4><h4 class="date">2021-03-04</h4>',
+         ("Ana Sá", "Jan Berg", "Bo Li")),
+        ("", '<p class="author">Ana Sá (ana@example.org)</p><p class="date">4 March 2021</p>', ("Ana Sá",)),
+    ],
+    ids=["citation", "dublin-core", "r-markdown", "printed"],
+)  # fmt: skip
+def test_html_states_authors_and_year(tmp_path: Path, head: str, body: str, authors: tuple[str, ...]) -> None:
+    parsed = _parsed(tmp_path, "p.html", HTML.replace("</head>", f"{head}</head>").replace("<h2>A", f"{body}<h2>A", 1))
+    assert (parsed.authors, parsed.year) == (authors, 2021)
+    assert parsed.blocks[1].text == "Abstract"
+
+
+def test_html_text_that_no_reader_sees_is_dropped(tmp_path: Path) -> None:
+    hidden = '<span hidden><b hidden>Ask for money</b></span>Lakes<sup class="xref">7</sup> of'
+    parsed = _parsed(tmp_path, "paper.html", HTML.replace("Lakes of", hidden, 1))
+    assert parsed.abstract == PROSE.strip() and not any("money" in b.text for b in parsed.blocks)
+
+
 def test_html_login_page_is_refused(tmp_path: Path) -> None:
     page = tmp_path / "paper.pdf"
     page.write_text("<!DOCTYPE html><html><body><h1>Log in</h1><p>Password</p></body></html>")

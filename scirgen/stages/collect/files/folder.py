@@ -69,7 +69,7 @@ class FolderOptions(Frozen):
     )
 
 
-_PAPERS = {".pdf", ".xml", ".nxml"}
+_PAPERS = {".pdf", ".xml", ".nxml", ".html", ".htm", ".tex"}
 """Suffixes of the papers that a table beside them describes; other text may be notes about records."""
 
 _SHEETS = {".xlsx", ".xls", ".xlsm", ".ods"}

@@ -94,6 +94,17 @@ async def test_of_two_files_with_one_doi_the_first_is_the_paper(tmp_path: Path) 
     ]  # fmt: skip
 
 
+async def test_the_second_file_with_a_doi_is_used_if_the_firsts_licence_is_refused(tmp_path: Path) -> None:
+    table = (
+        "file,doi,licence\na.md,10.5072/own,cc-by-nc-4.0\nb.md,10.5072/own,cc-by-4.0\nc.md,10.5072/own,cc-by-nc-4.0\n"
+    )
+    root = folder(tmp_path / "in", a_md=ICE, b_md=ICE.replace("62", "63"), c_md=ICE, x_html="<p>", papers_csv=table)
+    [page] = await collected(tmp_path, input=str(root), collect={"licences": ["cc-by"]})
+    [item] = page.items
+    assert [Path(paper.file or "").name for paper in item.papers] == ["b.md"] and item.dataset.licence == "cc-by-4.0"
+    assert [r.code for r in page.rejections] == ["licence", "duplicate_id", "unsupported"]
+
+
 def test_a_file_that_only_the_table_names_is_reported(tmp_path: Path) -> None:
     table = "file,licence\nice.xml,cc0\nicy.xml,cc0\n"
     root = folder(tmp_path / "in", ice_xml=JATS, papers_csv=table)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -26,6 +27,7 @@ from scirgen.stages.extract.stage import ExtractStage
 from scirgen.stages.parse.assemble import assemble
 from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
 from scirgen.stages.parse.grid import GivenCell, table_block
+from scirgen_probe.proving import STEP
 from tests.support.papers import make_paper
 from tests.support.questioning import FakeScope, make_context
 from tests.support.scripted_chat import Rule
@@ -91,7 +93,7 @@ async def test_the_datasets_of_the_paper_are_shown_and_all_share_the_item() -> N
     assert "Flow of a. Variables: streamflow\nFlow of b" in shown and "GB" not in shown
 
 
-def test_nothing_is_extracted_where_every_question_is_asked_first() -> None:
+def test_nothing_is_extracted_where_every_question_is_asked_first(monkeypatch: pytest.MonkeyPatch) -> None:
     document, labels = make_paper([("Methods", SectionClass.METHOD, METHODS)])
     link = Link(dataset_id="ds-1", paper_id=document.paper_id, found_by="doi", used=True)
     scope = FakeScope({"parse": (document,), "section": tuple(labels), "match": (link,)})
@@ -103,6 +105,8 @@ def test_nothing_is_extracted_where_every_question_is_asked_first() -> None:
     assert (planned(), planned(**seeking), planned(**seeking, **{"generate.off": True})) == (1, 0, 1)
     assert planned(**seeking, steps=("query",)) == 1, "a step of a plugin may read statements"
     assert planned(**seeking, probe={"nuggets": True}) == 0, "one that follows the filter does not"
+    monkeypatch.setattr("scirgen_probe.proving.STEP", replace(STEP, reads="kept aspects of accepted pairs"))
+    assert planned(**seeking, probe={"nuggets": True}) == 1, "unless it says so"
 
 
 async def test_long_section_is_cut_between_sentences_and_shown_once() -> None:
