@@ -101,6 +101,6 @@ def push(release: Release, repo: str, uploads: Sequence[Upload], *, private: boo
     except (HfHubHTTPError, LocalTokenNotFoundError, httpx2.HTTPError, OSError, ValueError) as error:
         raise SourceError(
             f"the Hub did not accept the release: {error}",
-            hint="Check the repository's name, and log in: hf auth login",
+            hint="Check the connection and the repository's name, and log in: hf auth login",
         ) from error
     return str(commit.commit_url)

@@ -12,10 +12,10 @@ import click
 import yaml
 
 from scirgen.cli.options import PATH, counted
-from scirgen.core.errors import InputError
+from scirgen.core.errors import InputError, PluginError
 from scirgen.core.records import Dataset, Document, Paper, Provenance, QAPair, Record, Rejection, Span, rejected_pair
 from scirgen.pipeline.plan import PLAN
-from scirgen.pipeline.record_codec import record_id
+from scirgen.pipeline.record_codec import record_class, record_id
 from scirgen.pipeline.store import StoredResult
 from scirgen.pipeline.views.view import StoreView, open_view
 from scirgen.release_files.release import Release
@@ -115,7 +115,10 @@ def _show_record(view: StoreView, result: StoredResult, record: Record, *, shown
         click.echo(f"   rejected as {record.code}: {record.reason}{score}")
         pair = rejected_pair(record)
         if pair is None:
-            click.echo(f"   {record.record[:600]}")
+            try:
+                _show_fields(view, record_class(record.record_kind).model_validate_json(record.record))
+            except (PluginError, ValueError):  # a text, or what a plugin made that is gone
+                click.echo("   " + record.record[:600].replace("\n", "\n   "))
             return
         if not shown_before:
             _show_pair(view, pair)
