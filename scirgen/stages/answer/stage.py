@@ -109,7 +109,7 @@ class AnswerStage(Stage):
     """One item is up to four questions about one subject with their pools."""
 
     name: ClassVar[str] = "answer"
-    version: ClassVar[int] = 7
+    version: ClassVar[int] = 6
 
     def uses(self, config: Config) -> Uses:
         """Return the prompts, the model and the judge's; nothing if no questions are asked first."""
@@ -117,7 +117,7 @@ class AnswerStage(Stage):
             return Uses()
         return Uses(
             config=("language", "seed", "filter.second_reader", "generate.mix", "generate.types"),
-            prompts=("answer/passages", "answer/datasets", "answer/grades", "answer/linked", "answer/memory"),
+            prompts=("answer/passages", "answer/datasets", "answer/linked", "answer/memory"),
             roles=("generator", "judge") if config.models.judge else ("generator",),
         )
 
@@ -168,7 +168,7 @@ class AnswerStage(Stage):
         rejections = [one for one in settled if isinstance(one, Rejection)]
         outputs = [one for one in settled if not isinstance(one, Rejection)]
         if questions[0].wants == "answer":
-            outputs = await _from_memory(await _gold_again(outputs, shown, ctx), ctx)
+            outputs = await _from_memory(outputs, ctx)
         if derived_seed(ctx.config.seed, "second grader", item.key) % _PARTS < ctx.config.filter.second_reader * _PARTS:
             outputs += await _graded_again(questions, shown, reply.value, ctx)
         return StageResult(tuple(outputs), tuple(rejections), tuple(failures))
@@ -317,33 +317,6 @@ def _shown(found: Iterable[Passage], question: Question, seed: int) -> _Shown:
     order = list(found)
     random.Random(seed).shuffle(order)
     return _Shown(tuple(order), tuple(_Line(p, s) for p in order for s in _sentences(p, question)))
-
-
-async def _gold_again(made: Sequence[Record], shown: _Shown, ctx: StageContext) -> list[Record]:
-    """Return the outputs; where several passages have grade 2 for what somebody asked, those that the judge, who sees
-    each as the only one, gives less have 1. If it gives no cited one a 2, none tells the answer alone, and all stay."""
-    gold = {p.id: {g.passage_id for g in p.grades if g.grade == 2} for p in made if isinstance(p, QAPair) and p.sought}
-    several = [p for p in made if isinstance(p, QAPair) and len(gold.get(p.id, ())) > 1]
-    if not several:
-        return [*made]
-    told = tuple(p for p in shown.passages if any(p.id in gold[pair.id] for pair in several))
-    asked = {n: [m for m, p in enumerate(told, 1) if p.id in gold[pair.id]] for n, pair in enumerate(several, 1)}
-    prompt = ctx.prompt("grades").render(
-        questions=[{"number": n, "text": several[n - 1].question, "passages": of} for n, of in asked.items()],
-        passages=_printed(_Shown(told, tuple(line for line in shown.lines if line.passage in told)), ctx)["passages"],
-    )
-    fields: dict[str, Any] = {f"q{n}p{m}": (Literal[0, 1, 2], ...) for n, of in asked.items() for m in of}
-    reply = await ctx.judge.ask(prompt, create_model("Grades", **fields), seed=ctx.seed("gold"))
-    again: dict[str, QAPair] = {}
-    for n, pair in enumerate(several, 1):
-        kept = [told[m - 1] for m in asked[n] if getattr(reply.value, f"q{n}p{m}") == 2]
-        if any(
-            p.document_id == s.document_id and p.start <= s.start < p.end for p in kept for s in pair.answer_evidence
-        ):
-            lost = gold[pair.id] - {p.id for p in kept}
-            grades = (g.model_copy(update={"grade": 1}) if g.passage_id in lost else g for g in pair.grades)
-            again[pair.id] = pair.model_copy(update={"grades": tuple(grades)})
-    return [again.get(p.id, p) if isinstance(p, QAPair) else p for p in made]
 
 
 async def _from_memory(made: Sequence[Record], ctx: StageContext) -> list[Record]:
