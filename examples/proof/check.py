@@ -155,6 +155,10 @@ def readings() -> None:
         if any(row["alone"] for row in rows):
             shares["need both documents"] = sum(_most(row["alone"]) == 0 for row in rows)
         print(f"{kind}, {len(rows)} rows:", *(f"{name} {_of(n, len(rows))}" for name, n in shares.items()), sep="\t")
+    for judged in (1, 0):
+        rows = [row for row in read["rows"] if row.get("askable") == judged]
+        real = sum(_most(row["real"]) > 0 for row in rows)
+        print(f"linked rows that the judge {'keeps' if judged else 'rejects as unasked'}: {_of(real, len(rows))} real")
     for run, counts in read["candidates"].items():
         ends: dict[str, list[dict[str, Any]]] = {"kept": [], "rejected": []}
         for row in (row for row in read["rows"] if row["run"] == run and "after" in row):
@@ -172,6 +176,11 @@ def readings() -> None:
             passages.setdefault(f"{of}, {one['run']}", []).append(_most(one["grades"]))
     for of, grades in sorted(passages.items()):
         print(f"{len(grades)} passages, {of}: {_of(sum(g == 2 for g in grades), len(grades))} are 2 by readers")
+    graded = [one for one in read["passages"] if one["here"] >= 0]
+    for reader in range(3):
+        best = [one for one in graded if one["grades"][reader] == 2]
+        others = [[g for n, g in enumerate(one["grades"]) if n != reader] + [one["here"]] for one in best]
+        print(f"reader {reader + 1} alone: {_of(sum(_most(v) == 2 for v in others), len(best))} are 2 by the others")
     for reader in range(2):
         held = {name: sum(n[name][reader] for n in read["nuggets"]) for name in ("carried", "in_answer", "one")}
         told = Counter(verdicts[reader] for verdicts in read["unanswered"])
