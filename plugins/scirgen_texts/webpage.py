@@ -50,8 +50,9 @@ def parse_html(data: bytes) -> ParsedPaper:
     title = " ".join(stated["title"][:1])
     language = (tree.root.attributes.get("lang") or "")[:2].lower() if tree.root is not None else ""
     for dropped in _DROPPED:
-        for node in reversed(tree.css(f"body {dropped}")):  # what is inside another before it
-            node.decompose()
+        for node in reversed(tree.css(dropped)):  # what is inside another before it
+            if node.tag not in ("html", "head", "body"):
+                node.decompose()
     root = _main(tree)
     blocks = _blocks(root) if root is not None else []
     if sum(len(b.text) for b in blocks if b.kind is BlockKind.PARAGRAPH and len(b.text) > 100) < _MIN_PROSE:
