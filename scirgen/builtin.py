@@ -52,7 +52,7 @@ _PROVIDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "azure": ("scirgen.llm.server.openai_compat:OpenAIChat", "a deployment of Azure OpenAI"),
     },
     "scoring_model": {
-        "openai": ("scirgen.llm.server.openai_scoring:OpenAIScoring", "a server with echo or prompt_logprobs"),
+        "openai": ("scirgen.llm.server.openai_scoring:OpenAIScoring", "a server with echo"),
     },
     "source": {
         "local": ("scirgen.stages.collect.files.folder:FolderSource", "a folder or file of records"),

@@ -131,7 +131,7 @@ class FakeServer:
             return error(404, f"The model {body.get('model')!r} does not exist", code="model_not_found")
         if (body.get("response_format") or {}).get("type") == "json_schema" and not self.json_schema:
             return error(400, "response_format of type json_schema is not supported")
-        if not self.logprobs and (body.get("echo") or body.get("prompt_logprobs") is not None):
+        if not self.logprobs and body.get("echo"):
             return error(400, "echo is not supported")
         return None
 

@@ -1,4 +1,4 @@
-"""Log-probabilities from an OpenAI-compatible server: ``echo`` with ``logprobs``, or vLLM's ``prompt_logprobs``.
+"""Log-probabilities from an OpenAI-compatible server: ``echo`` with ``logprobs``.
 
 For a vLLM server that also takes token ids, it uses `vllm_server`. `first_of_answer` finds the start of the answer.
 """
@@ -10,10 +10,10 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, ClassVar, Final, Literal, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 from scirgen.core.config import LimitsConfig, ModelsConfig
-from scirgen.core.errors import CannotScoreError, ModelError, ScirgenError
+from scirgen.core.errors import CannotScoreError, ModelError
 from scirgen.llm.base import Capabilities, ModelIdentity, ScoreReply, ScoreRequest, ScoringModel
 from scirgen.llm.server.endpoints import EndpointPool, ask_each
 from scirgen.llm.server.openai_client import OpenAIServer, open_servers
@@ -27,9 +27,6 @@ from scirgen.llm.server.server_errors import (
 )
 from scirgen.llm.server.vllm_server import VLLMServer
 from scirgen.llm.uri import ModelURI
-
-Way = Literal["echo", "prompt_logprobs"]
-WAYS: Final[tuple[Way, ...]] = ("echo", "prompt_logprobs")
 
 Rows = list[tuple[str, float | None]]
 """A prompt's tokens as text with their log-probabilities; None for the first token."""
@@ -53,7 +50,6 @@ class OpenAIScoring(ScoringModel):
     def __init__(self, uri: ModelURI, models: ModelsConfig, limits: LimitsConfig) -> None:
         super().__init__(uri, models, limits)
         self._servers: list[OpenAIServer] = []
-        self._way: Way = "echo"
         self._tokens: VLLMServer | None = None
         self._context: int | None = None
         self._slots = asyncio.Semaphore(limits.concurrency)
@@ -70,9 +66,9 @@ class OpenAIScoring(ScoringModel):
         self._servers = open_servers(self.uri, self.models, self.limits)
         self._pool = EndpointPool(self._servers, self.limits, str(self.uri))
         with reading(str(self.uri)):
-            await self._find_a_way(self._pool)
+            await self._try(self._pool)
 
-    async def _find_a_way(self, pool: EndpointPool[OpenAIServer]) -> None:
+    async def _try(self, pool: EndpointPool[OpenAIServer]) -> None:
         known = False
         for listed in await ask_each(pool, self.limits, OpenAIServer.windows):
             known = known or self.uri.name in listed
@@ -88,29 +84,21 @@ class OpenAIScoring(ScoringModel):
         except ModelError:  # it is not such a vLLM server
             pass
         probe = ScoreRequest("The sky is", " blue")
-        failed: list[ScirgenError] = []
-        for way in WAYS:
-            self._way = way
-            try:
-                await ask_each(pool, self.limits, partial(self._score_one, request=probe))
-            except (CannotScoreError, ServerErrorStatus) as error:
-                failed.append(error)  # llama.cpp's server answers a request for echo with HTTP 500
-                continue
-            except NotFoundError:
-                if not known:  # wrong name, or a service that only chats?
-                    await ask_each(pool, self.limits, self._chat_once)
-                failed = []
-                break
+        try:
+            await ask_each(pool, self.limits, partial(self._score_one, request=probe))
             return
-        if failed and all(isinstance(error, ServerErrorStatus) for error in failed):
-            raise failed[0]
+        except CannotScoreError:
+            pass
+        except (NotFoundError, ServerErrorStatus) as error:  # llama.cpp's server answers echo with HTTP 500
+            if not known or isinstance(error, ServerErrorStatus):  # wrong name, down, or a service that only chats?
+                await ask_each(pool, self.limits, self._chat_once)
         raise CannotScoreError(
             f"{self.uri} gives no log-probabilities of a prompt, and filtering needs them",
             hint="Pass --scorer with a model that does: vllm:..., hf:..., bundled:smollm2-135m, or a vLLM server.",
         )
 
     async def _chat_once(self, server: OpenAIServer) -> None:
-        """Raise `NotFoundError` if the server has no such model for chats either."""
+        """Raise an error if the server is down, or has no such model for chats either."""
         message = {"role": "user", "content": "Say yes."}
         with suppress(RefusedRequestError):  # a service that dislikes max_tokens knows the model
             await server.post("/chat/completions", {"model": self.uri.name, "messages": [message], "max_tokens": 1})
@@ -167,16 +155,13 @@ class OpenAIScoring(ScoringModel):
                 hint="Start vLLM with --enable-scale-out, or use a scorer in process (hf:).",
             )
         text = request.prompt + request.continuation
-        body: dict[str, Any] = {"model": self.uri.name, "prompt": text, "max_tokens": 1, "temperature": 0.0}
-        if self._way == "echo":
-            body |= {"echo": True, "logprobs": 1}
-        else:
-            body |= {"prompt_logprobs": 0}
+        body = {"model": self.uri.name, "prompt": text, "temperature": 0.0}
+        body |= {"max_tokens": 1, "echo": True, "logprobs": 1}
         try:
             completion = await server.post("/completions", body)
         except RefusedRequestError as error:
             raise CannotScoreError(error.message, hint=error.hint) from None
-        rows = _from_echo(completion) if self._way == "echo" else _from_prompt_logprobs(completion)
+        rows = _from_echo(completion)
         first = first_of_answer([piece for piece, _ in rows], text, len(request.prompt))
         if first is None:
             raise ModelError(
@@ -208,15 +193,6 @@ def _from_echo(completion: object) -> Rows:
     usage = completion.get("usage") if isinstance(completion, dict) else None
     made = int((usage or {}).get("completion_tokens") or 0)
     return list(zip(tokens, values, strict=True))[: len(tokens) - max(0, made)]
-
-
-def _from_prompt_logprobs(completion: object) -> Rows:
-    entries = _choice(completion).get("prompt_logprobs")
-    if not entries:
-        raise CannotScoreError("the server's reply has no log-probabilities of the prompt")
-    # The first entry is empty; in the others the token itself comes first.
-    found = [next(iter(entry.values())) if entry else {} for entry in entries]
-    return [(token.get("decoded_token") or "", token.get("logprob")) for token in found]
 
 
 LOST: Final = "\ufffd"

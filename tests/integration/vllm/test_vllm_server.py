@@ -126,17 +126,13 @@ async def test_an_answer_that_is_in_the_cache_itself_is_computed_again(url: str)
     await scoring.aclose()
 
 
-@pytest.mark.parametrize("way", ["echo", "prompt_logprobs"])
-async def test_a_server_started_without_options_gives_the_same(
-    url: str, way: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_server_started_without_options_gives_the_same(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async def absent(self: VLLMServer, server: object) -> bool:
         raise ModelError("HTTP 404")
 
     monkeypatch.setattr(VLLMServer, "answers", absent)
     scoring = await opened(url)
-    assert scoring._way == "echo", "echo is what is tried first, and a vLLM server takes it"
-    monkeypatch.setattr(scoring, "_way", way)
+    assert scoring._tokens is None, "a vLLM server takes echo"
     assert_same(await scoring.score(plain()), await in_process(plain()))
     long, refused = await scoring.score([ScoreRequest(CONTEXT * 9, " Yes"), chat()[0]])
     assert isinstance(long, ContextTooLongError), long
