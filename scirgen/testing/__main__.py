@@ -22,47 +22,29 @@ def main() -> None:
 
 
 @main.command()
-@click.option("--host", default="127.0.0.1", show_default=True)
 @click.option("--port", default=0, show_default=True, help="0: any free port; the address is printed.")
 @click.option("--latency-ms", default=30.0, show_default=True, help="Delay of each reply.")
 @click.option("--model", default="fake", show_default=True, help="Name of the model it serves.")
 @click.option("--fault", "faults", multiple=True, metavar="NAME=RATE", help=f"Repeatable. Names: {', '.join(FAULTS)}.")
-@click.option("--fault-seed", default=0, show_default=True, help="Random seed that decides which requests fail.")
-@click.option("--retry-after", default=0.2, show_default=True, help="Seconds in the Retry-After header of fault 429.")
 @click.option("--batch-s", default=1.0, show_default=True, help="Seconds until a batch of the Batch API ends.")
-@click.option("--die-after", type=int, help="Refuse every request after this many answers.")
-@click.option("--die-with", default=401, show_default=True, help="HTTP status of those refusals.")
-def serve(
-    host: str,
-    port: int,
-    latency_ms: float,
-    model: str,
-    faults: tuple[str, ...],
-    fault_seed: int,
-    retry_after: float,
-    batch_s: float,
-    die_after: int | None,
-    die_with: int,
-) -> None:
+def serve(port: int, latency_ms: float, model: str, faults: tuple[str, ...], batch_s: float) -> None:
     """Serve the fake OpenAI-compatible API until interrupted."""
     try:
         rates = {name: float(rate) for name, _, rate in (fault.partition("=") for fault in faults)}
-        wrong = Faults(rates, fault_seed, retry_after, die_after=die_after, die_with=die_with)
+        wrong = Faults(rates)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--fault") from error
 
     async def run() -> None:
         latency, batches = latency_ms / 1000, Batches(batch_s)
-        async with FakeServer(
-            host=host, port=port, latency_s=latency, model=model, faults=wrong, batches=batches
-        ) as server:
+        async with FakeServer(port=port, latency_s=latency, model=model, faults=wrong, batches=batches) as server:
             click.echo(f"serving on {server.url}  (use it as: --model openai:{model}@{server.url})")
             await asyncio.Event().wait()
 
     try:
         asyncio.run(run())
     except OSError as error:
-        raise click.ClickException(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
+        raise click.ClickException(f"cannot listen on 127.0.0.1:{port}: {error.strerror or error}") from error
     except KeyboardInterrupt:
         pass
 

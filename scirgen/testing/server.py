@@ -24,7 +24,7 @@ class FakeServer:
     ``GET /stats`` (beside ``/v1``) counts the answers to each request, by the SHA-256 of its canonical JSON.
 
     Args:
-        host, port: where to listen; port 0 takes any free one.
+        port: where to listen; 0 takes any free one.
         latency_s: time until each reply.
         model: the only model it knows; others get 404.
         json_schema: False refuses ``response_format`` of that type, as some servers do.
@@ -38,7 +38,6 @@ class FakeServer:
     def __init__(
         self,
         *,
-        host: str = "127.0.0.1",
         port: int = 0,
         latency_s: float = 0.0,
         model: str = "fake",
@@ -49,7 +48,7 @@ class FakeServer:
         reply: Callable[[dict[str, Any]], dict[str, Any]] = replies.chat_completion,
         batches: Batches | None = None,
     ) -> None:
-        self.host, self.port, self.model = host, port, model
+        self.port, self.model = port, model
         self.latency_s = latency_s
         self.json_schema = json_schema
         self.logprobs = logprobs
@@ -65,7 +64,7 @@ class FakeServer:
     @property
     def url(self) -> str:
         """The base URL, ending in /v1."""
-        return f"http://{self.host}:{self.port}/v1"
+        return f"http://127.0.0.1:{self.port}/v1"
 
     async def __aenter__(self) -> FakeServer:
         app = web.Application(client_max_size=64 * 2**20)
@@ -76,7 +75,7 @@ class FakeServer:
         self.batches.add_routes(app, self._batched)
         self._runner = web.AppRunner(app, access_log=None, logger=_LOG, shutdown_timeout=1.0)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, self.host, self.port)
+        site = web.TCPSite(self._runner, "127.0.0.1", self.port)
         await site.start()
         self.port = self._runner.addresses[0][1]
         return self
