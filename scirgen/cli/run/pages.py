@@ -27,7 +27,7 @@ def report(run: Path, out: Path | None, pages: bool) -> None:
 @click.command()
 @click.argument("run", type=PATH)
 @click.argument("dataset")
-@click.option("--format", "kind", type=click.Choice(["md", "html", "json"]), default="md", show_default=True)
+@click.option("--format", "kind", type=click.Choice(["md", "html"]), default="md", show_default=True)
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write to a file instead of the screen.")
 def profile(run: Path, dataset: str, kind: str, out: Path | None) -> None:
     """Show the profile of a dataset, with each sentence linked to its page.
@@ -36,12 +36,7 @@ def profile(run: Path, dataset: str, kind: str, out: Path | None) -> None:
     """
     from scirgen.report.profile import as_html, as_markdown, build_profile
 
-    built = build_profile(run, dataset)
-    text = (
-        built.model_dump_json(indent=2) + "\n"
-        if kind == "json"
-        else (as_html if kind == "html" else as_markdown)(built)
-    )
+    text = (as_html if kind == "html" else as_markdown)(build_profile(run, dataset))
     if out is None:
         click.echo(text, nl=False)
     else:
