@@ -292,11 +292,7 @@ async def _with_file(
     except SourceError as error:
         failures.append(Failure.of("collect", error, paper.id))
         return None
-    if not isinstance(fetched, Fetched):
-        raise SourceError(
-            f"source {source.name!r}: fetch() returned a {type(fetched).__name__}",
-            hint="It must return scirgen.Fetched.",
-        )
+    assert isinstance(fetched, Fetched), "a checked source, as all are that a run reads"
     if fetched.file is None:
         aside.append(rejected(paper, fetched.code or "no_file", fetched.reason or "no file was found", dataset.id))
         return None
