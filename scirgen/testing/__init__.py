@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from scirgen.testing.judges import check_gate, check_scorer
 from scirgen.testing.serving import serving
-from scirgen.testing.sources import ContractError, SourceReport, check_source, check_source_async
+from scirgen.testing.sources import ContractError, SourceReport, check_source
 
 __all__ = [
-    "ContractError", "SourceReport", "check_gate", "check_scorer", "check_source", "check_source_async", "serving",
+    "ContractError", "SourceReport", "check_gate", "check_scorer", "check_source", "serving",
 ]  # fmt: skip

@@ -49,13 +49,10 @@ def check_source(source: object, *, datasets: int = 1000, papers_of: int = 20, r
     Raises:
         ContractError: the contract is broken; every breach is listed.
     """
-    return blocking(check_source_async(source, datasets=datasets, papers_of=papers_of, resume_at=resume_at))
+    return blocking(_checked(source, datasets, papers_of, resume_at))
 
 
-async def check_source_async(
-    source: object, *, datasets: int = 1000, papers_of: int = 20, resume_at: int = 3
-) -> SourceReport:
-    """Return the same as `check_source`, for tests that run in an event loop."""
+async def _checked(source: object, datasets: int, papers_of: int, resume_at: int) -> SourceReport:
     report = SourceReport()
     missing = [m for m in _METHODS if not callable(getattr(source, m, None))]
     if missing or not isinstance(source, Source):

@@ -18,7 +18,7 @@ from scirgen.core.errors import InputError, PluginError
 from scirgen.pipeline.observer import Observer
 from scirgen.stages.collect.validated_source import CheckedSource, checked
 from scirgen.testing.server import FakeServer
-from scirgen.testing.sources import ContractError, check_source_async
+from scirgen.testing.sources import ContractError, check_source
 from tests.support.small_runs import SETTINGS
 
 PAPER = Paper(id="p")
@@ -245,7 +245,7 @@ async def test_a_dataset_whose_id_would_break_a_table_is_set_aside() -> None:
     # Control characters are percent-encoded where the record is made; a space is not.
     assert [getattr(e, "code", "kept") for e in entries] == ["bad_id", "kept", "kept", "kept"]
     with pytest.raises(ContractError, match="white space"):
-        await check_source_async(type("Mine", (Plain,), {"datasets": lambda self, cursor=None: iter(given)})())
+        check_source(type("Mine", (Plain,), {"datasets": lambda self, cursor=None: iter(given)})())
 
 
 async def test_terminal_codes_are_taken_out_of_a_datasets_texts() -> None:
