@@ -1,6 +1,6 @@
 """Measures how many first pages of articles are read right: ``python -m benchmarks.front_matter FOLDER``.
 
-``data/front_matter.jsonl`` has the truth of five sets, which a language model wrote from the first pages before
+``data/front_matter.jsonl`` has the truth of six sets, which a language model wrote from the first pages before
 scirgen read them: title (with and without its second part, a line each, where either is right), authors, years (null:
 none is printed), DOI, licence, and how the abstract begins and ends ("?": not certain; "@": only this beginning, if
 any; "*" as a licence or a DOI: any). A field that is not printed must stay empty. FOLDER has the PDFs, found by their
