@@ -11,7 +11,7 @@ from scirgen import BlockKind, ParsedBlock, ParsedPaper
 from scirgen.core.text.language import detect_language
 from scirgen.plugin import find_doi
 from scirgen.stages.parse.assemble import clean
-from scirgen.stages.parse.frontmatter import printed_year
+from scirgen.stages.parse.frontmatter import LICENSED, printed_year
 from scirgen_pdf.authors import printed_authors
 from scirgen_pdf.classify import Kinds, References, mark_kinds, mark_references, mark_reviews
 from scirgen_pdf.flow import Flow, Vocabulary, blocks
@@ -65,6 +65,7 @@ class Draft:
     authors: tuple[str, ...] = ()
     doi: str | None = None
     year: int | None = None
+    licence: str = ""
     outline: Outline = field(default_factory=Outline)
     model: Classifier | None = None
     found: list[Candidate] = field(default_factory=list)
@@ -161,11 +162,12 @@ def _authors(draft: Draft, rules: Facts) -> None:
 
 
 def _doi(draft: Draft, rules: Facts) -> None:
-    """Read the DOI in the running heads and feet of the first pages, and the year on the first page, beside the text
-    and in its margin."""
+    """Read the DOI in the running heads and feet of the first pages, the licence in those of the first, and the year on
+    the first page, beside the text and in its margin."""
     rest = {id(line) for lines in draft.kept for line in lines}
     heads = [[line.text for line in lines if id(line) not in rest] for lines in draft.printed[: rules.heads]]
     draft.doi = find_doi("\n".join(text for texts in heads for text in texts))
+    draft.licence = "\n".join(text for text in heads[0] if LICENSED.search(text)) if heads else ""
     own = before_references(draft.groups)
     first = [g for g in own if g.page == 1 and not any(g is part for part in draft.front.abstract)]
     aside = [g.text for g in first if g.kind in (BlockKind.OTHER, BlockKind.FOOTNOTE) or _is_small(g, draft.body)]
@@ -263,6 +265,7 @@ def analyse(
         authors=draft.authors,
         doi=draft.doi,
         year=draft.year,
+        licence=draft.licence,
         parser=parser,
         blocks=tuple(draft.result),
     )

@@ -22,27 +22,30 @@ _WORD = r"(?:(?:d|l|al|el|O)['’-])?[^\W\d_a-z][^\W\d_]*(?:[.'’-]+[^\W\d_]+)*
 _NAME = re.compile(rf"(?:{_PARTICLE}\s+)*{_WORD}(?:\s+(?:{_PARTICLE}|{_WORD})){{1,5}}")
 _INITIALS = re.compile(r"(?:[^\W\d_a-z]\.[\s-]?){1,4}")
 _INITIAL = re.compile(r"\b[^\W\d_a-z]\.")
-_SEPARATOR = re.compile(r"[,;&|·•\x00\x01]|(?<![^\s,;&\x00])(?:and|und|et|e|y)(?=\s)")
+_SEPARATOR = re.compile(r"[,;&|·•\x00\x01]|(?<![^\s,;&\x00])(?:and|AND|und|et|e|y)(?=\s)")
 _MARKS = re.compile(
     r"[\d*∗⁎†‡§¶#✉\u2070-\u209f\ue000-\uf8ff]+|\b\d{4}-\d{4}-\d{4}-\d{3}[\dX]\b|\([^()]{1,60}\)|<[^<>]*>"
 )
 _MARK = re.compile(r"(?:[\d*∗⁎†‡§¶#✉,\s]|ID|iD|\b[a-z]\b)+")
 _DEGREE = re.compile(
     r"(?i)(?:ph\.?\s?d|m\.?\s?d|m\.?sc|b\.?sc|m\.?p\.?h|m\.?a|m\.?s|b\.?a|dr|prof|jr|rn|mba|dphil|d\.?sc|sc\.?d"
-    r"|(?:senior |student )?(?:member|fellow)|ieee|asce|asme|acm)\.?"
+    r"|(?:senior |student )?(?:member|fellow)|ieee|asce|asme|acm|others)\.?"
 )
 _NO_NAME = re.compile(
     r"(?i)@|\b(?:\w*universi\w+|institut\w*|dep(?:artmen)?t|depart\w+|dipartimento|dpto|\w*hochschule|faculty|school|cent(?:re|er)|laborator\w+|college"
     r"|academy|hospital|ministry|agency|society|corporation|research|sciences?|article|open|access|paper|report|review"
-    r"|inc|ltd|box|gmbh|llc|labs?|blvd|systems|letter|table|fig(?:ure)?|contents|issue|volume|journal|version|editor|edited|received|accepted|published"
-    r"|correspond\w*|subject|abstract|keywords?|key|points|supplement\w*|states|street|road|data|introduction"
+    r"|team|group|clinic|association|foundation|mathematics|statistics|updated|revised|modified|inc|ltd|box|gmbh|llc|labs?|blvd|systems|letter|table|fig(?:ure)?|contents|issue|volume|journal|version|editor|edited|received|accepted|published"
+    r"|correspond\w*|subject|abstract|summary|copyright|keywords?|key|points|supplement\w*|states|street|road|data|introduction"
     r"|information|number|board|project|the|of|for|in|on)\b"
 )
 _ADDRESS = re.compile(r"\S*@|https?://|\bwww\.")
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+_DATE = re.compile(r"[\s,;(]*(?:\b[a-z]+ )?(?:\d\d?[ ./-]+)?(?:[A-Z][a-z]{2,8}[ .,-]+)?(?:\d\d?, *)?(?:19|20)\d\d\b")
 _BY = re.compile(r"^\W*(?:[Bb]y|[Pp]ar|[Pp]or|[Vv]on|(?i:authors?:))\s+(?=[^\W\d_a-z])")
 _ORDER = re.compile(r",\s*(?:[^\W\d_a-z]\.){2}(?![\w.])")  # behind a name: "S.J."
 _AFTER_NAME = re.compile(r"\s*(?:,|\(|\s[–—−-]\s)\s*")  # before an affiliation in the same row
+_SECTION = re.compile(r"\d\.\d")
+_GLUED = re.compile(r"(?<=\b[^\W\d_a-z]\.)(?=[^\W\d_a-z][^\W\d_A-Z])")  # between an initial and a name
 _LOOSE = re.compile(rf"(?<=[À-ɏ]) (?!{_PARTICLE}\b)(?=[a-z])")  # a blank that an accent leaves in a word
 _HALF = re.compile(r"(?:and|und|&)\x01|\x01(?=(?:and|und|&)\b)")  # a wide blank beside a separator
 _PRINTED = re.compile(r"[^\s—–-]")
@@ -121,14 +124,18 @@ def printed_authors(
 
 
 def _without_address(cell: _Cell) -> Iterator[_Cell]:
-    """Yield a cell that may have names: up to an address, after a year that begins it, and not if a year stands in it
-    without a name before it."""
+    """Yield a cell that may have names: up to an address or a date, after a year that begins it, and not if it is a
+    numbered heading or a year stands in it without a name before it."""
     text = _MARKS.sub("\0", cell.text)
     year = _YEAR.search(cell.text)
     if address := _ADDRESS.search(text):
         before = text[: address.start()]
         if _names(before):
             yield replace(cell, text=before)
+    elif _SECTION.match(cell.text):
+        return
+    elif (date := _DATE.search(cell.text)) and _names(before := cell.text[: date.start()]):
+        yield replace(cell, text=before)
     elif not year or _NAME.search(cell.text, 0, year.start()):
         yield cell
     elif not cell.text[: year.start()].strip() and _names(after := cell.text[year.end() :].lstrip(" -–—,:")):
@@ -187,7 +194,7 @@ def are_authors(group: Sequence[str]) -> bool:
 
 def _names(text: str) -> list[str] | None:
     """Return the names in a text; None if one of its pieces is no name."""
-    text = _MARKS.sub("\0", _BY.sub("", text, count=1))
+    text = _GLUED.sub(" ", _MARKS.sub("\0", _BY.sub("", text, count=1)))
     if _NO_NAME.search(text):
         return None
     pieces = [" ".join(p.split()).strip(" .:-–") for p in _SEPARATOR.split(text)]

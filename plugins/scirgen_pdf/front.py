@@ -28,7 +28,7 @@ _RUN_IN = re.compile(
 _OTHER_RUN_IN = re.compile(
     r"^(?:plain[- ]language summary|key points|highlights|significance statement|graphical abstract)\b", re.I
 )
-_SECTION = re.compile(r"\s*\d{1,2}(?:\.\d)?\.?\s+[A-ZÀ-Þ]")
+_SECTION = re.compile(r"\s*(?:1\.?\s|\d{1,2}(?:\.\d)?\.?\s+[A-ZÀ-Þ])")
 _MASTHEAD = re.compile(r"(?:\w+ ){0,3}journal ?(?:of|for)\b", re.I)
 _CHINESE = re.compile(r"[\u4e00-\u9fff]{6}")
 _LABELLED_KEYWORDS = re.compile(r"[A-ZÀ-Þ\u4e00-\u9fff][^.]{1,40}?[:：—–]")
@@ -58,6 +58,7 @@ _COVER = re.compile(
 _TITLE_LABEL = re.compile(
     r"^(?:(?i:(?:article )?title|t[íi]tulo|titre|titel)\s*[:：]\s*|OPEN(?: ACCESS)?\s+(?=[A-ZÀ-Þ][a-zà-ÿ]))"
 )
+_UNFINISHED = re.compile(r":(?: \d)?$")  # a mark of a footnote may stand behind it
 _VERSION_NOTE = re.compile(r"\s*\[v(?:ersion)?\s?\d+\s?[;:,][^\]]*\]$", re.I)
 _FOOTNOTE_MARK = re.compile(r"(?<=[\w)?!.’”\"])\s*[∗*⁎†‡§¶]+$")
 _OWN_TITLE = re.compile(r"^\((?:[^()]|\([^()]*\)){30,400}\)[.:]?\s+(?=[A-ZÀ-Þ])")
@@ -207,15 +208,16 @@ def _title(groups: list[Group], head: Sequence[int], body: Style, known: str) ->
         i
         for i in first
         if groups[i].style.size >= body.size + _RULES.larger
-        and (len(groups[i].text.split()) > 1 or _CHINESE.search(groups[i].text))
+        and (len(groups[i].text.split()) > 1 or _CHINESE.search(groups[i].text) or _is_above_names(groups, i))
         and not kind_of_heading(groups[i].text)
         and not _SECTION.match(groups[i].text)
         and not _MASTHEAD.match(groups[i].text)
     ]
     if not usable:
-        return _bold_title(groups, head, body)
+        bold = _bold_title(groups, head, body)
+        return _above_names(groups, first) if bold is None else bold
     largest = max(usable, key=lambda i: (groups[i].style.size, len(groups[i].text)))
-    authors = next((i for i in usable if i > largest and _is_authors(groups[i], groups[largest])), len(groups))
+    authors = next((i for i in first if i > largest and _is_authors(groups[i], groups[largest])), len(groups))
     others = [
         i
         for i in usable
@@ -242,6 +244,17 @@ def _has_names_below(groups: Sequence[Group], index: int, usable: Sequence[int])
     near = range(index + 1, min(index + 1 + _RULES.near, len(groups)))
     first = next((i for i in near if i in usable or is_list_of_names(groups[i].text)), None)
     return first is not None and is_list_of_names(groups[first].text)
+
+
+def _above_names(groups: Sequence[Group], first: Sequence[int]) -> int | None:
+    """Return the text right above the first list of names, the title that no larger or bold type shows."""
+    least, most = _RULES.title_words
+    above = next((i for i in first if _is_above_names(groups, i)), None)
+    return above if above is not None and least <= len(groups[above].text.split()) <= most else None
+
+
+def _is_above_names(groups: Sequence[Group], index: int) -> bool:
+    return index + 1 < len(groups) and is_list_of_names(groups[index + 1].text)
 
 
 def _bold_title(groups: Sequence[Group], head: Sequence[int], body: Style) -> int | None:
@@ -283,16 +296,20 @@ def _is_subtitle(group: Group) -> bool:
 def _has_subtitle(title: Group, group: Group) -> bool:
     """Return whether a group is the smaller second part of a title right above it."""
     gap = group.lines[0].y0 - title.lines[-1].y1
-    larger = title.style.size > group.style.size and title.style.font == group.style.font and title.page == group.page
-    return larger and -1 < gap < title.style.size and len(title.text.split()) >= _RULES.title_words[0]
+    larger = title.style.size > group.style.size and title.style.font == group.style.font
+    named = _UNFINISHED.search(title.text) or (larger and len(title.text.split()) >= _RULES.title_words[0])
+    return bool(named) and title.page == group.page and -_RULES.touching * title.style.size < gap < title.style.size
 
 
 def _continues(title: Group, group: Group) -> bool:
     if group is title or group.page != title.page or len(title.text + group.text) > _RULES.title[1]:
         return False
     # Above the title, a word says what the paper is: "Letter".
-    same = group.style == title.style and group.lines[0].y0 > title.lines[-1].y0
+    below = group.lines[0].y0 > title.lines[-1].y0
+    same = group.style == title.style and below
     if kind_of_heading(group.text) and not (same and kind_of_heading(group.text) == "main"):
+        return False
+    if not same and is_list_of_names(group.text):
         return False
     size = title.style.size
     overlap = min(_x1(title), _x1(group)) - max(_x0(title), _x0(group))
@@ -302,7 +319,7 @@ def _continues(title: Group, group: Group) -> bool:
         and group.style.bold == title.style.bold
         and -_RULES.touching * size < gap < (_RULES.double_spaced if same else _RULES.spaced) * size
         and overlap > _RULES.over * min(_x1(title) - _x0(title), _x1(group) - _x0(group))
-        and (same or len(group.text.split()) > 1)
+        and (same or len(group.text.split()) > 1 or (below and abs(group.style.size - size) < _RULES.same))
     )
 
 
@@ -361,7 +378,8 @@ def _extent(groups: list[Group], start: int, body: Style) -> list[Group]:
             break
         if group.page > label.page + 1 or _ends_abstract(groups, index):
             break
-        if taken and _ADDRESS.fullmatch(group.text) and taken[-1].text[-1] not in ".?!":
+        unfinished = bool(taken) and taken[-1].text[-1] not in ".?!"
+        if unfinished and (_ADDRESS.fullmatch(group.text) or group.text[0].islower()):
             group.kind = BlockKind.PARAGRAPH
             taken.append(group)
             continue
@@ -369,6 +387,8 @@ def _extent(groups: list[Group], start: int, body: Style) -> list[Group]:
             is_publishers(group.text) and len(group.text) < _RULES.notice
         ):
             continue
+        if taken and _is_like(label, group) and not unfinished:
+            break
         if taken and (_other_setting(taken[-1], group) or _RUN_IN.match(group.text) or _NOTE.match(group.text)):
             break
         whole = len(group.lines)
@@ -377,6 +397,12 @@ def _extent(groups: list[Group], start: int, body: Style) -> list[Group]:
         if len(groups[index].lines) < whole or sum(len(g.text) for g in taken) > _RULES.most_abstract:
             break
     return taken
+
+
+def _is_like(label: Group, group: Group) -> bool:
+    """Return whether a group is a heading as the abstract's: one short line in the same type."""
+    alone = len(label.text) < _RULES.name and len(group.lines) == 1 and len(group.text) < _RULES.label
+    return alone and group.style == label.style and group.text[-1].isalnum()
 
 
 def _ends_abstract(groups: Sequence[Group], index: int) -> bool:

@@ -117,7 +117,7 @@ _CREDIT = (
     r" cited, in accordance with accepted academic practice\.(?: no use, distribution or reproduction is permitted"
     r" which does not comply with these terms)?"
     r"|(?:copyright ?)?(?:©|\(c\)) ?(?:\d{4},? )?(?:by )?the (?:author\(s\)|authors)(?:,? \d{4})?\.?(?= |$)"
-    r"|authors of papers retain copyright and release the work under"
+    r"|authors of (?:joss )?papers retain copyright and release the work under|it is made available under"
     r"|original content from this work may be used under"
     r"|to view a copy of this licen[sc]e, ?(?:please )?(?:visit|see)"
 )

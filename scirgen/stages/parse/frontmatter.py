@@ -18,17 +18,19 @@ from scirgen.stages.base import FrontMatter
 from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
 from scirgen.stages.parse.terms import kind_of_heading
 
-FRONT_VERSION: Final = 7
+FRONT_VERSION: Final = 8
 """Raise it when a paper gives another front matter: records made from papers are then made again."""
 _HEAD = 14  # blocks before which a paper's own DOI, date and licence are printed
 _TAIL = 12  # blocks at the end, without references, in which a licence may be printed
 _ASIDE = (BlockKind.OTHER, BlockKind.FOOTNOTE)
 _YEAR = r"(19\d\d|20[0-4]\d)"
 _DATED = re.compile(
-    rf"(?i)(?:publi(?:shed|cation)|available|©|\(c\)|copyright)[^\d]{{0,40}}(?:\d{{1,2}}[/.,\s]+){{0,2}}(?:\w+\s+)?{_YEAR}\b"
+    rf"(?i)(?:publi(?:shed|cation)|available|©|\(c\)|copyright)[^\d]{{0,40}}(?:\d{{1,2}}[/.,\s]+){{0,2}}(?:\w+\s+)?"
+    rf"(?:\d{{4}}[-–])?{_YEAR}\b(?![-–]\d\d\b)"
 )
 _ARRIVED = re.compile(
-    rf"(?i)(?<!last )\b(?:received|submitted(?! to)|revised|(?:up|down)loaded)\b[^;|]{{0,60}}?{_YEAR}\b"
+    rf"(?i)(?<!last )\b(?:received|submitted(?! to)|(?:up|down)loaded)\b[^;|]{{0,60}}?{_YEAR}\b"
+    rf"(?:[^|]{{0,30}}?\brevised\b[^;|]{{0,60}}?{_YEAR}\b)?"
 )
 _VENUE = re.compile(
     r"(?i)\b(?:proc(?:eedings|\.)|conference|workshop|symposium|congress|journal|transactions|magazine|letters|annals"
@@ -36,10 +38,10 @@ _VENUE = re.compile(
 )
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?,?"
 _DATE = re.compile(
-    rf"(?i)\b(?:{_MONTH}\s+(?:\d{{1,2}},?\s+)?|date[\w ]{{0,20}}:\s*|accepted[^\d]{{0,20}}(?:\d{{1,2}}\s+\w+\s+)?"
+    rf"(?i)\b(?:{_MONTH}[\s-]+(?:\d{{1,2}},?\s+)?|date[\w ]{{0,20}}:\s*|accepted[^\d]{{0,20}}(?:\d{{1,2}}\s+\w+\s+)?"
     rf"|(?=\d{{4}}[/.-]\d\d?[/.-]\d)){_YEAR}\b"
 )
-_BRACKETED = re.compile(rf"\({_YEAR}\)")
+_BRACKETED = re.compile(rf"\({_YEAR}\)(?!\s+[a-z])")
 _CITE = re.compile(r"(?i)cit(?:e|ation|ar|er)\b(?: (?:as|this|como|este|cet)\b)?|zitier\w+")
 _ENTRY = 400  # characters of a paper's own entry before its year, as in "Cite as: Doe, J. 2021"
 _ENTRY_YEAR = re.compile(rf"(?<![\w/.-]){_YEAR}\b(?![\w/-])")
@@ -50,7 +52,7 @@ _SHORT = 120  # characters; a longer paragraph is prose
 _NUMBERED = re.compile(r"\W*(?:\d{1,2}|[IVX]{1,4})(?:[.\s]|$)")
 _DATE_LINE = 100  # longest block that is a date, or a volume and year
 _VENUE_LINE = 300  # characters of a journal's or a meeting's line
-_LICENSED = re.compile(
+LICENSED = re.compile(
     r"creative ?commons|\bcc[- ]?(?:by|0|zero)\b|(?:licen[sc]|distribut|publish)ed under(?! licen[sc]e to\b)", re.I
 )
 _GENERAL = re.compile(r"creative commons licen[sc]es?\b(?! *[-:(])", re.I)
@@ -101,9 +103,9 @@ def _licence(texts: Iterable[str]) -> str:
     """Return the licence on which all sentences about the paper agree, else their texts; "unknown" without any."""
     found: list[str] = []
     for text in texts:
-        sentences = [text[start:end] for start, end in sentence_spans(text)] if _LICENSED.search(text) else []
+        sentences = [text[start:end] for start, end in sentence_spans(text)] if LICENSED.search(text) else []
         for sentence in sentences:
-            named = _LICENSED.search(_GENERAL.sub("", sentence))
+            named = LICENSED.search(_GENERAL.sub("", sentence))
             own = not _WAIVER.search(sentence) and (_OF_PAPER.search(sentence) or not _OF_DATA.search(sentence))
             if own and (named or _LIMITED.search(sentence)):
                 found.append(_BROKEN_ADDRESS.sub(r"\1", _NOTICE.sub("", sentence)))

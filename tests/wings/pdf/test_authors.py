@@ -8,6 +8,7 @@ from pathlib import Path
 import pymupdf
 
 from scirgen.stages.parse.base import ParserOptions
+from scirgen.stages.parse.frontmatter import front_matter
 from scirgen_pdf.authors import printed_authors
 from scirgen_pdf.parser import PdfParser
 from scirgen_pdf.reading.page import Span, TextLine
@@ -82,6 +83,7 @@ def test_names_above_affiliations_in_the_same_type_are_read() -> None:
 def test_a_date_or_an_address_behind_a_name_does_not_hide_it() -> None:
     assert authors(row("Jane Doe"), row("12 May 2021, v1.1", y=112)) == ("Jane Doe",)
     assert authors(row("Jane Doe, jane@example.org")) == ("Jane Doe",)
+    assert authors(row("Jane Doe, revised 08-Oct-2006")) == authors(row("Jane Doe, 7 May 2008 (new)")) == ("Jane Doe",)
 
 
 def test_names_as_large_as_the_title_stand_in_another_font() -> None:
@@ -130,6 +132,12 @@ def test_a_doi_in_the_running_feet_is_the_papers(tmp_path: Path) -> None:
     assert parsed.doi == "10.1234/ice.6" and not any("Ice Letters" in b.text for b in parsed.blocks)
 
 
+def test_the_licence_in_the_running_feet_is_the_papers(tmp_path: Path) -> None:
+    foot = "Not peer-reviewed by IceRxiv. License: CC BY 4.0"
+    parsed = PdfParser().parse(pdf(tmp_path / "ice.pdf", 4, foot), ParserOptions())
+    assert front_matter(parsed).licence == "cc-by-4.0"
+
+
 def test_a_hostile_line_is_read_in_time() -> None:
     began = time.perf_counter()
     assert authors(row("A" + "." * 5000 + "!"), row("A-" * 3000 + "?", y=112)) == ()
@@ -156,6 +164,16 @@ def test_names_before_an_affiliation_in_their_row_are_read() -> None:
         "Ida Berg",
     )
     assert authors(row("Jane Doe"), row("P.O. Box 65207", y=112), row("Oslo, N.N. 20035", y=124)) == ("Jane Doe",)
+
+
+def test_a_team_and_a_numbered_heading_below_names_are_no_names() -> None:
+    assert authors(row("Jane Doe"), row("Ice Core Team", y=112)) == ("Jane Doe",)
+    assert authors(row("Jane Doe"), row("1.1 Ice Cores", y=130)) == ("Jane Doe",)
+
+
+def test_capitals_separate_names_and_an_initial_may_touch_its_name() -> None:
+    assert authors(row("JANE DOE, JOHN ROE, AND IDA BERG")) == ("JANE DOE", "JOHN ROE", "IDA BERG")
+    assert authors(row("J.Doe", "^1)", ", I.Berg", "^2)")) == ("J. Doe", "I. Berg")
 
 
 def test_letters_of_an_order_are_no_name() -> None:

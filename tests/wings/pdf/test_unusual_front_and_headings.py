@@ -128,6 +128,27 @@ def test_the_lines_of_a_double_spaced_title_belong_together(tmp_path: Path) -> N
     assert document.title == "Snow of the upper valley and its rivers"
 
 
+def test_a_title_may_be_one_word_or_plain_above_names(tmp_path: Path) -> None:
+    names = "<p style='font-size:9pt'>Ann B. Author and Jim Roe</p>"
+    body = f"<h2>Abstract</h2><p>{PROSE * 5}</p>{sections()}"
+    assert set_html(tmp_path / "p.pdf", f"<h1>Avalanches</h1>{names}{body}").title == "Avalanches"
+    plain = set_html(tmp_path / "q.pdf", f"<p>Snow of the upper valley</p>{names}{body}")
+    assert plain.title == "Snow of the upper valley"
+
+
+def test_a_title_goes_on_behind_a_colon_and_in_another_font(tmp_path: Path) -> None:
+    lines = ("<b>SNOW:</b>", "A study of the upper valley with", "<span style='font-family:monospace'>rods</span>")
+    title = "".join(f"<p style='font-size:17pt;margin:0'>{line}</p>" for line in lines)
+    document = set_html(tmp_path / "p.pdf", f"{title}<p>Ann Author</p><h2>Abstract</h2><p>{PROSE * 5}</p>{sections()}")
+    assert document.title == "SNOW: A study of the upper valley with rods"
+
+
+def test_a_heading_like_its_own_ends_the_abstract(tmp_path: Path) -> None:
+    made = f"<h1>Snow of the upper valley</h1><p>Ann Author</p><h2>Summary</h2><p>{PROSE * 5}</p><h2>Snow pits</h2>"
+    document = set_html(tmp_path / "p.pdf", f"{made}<p>{PROSE * 5}</p>{sections()}")
+    assert document.abstract == (PROSE * 5).strip()
+
+
 def test_the_journals_line_with_the_doi_ends_the_abstract(tmp_path: Path) -> None:
     entry = "<p>J Ice Res 2021;28:e82426; doi: 10.1234/82426</p><p><b>Keywords:</b> snow</p>"
     made = f"<h1>Snow of the upper valley</h1><h2>Abstract</h2><p>{PROSE * 5}</p>{entry}"

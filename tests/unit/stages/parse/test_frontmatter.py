@@ -93,6 +93,9 @@ def test_a_licence_before_a_long_list_of_references_is_read() -> None:
         ("This is an open access article under the CC BY-NC-ND license "
          "(http://creativecommons.org/licenses/by-nc-nd/4.0/).", "cc-by-nc-nd-4.0"),
         ("Creative Commons Attribution – Non-Commercial 4.0", "cc-by-nc-4.0"),
+        ("Authors of JOSS papers retain copyright and release the work under a Creative Commons Attribution 4.0 "
+         "International License (CC-BY).", "cc-by-4.0"),
+        ("It is made available under a CC-BY-NC 4.0 International license.", "cc-by-nc-4.0"),
         ("© 2026 Zhang et al. This is an open access article distributed under the terms of the Creative Commons "
          "Attribution License, which permits unrestricted use, distribution, and reproduction in any medium, provided "
          "the original author and source are credited.", "cc-by"),
@@ -159,6 +162,11 @@ def test_jats_states_its_front_matter() -> None:
         (["arXiv:2103.15348v2 [cs.CV] 21 Jun 2021"], 2021),
         (["The Ice Journal, ISSN 2073-4859"], None),
         (["1999", "Received 5 May 2006"], None),
+        (["Version 2.1, January, 2010", "© 2005-10 Ice House"], 2010),
+        (["© 2012–2024 Ice Team"], 2024),
+        (["Jane Doe, revised 08-Oct-2006"], 2006),
+        (["Received 5 May 2006; revised 7 June 2006"], None),
+        (["A tool for the palettes of Doe et al. (2009) is in this package."], None),
     ],
 )
 def test_the_year_of_a_statement_comes_before_a_venue_and_a_date(printed: list[str], year: int | None) -> None:
