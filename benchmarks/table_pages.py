@@ -3,8 +3,8 @@ JATS OUT``.
 
 OUT/LOOK/pdf has a PDF of each article, OUT/LOOK/truth its JATS with the tables that were typeset. Chromium prints the
 looks of `_STYLES`, pdflatex those of `_CLASSES` (Debian: texlive-latex-recommended, texlive-publishers,
-texlive-fonts-recommended) without tables that are longer than a page or have signs that its fonts lack. A look whose
-program is missing is left out.
+texlive-fonts-recommended), shrunk to the page's width, without tables that are longer than a page or have signs that
+its fonts lack. A look whose program is missing is left out.
 """
 
 from __future__ import annotations
@@ -107,7 +107,10 @@ def _typeset(look: str, article: ElementTree.ElementTree, program: str, folder: 
         command = [program, "--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer",
                    f"--user-data-dir={folder}/profile", "--print-to-pdf=paper.pdf", "paper.html"]  # fmt: skip
     else:
-        packages = r"\usepackage{array,textcomp}\renewcommand\rmdefault{cmr}\renewcommand\topfraction{.9}\sloppy"
+        packages = (
+            r"\usepackage{array,textcomp,graphicx}\renewcommand\rmdefault{cmr}\renewcommand\topfraction{.9}\sloppy"
+            r"\newcommand\fit[1]{\sbox0{#1}\ifdim\wd0>\linewidth\resizebox{\linewidth}{!}{\usebox0}\else\usebox0\fi}"
+        )
         (folder / "paper.tex").write_text(
             f"{_CLASSES[look][0]}{packages}\\begin{{document}}\n" + "\n\n".join(pieces) + "\n\\end{document}\n"
         )
@@ -219,8 +222,8 @@ def _tex_table(wrap: ElementTree.Element, look: str) -> str | None:
     size = r"\footnotesize" if not over else r"\scriptsize\setlength\tabcolsep{3pt}"
     double = rf"\{ruled[0]}" * (2 if look == "revtex" else 1)
     made = (
-        rf"\begin{{{environment}}}[tbp]\centering\caption{{{caption}}}{size}\begin{{tabular}}{{{columns}}}{double}"
-        + "\n" + "\n".join(lines) + rf"\{ruled[2]}\end{{tabular}}\par {notes}\end{{{environment}}}"
+        rf"\begin{{{environment}}}[tbp]\centering\caption{{{caption}}}{size}\fit{{\begin{{tabular}}{{{columns}}}{double}"
+        + "\n" + "\n".join(lines) + rf"\{ruled[2]}\end{{tabular}}}}\par {notes}\end{{{environment}}}"
     )  # fmt: skip
     return made if made.isascii() or all(ord(c) < 0x180 or c in "–—‘’“”†‡" for c in made) else None
 
