@@ -3,6 +3,7 @@ and writes the table as Markdown whose cells keep their places. A table that is 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median
@@ -17,6 +18,7 @@ _LEAST_FILLED = 4
 _LONGEST_CELL = 300
 """Characters of a middling cell; longer ones are those of a page that is laid out by a table."""
 _MAX_HEADER_COLUMNS = 3
+_VALUE = re.compile(r"[<>≤≥~−–+-]?\s?\d")
 REFUSED = {
     "table_shape": "its rows and columns do not make a table: overlapping or too many cells, fewer than two rows or "
     "columns, or cells of running text",
@@ -62,8 +64,11 @@ def table_block(rows: Sequence[Sequence[GivenCell]], header_rows: int | None = N
     code = refused or _problem(placed)
     if not code:
         top = header_rows if header_rows else _header_rows(placed)
-        height = max(p.row for p in placed) + 1
-        code = "" if 0 < top < height else "table_header"
+        height, last = max(p.row for p in placed) + 1, max(placed, key=lambda p: (p.row < top, p.column))
+        pairs = last.column + last.given.columns == 2 and _VALUE.match(
+            last.given.text
+        )  # names and their values, without a header
+        code = "" if 0 < top < height and not pairs else "table_header"
     if code:
         text = "\n".join(" | ".join(cell.text for cell in row) for row in lines)
         places = [PlacedLine(start=0, page=c.page, bbox=c.box) for r in rows for c in r if c.page and c.box]
@@ -196,7 +201,7 @@ def _grouped(placed: Sequence[_Placed], top: int, width: int) -> list[_Placed]:
         row
         for row, cells in filled.items()
         if top <= row < last and len(cells) == 1 and cells[0].given.rows == 1 and not _is_number(cells[0].given.text)
-        and (cells[0].given.columns >= width or (cells[0].column == 0 and width > 2))
+        and (cells[0].given.columns >= width or cells[0].column == 0)
     }  # fmt: skip
     made = [p for p in placed if p.row not in alone or p.given.text]
     return [_Placed(replace(p.given, columns=width, header=True), p.row, 0) if p.row in alone else p for p in made]

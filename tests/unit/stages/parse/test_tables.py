@@ -103,6 +103,7 @@ def cells(*rows: str) -> list[list[GivenCell]]:
     [
         (cells("a|b"), "table_shape"),
         (cells("1|2", "3|4", "5|6"), "table_header"),
+        (cells("Age range|3–8", "Sample|Muscle", "Total|36"), "table_header"),
         (cells("a|b", "x|\ufffd3", "y|4"), "table_signs"),
         ([[GivenCell("a", rows=2, columns=2), GivenCell("b")], [GivenCell("c", columns=3)]], "table_shape"),
         ([[GivenCell("a", columns=9999), GivenCell("b")], *cells("x|1", "y|2")], "table_shape"),
@@ -112,6 +113,11 @@ def cells(*rows: str) -> list[list[GivenCell]]:
 def test_table_that_is_not_sure_is_refused(rows: list[list[GivenCell]], code: str) -> None:
     block = table_block(rows)
     assert (block.table, block.refused) == (None, code)
+
+
+def test_text_alone_in_its_row_heads_the_rows_below_in_tables_of_two_columns_too() -> None:
+    table = table_block(cells("Feature|Example", "Money|", "Funds|Budget", "Law|", "Rule|Patent")).table
+    assert table and [table.is_group(c) for c in table.cells if c.column == 0] == [False, True, False, True, False]
 
 
 @given(st.lists(st.lists(st.text("ab 1.2|\n", max_size=6), min_size=1, max_size=5), min_size=1, max_size=6))
