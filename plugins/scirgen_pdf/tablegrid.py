@@ -7,7 +7,8 @@ is not clear is refused with a code of `scirgen.stages.parse.grid.REFUSED`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from statistics import median
@@ -16,6 +17,7 @@ from typing import Annotated, Final
 from scirgen.plugin import Box
 from scirgen.stages.parse.grid import GivenCell
 from scirgen_pdf.reading.page import Word
+from scirgen_pdf.tableframes import framed_rows
 from scirgen_pdf.tableheads import Heads, head_rows
 from scirgen_pdf.tablerows import (
     NUMBER,
@@ -28,7 +30,7 @@ from scirgen_pdf.tablerows import (
     columns_under,
     printed_rows,
 )
-from scirgen_pdf.units import Count, Points, Share, Times
+from scirgen_pdf.units import Count, Ems, Points, Share, Times
 
 
 @dataclass(frozen=True)
@@ -52,15 +54,17 @@ class Grid:
     # Header
     most_head: Annotated[Count, "lines of a header that no rule ends"] = 3
     valued: Annotated[Share, "the lines with numbers below such a header"] = 0.8
-    ruled: Annotated[Share, "the body's lines with a rule below them if rules do not show where the header ends"] = 0.3
     # Body
     least_lines: Annotated[Count, "lines of a table"] = 3
     least_body: Annotated[Count, "lines of a table's body"] = 2
+    in_line: Annotated[Points, "by which texts that begin or end at one place may differ"] = 1
+    named: Annotated[Ems, "the least blank between columns if a line of the header has a name for each"] = 0.25
     filled: Annotated[Share, "the cells of a body with text, at least"] = 0.3
 
 
 _RULES = Grid()
 _GAP: Final = TableRows().column_gap
+_SEVERAL: Final = re.compile(r"[-−–]?\d+(?:[.,]\d+)?(?:\s(?!\d{3}\b)[-−–]?\d+(?:[.,]\d+)?)+")
 _HEAD_GAP: Final = Heads().chunk_gap
 
 
@@ -96,13 +100,31 @@ def page_table(
         first: the first part of a table that goes on here; None is returned too if it does not.
     """
     wide = [r for r in rules if r[2] - r[0] > _RULES.least_rule and r[3] - r[1] < _RULES.thin]
-    caption, *others = (_above_rules(box, wide) for box in (caption, *(o for o in others if not _is_framed(o, rules))))
+    caption, *others = (_above_rules(box, wide) for box in (caption, *others))
     found: PageTable | None = None
-    for area in (_area(caption, others, rules), _open_area(caption, others, rules, words)):
-        if area is not None and (found is None or found.refused):
-            read = _further_rows(words, area, page, first) if first else _rows(words, area, page)
-            found = read if found is None or (read and not read.refused) else found
+    for area in _areas(caption, others, rules, words):
+        read = _framed(words, area, rules, page, first) or (
+            _further_rows(words, area, page, first) if first else _rows(words, area, page)
+        )
+        found = read if found is None or (read and not read.refused) else found
+        if found and not found.refused:
+            break
     return found
+
+
+def _areas(caption: Box, others: Sequence[Box], rules: Sequence[Box], words: Sequence[Word]) -> Iterator[Area]:
+    """Yield the places that a caption's table may have, the likely one first."""
+    ruled = _area(caption, others, rules)
+    if ruled and len(ruled.rules) <= _RULES.least_lines + 1:  # rules do not part its rows
+        yield ruled
+        ruled = None
+    opened = _open_area(caption, others, rules, words)
+    yield from filter(None, (opened, ruled) if ruled and opened and _goes_on(ruled, opened) else (ruled, opened))
+
+
+def _goes_on(ruled: Area, opened: Area) -> bool:
+    """Check whether a last row stands below the rules that part rows, as the one below the last that is shaded."""
+    return 0 < opened.box[3] - ruled.box[3] < max(b - a for a, b in pairwise(ruled.rules[1:]))
 
 
 def further_start(table: PageTable, rules: Sequence[Box]) -> Box | None:
@@ -123,6 +145,24 @@ def _lines(words: Sequence[Word], area: Area) -> list[Row]:
     return _without_notes(printed_rows(inside), area)
 
 
+def _framed(
+    words: Sequence[Word], area: Area, rules: Sequence[Box], page: int, first: PageTable | None
+) -> PageTable | None:
+    """Read a table whose cells rules frame, or a further part of one, which may repeat its header."""
+    rows, top = framed_rows(words, area, rules, page)
+    table = PageTable(area.box, tuple(rows), top)
+    if not first:
+        return table if rows else None
+    if not rows or first.columns or _width(table) != _width(first):
+        return None
+    repeated = all(map(_same, rows, first.rows[: first.header_rows]))
+    return replace(table, header_rows=first.header_rows if repeated else 0)
+
+
+def _same(row: Sequence[GivenCell], other: Sequence[GivenCell]) -> bool:
+    return [cell.text for cell in row] == [cell.text for cell in other]
+
+
 def _rows(words: Sequence[Word], area: Area, page: int) -> PageTable:
     lines = _lines(words, area)
     if len(lines) < _RULES.least_lines:
@@ -132,13 +172,13 @@ def _rows(words: Sequence[Word], area: Area, page: int) -> PageTable:
         head, body = _parted_by_numbers(lines)
     if not head:
         return PageTable(area.box, refused="table_header")
-    columns = _columns(body, area.uprights)
+    names = max(len(chunks_of(row, _HEAD_GAP)) for row in head)
+    columns, closer = _columns(body, area.uprights), _columns(body, area.uprights, gap=_RULES.named)
+    if len(columns) < names <= len(closer) <= names + 1:
+        columns = closer
     if len(columns) == 1 or _text(head[-1]) in map(_text, body):  # or two tables
         return PageTable(area.box, refused="table_columns")
-    if _is_framed_by_row(body, area):
-        while len(body) > _RULES.least_body and _has_no_label(body[0], columns):
-            head, body = [*head, body[0]], body[1:]
-    top = head_rows(head, columns, area, page)
+    top = head_rows(head, columns, _cells(body, columns, area), area, page)
     below = body_rows(body, columns, area, page)
     if below is None or not _is_sure(below, top):
         return PageTable(area.box, refused="table_columns")
@@ -148,8 +188,8 @@ def _rows(words: Sequence[Word], area: Area, page: int) -> PageTable:
 def _further_rows(words: Sequence[Word], area: Area, page: int, first: PageTable) -> PageTable | None:
     """Read rows below the header of another page, which may be repeated; another header begins another table."""
     lines = _lines(words, area)
-    repeated = tuple(map(_text, lines[: len(first.head)])) == first.head
-    other = _parted(lines, area)[0] and not _is_framed_by_row(lines, area)
+    repeated = tuple(map(_text, lines[: len(first.head)])) == first.head != ()
+    other = _parted(lines, area)[0]
     body = lines[len(first.head) :] if repeated else [] if other else lines
     moved = area.box[0] - first.box[0]
     columns = _columns(body, area.uprights, [(a + moved, b + moved) for a, b in first.columns]) if body else []
@@ -159,27 +199,12 @@ def _further_rows(words: Sequence[Word], area: Area, page: int, first: PageTable
     return PageTable(area.box, refused="table_columns") if repeated else None
 
 
-def _is_framed_by_row(lines: Sequence[Row], area: Area) -> bool:
-    return sum(a.middle < y < b.middle for a, b in pairwise(lines) for y in area.rules) > _RULES.ruled * len(lines)
-
-
-def _has_no_label(row: Row, columns: Ends) -> bool:
-    return row.words[0].box[0] > columns[0][1] and len(chunks_of(row, _GAP)) > 1
-
-
 def _text(row: Row) -> str:
     return " ".join(w.text for w in row.words)
 
 
 def _width(table: PageTable) -> int:
     return max(sum(cell.columns for cell in row) for row in table.rows)
-
-
-def _is_framed(box: Box, rules: Iterable[Box]) -> bool:
-    """Check whether upright rules stand on both sides of a text: it is a long cell."""
-    middle = (box[1] + box[3]) / 2
-    beside = [r for r in rules if r[2] - r[0] < _RULES.thin and r[1] - 1 < middle < r[3] + 1]
-    return any(r[2] < box[0] + 1 for r in beside) and any(r[0] > box[2] - 1 for r in beside)
 
 
 def _above_rules(box: Box, wide: Iterable[Box]) -> Box:
@@ -197,12 +222,9 @@ def _without_notes(lines: list[Row], area: Area) -> list[Row]:
 def _area(caption: Box, others: Sequence[Box], rules: Sequence[Box]) -> Area | None:
     """Return the rules of a caption's table: those of one width below it, or else above it, up to other text."""
     level = _joined(r for r in rules if _is_level(r))
-    tops = [
-        _first([r for r in level if -_RULES.slack < r[1] - caption[3] < _RULES.near], caption, down=True),
-        _first([r for r in level if -_RULES.slack < caption[1] - r[3] < _RULES.close], caption, down=False),
-    ]
+    below = _first([r for r in level if -_RULES.slack < r[1] - caption[3] < _RULES.near], caption, down=True)
     above = _first([r for r in level if -_RULES.slack < caption[1] - r[3] < _RULES.near], caption, down=False)
-    for first, down in ((tops[0], True), (tops[1], True), (above, False)):
+    for first, down in ((below, True), (above, False)):
         if first is None:
             continue
         chain = [first]
@@ -314,7 +336,7 @@ def _parted_by_numbers(lines: Sequence[Row]) -> tuple[list[Row], list[Row]]:
 
 
 def _columns(
-    body: Sequence[Row], uprights: Sequence[float], known: Iterable[tuple[float, float]] = ()
+    body: Sequence[Row], uprights: Sequence[float], known: Iterable[tuple[float, float]] = (), gap: float = _GAP
 ) -> list[tuple[float, float]]:
     """Return the left and right ends of the columns: of the body's text, between blanks or upright rules
     through all lines. ``known``: those of the table's first part."""
@@ -325,15 +347,30 @@ def _columns(
     columns: list[tuple[float, float]] = []
     for left, right in spans:
         ruled = columns and any(columns[-1][1] - 1 < x < left + 1 for x in uprights)
-        if columns and not ruled and left - columns[-1][1] < _GAP * size:
+        if columns and not ruled and left - columns[-1][1] < gap * size:
             columns[-1] = (columns[-1][0], max(columns[-1][1], right))
         else:
             columns.append((left, right))
     for chunk in (r.words for r in body if r not in counted):  # a long label, or a part of one
         over = columns_under(chunk, columns)
-        if over == [0] and len(columns) > 1 and chunk[-1].box[2] < columns[1][0] - _GAP * size:
+        if over == [0] and len(columns) > 1 and chunk[-1].box[2] < columns[1][0] - gap * size:
             columns[0] = (columns[0][0], max(columns[0][1], chunk[-1].box[2]))
     return columns
+
+
+def _cells(body: Sequence[Row], columns: Ends, area: Area) -> list[tuple[float, float]]:
+    """Return the ends of the columns' cells: texts that begin or end at one place leave the rest of the cell free."""
+    texts = [(columns_under(chunk, columns), chunk) for row in body for chunk in chunks_of(row, _GAP)]
+    gap = min(b[0] - a[1] for a, b in pairwise(columns))
+    cells = list(columns)
+    for n, (left, right) in enumerate(columns):
+        own = [(c[0].box[0], c[-1].box[2]) for over, c in texts if over == [n]]
+        begin, end = (bool(own) and max(x) - min(x) < _RULES.in_line for x in zip(*own, strict=True)) if own else (1, 1)
+        if begin and not end:
+            cells[n] = (left, columns[n + 1][0] - gap if n + 1 < len(columns) else area.box[2])
+        elif end and not begin:
+            cells[n] = (columns[n - 1][1] + gap if n else area.box[0], right)
+    return cells
 
 
 def _is_sure(body: Sequence[Sequence[GivenCell]], head: Sequence[Sequence[GivenCell]]) -> bool:
@@ -352,6 +389,11 @@ def _is_sure(body: Sequence[Sequence[GivenCell]], head: Sequence[Sequence[GivenC
         named |= _named(row)
     if any(n > min(named, default=0) and n not in named for n in filled):
         return False
+    several = [n for row in body for n, cell in enumerate(row) if _SEVERAL.fullmatch(cell.text)]
+    if any(2 * several.count(n) > filled.count(n) for n in {*several}):
+        return False
+    if not body[0][0].text and len(head) > 1 and head[-1] and head[-1][0].text and head[0][0].text:
+        return False  # the last line of the header names a row
     return len(filled) >= _RULES.filled * len(body) * len(body[0])
 
 

@@ -23,9 +23,11 @@ class Heads:
     chunk_gap: Annotated[Ems, "a wider blank in a header's line parts the headers of two columns"] = 0.7
     close_names: Annotated[Ems, "likewise, if there are as many columns below as texts between such blanks"] = 0.4
     wider: Annotated[Times, "these blanks than those within the texts, at least"] = 1.05
-    in_line: Annotated[Points, "by which the lines of one name may begin, end or have their middles apart"] = 2
+    in_line: Annotated[Points, "by which the lines of one name may begin, end or have their middles apart"] = 0.6
+    closer: Annotated[Times, "the least step between lines: those of one row are closer, rows farther apart"] = 1.15
+    overlap: Annotated[Ems, "lines that are closer are cells set at middle height"] = 0.8
     slack: Annotated[Points, "by which a rule may miss the middle of the text above it"] = 2
-    nearly: Annotated[Ems, "a name is not surely over its columns if it is that close to the middle of others"] = 3
+    nearly: Annotated[Ems, "a name that is as close to the middle of more columns may name them too"] = 3
 
 
 _RULES = Heads()
@@ -43,12 +45,17 @@ class _Name:
     def meets(self, other: _Name) -> bool:
         return self.first <= other.last and other.first <= self.last
 
-    def holds(self, other: _Name) -> bool:
-        return self.first <= other.first and other.last <= self.last
+    @property
+    def columns(self) -> range:
+        return range(self.first, self.last + 1)
 
     @property
     def box(self) -> Box:
         return around([w.box for w in self.words])
+
+    @property
+    def text(self) -> str:
+        return " ".join(w.text for w in self.words)
 
     def in_line(self, other: _Name) -> bool:
         """Check whether the texts begin, end or have their middles below each other, as lines of one text do."""
@@ -60,21 +67,24 @@ class _Name:
         edges = [-math.inf, *(x for column in columns for x in column), math.inf]
         room = edges[2 * above.last + 3] - edges[2 * above.first] - (above.box[2] - above.box[0])
         word = self.words[0]
-        told = word.text[0] in "([%" or word.text[0].islower() or above.words[-1].text[-1:] in "-–/,("
-        return self.in_line(above) and (told or room < word.box[2] - word.box[0] + 4)
+        return self.in_line(above) and room < word.box[2] - word.box[0] + 4
 
 
-def head_rows(head: Sequence[Row], columns: Ends, area: Area, page: int) -> list[tuple[GivenCell, ...]]:
+def head_rows(head: Sequence[Row], columns: Ends, cells: Ends, area: Area, page: int) -> list[tuple[GivenCell, ...]]:
     """Return the rows of the header; nothing if it is not clear which columns a text over several ones names.
 
     Lines that name single columns are one row; a line with a text over several columns is a row by itself.
     """
     levels: list[list[_Name]] = [[]]
+    steps = [b.middle - a.middle for a, b in pairwise(head)]
+    far = [step > _RULES.closer * min(steps) > _RULES.overlap * head[0].size for step in steps]
     for at, row in enumerate(head):
-        names = _further_names(_names(row, head[at + 1 :], columns, area), levels, columns)
+        if at and far[at - 1]:
+            levels.append([])
+        names = _names(row, head[at + 1 :], columns, area)
         wide = [n for n in names if n.first != n.last]
-        named = {c for level in levels for m in level for c in range(m.first, m.last + 1)}
-        fresh = {c for n in names for c in range(n.first, n.last + 1)} - named - {0}
+        named = {c for level in levels for m in level for c in m.columns}
+        fresh = {c for n in names for c in n.columns} - named - {0}
         if any(
             n.meets(m)
             and (
@@ -88,47 +98,27 @@ def head_rows(head: Sequence[Row], columns: Ends, area: Area, page: int) -> list
         ):
             levels.append([])
         levels[-1] += names
-        if wide and at + 1 < len(head):
+        if wide and at + 1 < len(head) and not any(far):
             levels.append([])
     levels = [level for level in levels if level]
     made: list[tuple[GivenCell, ...]] = []
     for number, level in enumerate(levels):
         below = [n for row in levels[number + 1 :] for n in row]
-        spans = _spans(level, below, columns)
+        spans = _spans(level, below, cells)
         if spans is None:
             return []
-        cells: list[GivenCell] = []
+        given: list[GivenCell] = []
         for name in spans:
-            cells += [GivenCell("")] * (name.first - sum(c.columns for c in cells))
-            cells.append(made_cell(name.words, page, name.last - name.first + 1))
-        made.append(tuple(cells))
+            given += [GivenCell("")] * (name.first - sum(c.columns for c in given))
+            given.append(made_cell(name.words, page, name.last - name.first + 1))
+        made.append(tuple(given))
     return made
-
-
-def _further_names(names: list[_Name], levels: list[list[_Name]], columns: Ends) -> list[_Name]:
-    """Return the names of a line without those that go on with a wide name above; a name with a rule takes what is
-    above it."""
-    above = next((level for level in reversed(levels) if level), [])
-    left = []
-    for name in names:
-        met = [m for m in above if m.meets(name)]
-        if name.sure and met and all(name.holds(m) and not m.sure for m in met):
-            name.words[:0] = [w for m in met for w in m.words]
-            above[:] = [m for m in above if m not in met]
-        elif [m.first != m.last and m.holds(name) for m in met] == [True] and name.in_line(met[0]):
-            room = columns[met[0].last][1] - columns[met[0].first][0] - (met[0].box[2] - met[0].box[0])
-            alone = sum(met[0].meets(n) for n in names) == 1 and room < name.words[0].box[2] - name.words[0].box[0]
-            if alone:
-                met[0].words += name.words
-                continue
-        left.append(name)
-    return left
 
 
 def _names(row: Row, rest: Sequence[Row], columns: Ends, area: Area) -> list[_Name]:
     """Return the texts of a header's line with the columns below them, or below their short rule."""
     names = []
-    for chunk, rule in _over_rules(row, rest, area):
+    for chunk, rule in _over_rules(_chunks(row, columns), rest, area):
         over = [n for n, (a, b) in enumerate(columns) if rule and _is_under(rule, (a + b) / 2)]
         sure, over = len(over) > 1, over if len(over) > 1 else columns_under(chunk, columns)
         parts = [] if sure or len(over) == 1 else _widest_parts(chunk, len(over))
@@ -155,10 +145,21 @@ def _is_under(rule: Box, middle: float) -> bool:
     return rule[0] - _RULES.slack < middle < rule[2] + _RULES.slack
 
 
-def _over_rules(row: Row, rest: Sequence[Row], area: Area) -> Iterator[tuple[list[Word], Box | None]]:
+def _chunks(row: Row, columns: Ends) -> list[list[Word]]:
+    """Return the texts of a line; one over the labels and other columns is parted where its blank is widest."""
+    chunks = []
+    for chunk in chunks_of(row, _RULES.chunk_gap):
+        over = columns_under(chunk, columns)
+        chunks += (over[0] == 0 < over[-1] and _widest_parts(chunk, 2)) or [chunk]
+    return chunks
+
+
+def _over_rules(
+    chunks: Sequence[list[Word]], rest: Sequence[Row], area: Area
+) -> Iterator[tuple[list[Word], Box | None]]:
     """Yield the texts of a line, each with the widest rule right below it that is below no other text of the line."""
-    chunks = chunks_of(row, _RULES.chunk_gap)
-    below = [r for r in area.parts if r[1] > row.middle]
+    middle = median((w.box[1] + w.box[3]) / 2 for chunk in chunks for w in chunk)
+    below = [r for r in area.parts if r[1] > middle]
     for chunk in chunks:
         middle = (chunk[0].box[0] + chunk[-1].box[2]) / 2
         own = [
@@ -169,13 +170,8 @@ def _over_rules(row: Row, rest: Sequence[Row], area: Area) -> Iterator[tuple[lis
         yield chunk, max(own, key=lambda r: r[2] - r[0], default=None)
 
 
-def _spans(level: Sequence[_Name], lower: Sequence[_Name], columns: Ends) -> list[_Name] | None:
-    """Return the headers of a row in order, the lines of one joined; None if it is not clear which columns they name.
-
-    A text may name more columns than it is over: those beside it that only a row below names. Then it is in their
-    middle.
-    """
-    below = {c for n in lower for c in range(n.first, n.last + 1)}
+def _spans(level: Sequence[_Name], lower: Sequence[_Name], cells: Ends) -> list[_Name] | None:
+    """Return the headers of a row in order, lines of one joined; None if it is not clear which columns they name."""
     spans: list[_Name] = []
     for name in level:
         home = next((s for s in spans if s.meets(name)), None)
@@ -187,41 +183,55 @@ def _spans(level: Sequence[_Name], lower: Sequence[_Name], columns: Ends) -> lis
             home.words += name.words
             home.first, home.last = min(home.first, name.first), max(home.last, name.last)
     spans.sort(key=lambda s: s.first)
-    if any(a.last >= b.first for a, b in pairwise(spans)):
-        return None
-    taken = {c for s in spans for c in range(s.first, s.last + 1)}
-    for span in spans:
-        if span.sure or span.first == 0 or not below:
-            continue
+    clear = all(a.last < b.first for a, b in pairwise(spans)) and _widen(spans, lower, cells)
+    return spans if clear and all(a.last < b.first for a, b in pairwise(spans)) else None
+
+
+def _widen(spans: Sequence[_Name], lower: Sequence[_Name], cells: Ends) -> bool:
+    """Give names the columns beside them that only a row below names, if it is clear which: the same names stand below
+    each, or it is in the middle of those columns alone."""
+    below, named = ({c for n in row for c in n.columns} for row in (lower, spans))
+    wider = [s for s in spans if not s.sure and s.first and below & {*s.columns}]
+    own = {c for s in wider for c in s.columns}
+    repeated = _repeated(wider, lower, sorted(below - {0} - named | own & below))
+    for at, span in enumerate(wider):
+        texts = [[m.text for m in lower if n in m.columns] for n in span.columns]
+        if any(texts == texts[:n] * (len(texts) // n) for n in range(2, len(texts))):
+            return False  # the same names several times: one text may be that of several names
         left, right = span.first, span.last
-        while left - 1 > 0 and left - 1 not in taken and left - 1 in below:
+        while left - 1 > 0 and left - 1 in below - named:
             left -= 1
-        while right + 1 not in taken and right + 1 in below:
+        while right + 1 in below - named:
             right += 1
-        middle = (span.words[0].box[0] + span.words[-1].box[2]) / 2
-        size = span.words[0].box[3] - span.words[0].box[1]
+        x0, _, x1, _ = span.box
         fits = [
-            (a, b)
-            for a in range(left, span.first + 1)
-            for b in range(span.last, right + 1)
-            if abs((columns[a][0] + columns[b][1]) / 2 - middle) < size
-        ]
-        if (left, right) != (span.first, span.last) and len(fits) != 1:
-            return None
-        span.first, span.last = fits[0] if fits else (span.first, span.last)
-    taken = {c for s in spans for c in range(s.first, s.last + 1)}
-    for span in spans:  # a column beside an unruled name that only the row below names may be one of its own
-        beside = {span.first - 1, span.last + 1} & (below - taken - {0})
-        near = _RULES.nearly * (span.words[0].box[3] - span.words[0].box[1])
-        unclear = span.first < span.last or not any(n.ends(span, columns) for n in lower if n.meets(span))
-        if unclear and not span.sure and any(_middle(span, n, columns) < near for n in beside):
-            return None
-    return spans
+            (a, b) for a in range(left, span.first + 1) for b in range(span.last, right + 1)
+            if abs(cells[a][0] + cells[b][1] - x0 - x1) / 2 < span.words[0].box[3] - span.words[0].box[1]
+        ]  # fmt: skip
+        if repeated:
+            span.first, span.last = repeated[at]
+        elif len(fits) == 1 or (span.first == span.last and (left, right) in fits):
+            span.first, span.last = fits[0] if len(fits) == 1 else (left, right)
+        elif (left, right) != (span.first, span.last):
+            return False
+    free = below - {c for s in spans for c in s.columns} - {0}
+    return not any(_may_name(s, n, lower, cells) for s in spans if not s.sure for n in free & {s.first - 1, s.last + 1})
 
 
-def _middle(name: _Name, beside: int, columns: Ends) -> float:
-    """Return how far a name is from the middle of its columns moved or widened by the one beside them, in points."""
-    step = -1 if beside < name.first else 1
-    middle = (name.words[0].box[0] + name.words[-1].box[2]) / 2
-    ends = [(name.first + step, name.last + step), (min(name.first, beside), max(name.last, beside))]
-    return min(abs((columns[a][0] + columns[b][1]) / 2 - middle) for a, b in ends)
+def _may_name(span: _Name, beside: int, lower: Sequence[_Name], cells: Ends) -> bool:
+    """Check whether a name may also be that of the column beside it, which only a row below names."""
+    x0, _, x1, _ = span.box
+    ends = cells[min(span.first, beside)][0] + cells[max(span.last, beside)][1]
+    whole = span.first == span.last and any(n.ends(span, cells) for n in lower if n.meets(span))
+    return not whole and abs(ends - x0 - x1) / 2 < _RULES.nearly * (span.words[0].box[3] - span.words[0].box[1])
+
+
+def _repeated(names: Sequence[_Name], lower: Sequence[_Name], free: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the columns of each of several names, if the same row of names stands below each of them."""
+    size, rest = divmod(len(free), max(1, len(names)))
+    groups = [free[n * size : (n + 1) * size] for n in range(len(names))]
+    below = [[[m.text for m in lower if n in m.columns] for n in group] for group in groups]
+    if rest or size < 2 or len(names) < 2 or any(texts != below[0] for texts in below):
+        return []
+    ends = [(group[0], group[-1]) for group in groups]
+    return ends if all(a <= n.first and n.last <= b for n, (a, b) in zip(names, ends, strict=True)) else []

@@ -147,7 +147,7 @@ def _parted_rows(parts: Sequence[_Part], columns: Ends, area: Area) -> list[tupl
     ruled = _ruled(parts, area)
     if sum(ruled) >= _RULES.ruled * (len(blocks or parts) - 1):
         between = _split(parts, ruled)
-        blocks = between if all(map(_is_row, between)) else blocks
+        blocks = between if all(map(is_row, between)) else blocks
     if blocks:
         return [(_joined(block), 1) for block in blocks]
     merged = _at_middle_height(parts)
@@ -156,17 +156,20 @@ def _parted_rows(parts: Sequence[_Part], columns: Ends, area: Area) -> list[tupl
     lines = [(row, cells) for row, cells, _ in merged]
     anchor = _anchor(lines, columns)
     wraps = {n for a, b in pairwise(lines) for n in b[1] if _is_broken(a, (b[0], {n: b[1][n]}), columns)}
+    alone = [(a, b) for a, b in pairwise(lines) if b[1].keys() == {0}]
+    names = {tuple(w.text for w in b[1][0]) for _, b in alone}
+    if all(_is_full(a, b, columns) for a, b in alone) and (len(names) < len(alone) or lines[-1][1].keys() == {0}):
+        wraps.add(0)  # two groups have two names, and no name stands behind all rows
     rows = [(_joined(lines[:1]), merged[0][2])]
     for (above, here), cut, (*_, height) in zip(pairwise(lines), _ruled(lines, area), merged[1:], strict=True):
         keys = here[1].keys()
         rest = _is_rest(above, here, columns)
         fewer = len(keys) < min(len(columns), max(len(above[1]), 3))  # three texts and more do not all go on
         broken = fewer and ((rest and keys <= wraps) or _is_broken(above, here, columns))
-        whole = cut or _values(above, here) > 1
-        if not whole and (broken or (anchor >= 0 and anchor not in keys and keys != {0})):
+        if not cut and (broken or (anchor >= 0 and anchor not in keys and keys != {0})):
             for n, words in here[1].items():
                 rows[-1][0].setdefault(n, []).extend(words)
-        elif not whole and rest and keys < above[1].keys() and keys != {0}:
+        elif not cut and rest and keys < above[1].keys() and keys != {0}:
             return None
         else:
             rows.append((_joined([here]), height))
@@ -200,7 +203,7 @@ def _by_steps(parts: Sequence[_Part], columns: Ends) -> list[list[_Part]]:
     steps = [b[0].middle - a[0].middle for a, b in pairwise(parts)]
     for low, high in reversed(list(pairwise(sorted(steps)))):
         blocks = _split(parts, [step > (low + high) / 2 for step in steps])
-        if high >= _RULES.closer * low and all(map(_is_row, blocks)):
+        if high >= _RULES.closer * low and all(map(is_row, blocks)):
             going_on = [
                 not _is_top(block) or (_is_full(*pair, columns) and len(pair[1][1]) < len(columns))
                 for block in blocks for pair in pairwise(block)
@@ -214,7 +217,7 @@ def _is_top(block: Sequence[_Part]) -> bool:
     return all(cells.keys() <= block[0][1].keys() for _, cells in block)
 
 
-def _is_row(block: Sequence[_Part]) -> bool:
+def is_row(block: Sequence[_Part]) -> bool:
     """Check whether some lines may be one row: its first line has all texts, or all are at one middle height; and at
     most one column, not that of labels, has numbers below each other."""
     cells = _joined(block)
@@ -250,10 +253,11 @@ def _anchor(lines: Sequence[_Part], columns: Ends) -> int:
 
 def _heads_group(chunk: Sequence[Word], column: tuple[float, float], area: Area, size: float) -> bool:
     """Check whether a text that is alone in its line names the rows below: it is in the middle of the table, and wider
-    than its column."""
+    than its column or not at an end of it."""
     left, right = chunk[0].box[0], chunk[-1].box[2]
     middle = abs((left + right) / 2 - (area.box[0] + area.box[2]) / 2) < size
-    return middle and (left < column[0] - 1 or right > column[1] + 1 or left > column[0] + size)
+    within = left > column[0] + size and abs(right - column[1]) > 1
+    return middle and (left < column[0] - 1 or right > column[1] + 1 or within)
 
 
 _Part = tuple[Row, dict[int, list[Word]]]
@@ -293,11 +297,6 @@ def _is_rest(above: _Part, here: _Part, columns: Ends) -> bool:
         n for n, words in here[1].items() if _ends(above, n) and words[0].text[0] not in "(["
     ]
     return ended is not False and 2 * len(ended) <= len(here[1]) and not any(_is_number(here, n) for n in ended)
-
-
-def _values(above: _Part, here: _Part) -> int:
-    """Return how many of a line's texts, without its label, begin with a number and do not go on with those above."""
-    return sum(_is_number(here, n) and not _is_open(above[1].get(n, ())) for n in here[1] if n)
 
 
 def _is_broken(above: _Part, here: _Part, columns: Ends) -> bool:

@@ -108,7 +108,7 @@ def with_tables(groups: list[Group], body: Style, marks: Callable[[int], Marks],
             while parts and not parts[-1].refused and (more := _further(groups, body, caption, parts, marks, count)):
                 parts.append(more)
             made = _block(parts)
-            if found is None or made is None or made.table is None or _holds_header(caption):
+            if found is None or made is None or made.table is None or (found.columns and _holds_header(caption)):
                 caption.refused = (made.refused if made else "") or ("table_header" if found else "table_columns")
                 continue
             for n, part in enumerate(parts, number):

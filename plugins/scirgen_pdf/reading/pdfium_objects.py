@@ -12,7 +12,7 @@ import pypdfium2.raw as pdfium
 
 from scirgen.plugin import Box
 from scirgen_pdf.reading.page import Point
-from scirgen_pdf.reading.signs import extent
+from scirgen_pdf.reading.rules import outlines
 from scirgen_pdf.units import Count, Share
 
 _ROUNDED: Final[Annotated[Share, "of a direction: how far it may be from a whole number that it means"]] = 0.0005
@@ -103,7 +103,7 @@ def _among(items: Iterable[int], kind: int, forms: tuple[int, ...]) -> Iterator[
 
 
 def strokes(item: int, forms: Iterable[int], place: Place) -> list[Box]:
-    """Return the straight pieces of a path from point to point; of a filled path, the corners of its parts."""
+    """Return the straight pieces of a path from point to point; of a filled path, `outlines` of its parts."""
     mode, end = (ctypes.c_int * 2)(), (ctypes.c_float * 2)()
     _DRAW_MODE(item, ctypes.addressof(mode), ctypes.addressof(mode) + 4)
     filled, stroked = mode
@@ -127,7 +127,7 @@ def strokes(item: int, forms: Iterable[int], place: Place) -> list[Box]:
         parts[-1].append(point)
         if _CLOSES(segment):
             found.append((*point, *parts[-1][0]))
-    return found if stroked else [extent(points) for points in parts]
+    return found if stroked else [line for points in parts for line in outlines(points)]
 
 
 def _matrix(item: int) -> Any:

@@ -83,7 +83,7 @@ class PyMuPDFFile:
                 elif item[0] == "re":
                     x0, y0, x1, y1 = item[1]
                     sides = [(x0, y0, x1, y0), (x0, y1, x1, y1), (x0, y0, x0, y1), (x1, y0, x1, y1)]
-                    found += straight([(x0, y0, x1, y1)]) or straight(sides if stroked else ())
+                    found += straight([(x0, y0, x1, y1)]) or straight(sides if stroked else sides[:2])
         return found
 
     def pictures(self, number: int) -> list[Box]:

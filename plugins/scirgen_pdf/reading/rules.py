@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Final
 
 from scirgen.plugin import Box
+from scirgen_pdf.reading.page import Point
+from scirgen_pdf.reading.signs import extent
 from scirgen_pdf.units import Points
 
 _THICKEST: Final[Annotated[Points, "of a rule; a thicker one is a bar of a figure"]] = 3.0
 _SHORTEST: Final[Annotated[Points, "of a rule; shorter strokes are those of signs"]] = 4.0
+
+
+def outlines(points: Sequence[Point]) -> list[Box]:
+    """Return the box of a filled part of a path, and the upper and lower edges of a level one: a row may be shaded."""
+    x0, y0, x1, y1 = box = extent(points)
+    level = {round(x) for x, _ in points} == {round(x0), round(x1)}
+    return [box, (x0, y0, x1, y0), (x0, y1, x1, y1)] if level and y1 - y0 > _THICKEST else [box]
 
 
 def straight(strokes: Iterable[Box]) -> list[Box]:

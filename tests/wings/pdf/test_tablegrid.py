@@ -100,3 +100,43 @@ def test_texts_without_label_that_had_no_room_above_join_them_if_none_had_room()
     closer = [(x, 140 + (y - 140) / 1.5, text) for x, y, text in (*body, (150, 185, "Conus"))]
     found = page_table(CAPTION, [], words(*head, *closer), RULES, 4)
     assert found is not None and found.refused == "table_columns"
+
+
+def test_rules_around_cells_tell_what_each_covers() -> None:
+    xs, ys = (50, 145, 195, 245, 350), (95, 112, 130, 160, 180)
+    level = [(xs[1] if y == 112 else 50, y, 350, y + 0.5) for y in ys]
+    upright = [(x, 112 if x in (195, 245) else 95, x + 0.5, 180) for x in xs]
+    texts = [(52, 102, "Station"), (200, 98, "Snow depth"), (160, 115, "2019"), (210, 115, "2020"), (260, 115, "Days"),
+             (52, 132, "Upper"), (160, 132, "2.3"), (210, 132, "11-"), (260, 132, "87"), (212, 145, "base"),
+             (52, 165, "Lower"), (160, 165, "0.6"), (210, 165, "4"), (260, 165, "12")]  # fmt: skip
+    found = page_table(CAPTION, [], words(*texts), [*level, *upright], 1)
+    assert found and found.header_rows == 2
+    assert rows(found) == [
+        [("Station", 2, 1), ("Snow depth", 1, 3)],
+        [("2019", 1, 1), ("2020", 1, 1), ("Days", 1, 1)],
+        [("Upper", 1, 1), ("2.3", 1, 1), ("11- base", 1, 1), ("87", 1, 1)],
+        [("Lower", 1, 1), ("0.6", 1, 1), ("4", 1, 1), ("12", 1, 1)],
+    ]
+
+
+def test_names_above_the_same_names_cover_as_many_columns() -> None:
+    names = [(150, 100, "Men"), (252, 100, "Women"), (50, 115, "Age")]
+    head = [(x, 115, text) for x, text in ((150, "n"), (200, "Mean"), (250, "n"), (300, "Mean"))]
+    body = [(x, y, "4") for x in (50, 150, 200, 250, 300) for y in (140, 155, 170)]
+    found = rows(page_table(CAPTION, [], words(*names, *head, *body), RULES, 1))
+    assert found[0] == [("", 1, 1), ("Men", 1, 2), ("Women", 1, 2)]
+
+
+def test_blank_between_words_parts_columns_that_have_names() -> None:
+    head = [(50, 115, "Term"), (150, 115, "df"), (168, 115, "F")]
+    body = [(x, y, text) for y in (140, 155, 170) for x, text in ((50, "Farm"), (150, "12"), (163, "7.5"))]
+    found = rows(page_table(CAPTION, [], words(*head, *body), RULES, 1))
+    assert found[1] == [("Farm", 1, 1), ("12", 1, 1), ("7.5", 1, 1)]
+
+
+def test_lines_below_full_labels_alone_are_their_rest() -> None:
+    head = [(50, 115, "Measure"), (150, 115, "Mean")]
+    body = [(50, 138, "Grey matter"), (150, 138, "4"), (50, 149, "Volume"), (50, 160, "White matter"), (150, 160, "7"),
+            (50, 171, "Volume"), (50, 182, "Cortex"), (150, 182, "9")]  # fmt: skip
+    found = rows(page_table(CAPTION, [], words(*head, *body), RULES, 1))
+    assert [row[0][0] for row in found[1:]] == ["Grey matter Volume", "White matter Volume", "Cortex"]
