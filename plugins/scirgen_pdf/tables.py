@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product, zip_longest
+from itertools import combinations, product, zip_longest
 from typing import Annotated, Final
 
 from scirgen import BlockKind, ParsedBlock
@@ -96,14 +97,18 @@ def with_tables(groups: list[Group], body: Style, marks: Callable[[int], Marks],
     A table that is not sure stays as it is printed, and its caption keeps the code of the refusal. ``marks`` gives
     those of each of the ``count`` pages; numbers are from 0.
     """
+    sides = Counter[bool]()
     for number in range(1, count + 1):
         captions = [g for g in groups if g.page == number and g.kind is BlockKind.CAPTION]
         if not any(_CAPTION.match(g.text) for g in captions) or not (page := marks(number - 1)).words:
             continue
-        for caption, below in zip_longest(captions, captions[1:]):
-            if not _CAPTION.match(caption.text) or (below and _in_two_languages(caption, below, number)):
-                continue
-            found = page_table(_box(caption, number), _ends(groups, body, caption), page.words, page.rules, number)
+        captions = [
+            one for one, below in zip_longest(captions, captions[1:])
+            if _CAPTION.match(one.text) and not (below and _in_two_languages(one, below, number))
+        ]  # fmt: skip
+        claimed = _claimed(groups, body, captions, page, sides)
+        for caption in captions:
+            found = claimed.get(id(caption))
             parts = [found] if found else []
             while parts and not parts[-1].refused and (more := _further(groups, body, caption, parts, marks, count)):
                 parts.append(more)
@@ -111,6 +116,7 @@ def with_tables(groups: list[Group], body: Style, marks: Callable[[int], Marks],
             if found is None or made is None or made.table is None or (found.columns and _holds_header(caption)):
                 caption.refused = (made.refused if made else "") or ("table_header" if found else "table_columns")
                 continue
+            sides[_is_below(found, caption)] += 1
             for n, part in enumerate(parts, number):
                 groups = list(_outside(groups, part, n))
             line = Line(number, found.box, [Run("table", caption.style)], 0).settle()
@@ -119,6 +125,46 @@ def with_tables(groups: list[Group], body: Style, marks: Callable[[int], Marks],
             )
             groups.insert(next(n for n, g in enumerate(groups) if g is caption) + 1, table)
     return groups
+
+
+def _claimed(
+    groups: Sequence[Group], body: Style, captions: Sequence[Group], page: Marks, sides: Mapping[bool, int]
+) -> dict[int, PageTable]:
+    """Return the tables of a page's captions, by their ids.
+
+    Of two captions that reach one table, one gets another that no caption has reached. If there is none, the table
+    stays with the caption on whose side of it the tables so far stood; if no side leads, neither has it.
+    """
+
+    def read(caption: Group, without: Collection[Box] = ()) -> PageTable | None:
+        words = [w for w in page.words if not any(_within(w.box, box) for box in without)]
+        rules = [r for r in page.rules if not any(_within(r, box) for box in without)]
+        return page_table(_box(caption, caption.page), _ends(groups, body, caption), words, rules, caption.page)
+
+    found = {id(c): table for c in captions if (table := read(c))}
+    for pair in combinations(captions, 2):
+        one, other = (found.get(id(c)) for c in pair)
+        if one is None or other is None or not (_within(one.box, other.box) or _within(other.box, one.box)):
+            continue
+        taken = [table.box for table in found.values()]
+        free = {id(c): table for c in pair if (table := read(c, taken)) and not table.refused}
+        for caption in pair if not free else ():
+            below = _is_below(found[id(caption)], caption)
+            if sides[below] <= sides[not below]:
+                del found[id(caption)]
+        found.update([*free.items()][:1])
+    return found
+
+
+def _is_below(table: PageTable, caption: Group) -> bool:
+    return table.box[3] > _box(caption, caption.page)[3]
+
+
+def _within(box: Box, other: Box) -> bool:
+    """Check whether a box's middle is in another one."""
+    return (
+        other[0] - 1 <= (box[0] + box[2]) / 2 <= other[2] + 1 and other[1] - 1 <= (box[1] + box[3]) / 2 <= other[3] + 1
+    )
 
 
 def _block(parts: Sequence[PageTable]) -> ParsedBlock | None:

@@ -1,0 +1,62 @@
+"""A printed table has one caption, also where it stands between two."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from scirgen.core.records import BlockKind, Paper
+from scirgen.stages.parse.assemble import assemble
+from scirgen.stages.parse.base import ParserOptions
+from scirgen_pdf.parser import PdfParser
+
+pymupdf = pytest.importorskip("pymupdf")
+
+HEADER = ("Station", "Depth (m)", "Days")
+SNOW = [(f"Station {n} of the valley", f"2.{n}", str(80 + n)) for n in range(10, 14)]
+ICE = [(f"Lake {n} of the plain", f"0.{n}", str(30 + n)) for n in range(10, 14)]
+
+
+def tables(path: Path, parts: list[str | list[tuple[str, ...]]]) -> dict[str, str]:
+    """The tables with cells, by the first words of their captions, of a page with captions and tables from above."""
+    with pymupdf.open() as made:
+        page, y = made.new_page(width=595, height=842), 90
+        for part in parts:
+            if isinstance(part, str):
+                page.insert_text((60, y), part, fontname="tiro", fontsize=9)
+                y += 12
+                continue
+            rules = [y - 6, y + 8, y + 14 * len(part) + 8]
+            for row in (HEADER, *part):
+                for column, text in enumerate(row):
+                    page.insert_text((64 + 130 * column, y + 4), text, fontname="tiro", fontsize=9)
+                y += 14
+            for at in rules:
+                page.draw_line((60, at), (420, at))
+            y += 8
+        made.save(path)
+    document = assemble(Paper(id="p"), PdfParser().parse(path, ParserOptions()))
+    texts = [(b.kind, document.text[b.start : b.end]) for b in document.blocks]
+    return {
+        one[:8]: other
+        for (kind, one), (below, other) in pairwise(texts)
+        if kind is BlockKind.CAPTION and below is BlockKind.TABLE and other.startswith("|")
+    }
+
+
+def test_captions_below_their_tables_have_each_its_own(tmp_path: Path) -> None:
+    found = tables(tmp_path / "p.pdf", [SNOW, "Table 1. Days with snow.", ICE, "Table 2. Days with ice."])
+    assert "Station 10" in found["Table 1."] and "Lake 10" in found["Table 2."]
+
+
+def test_a_table_between_two_captions_of_which_none_has_another_is_given_to_neither(tmp_path: Path) -> None:
+    assert not tables(tmp_path / "p.pdf", ["Table 1. Days with snow.", ICE, "Table 2. Days with ice."])
+
+
+def test_it_stays_with_the_caption_on_whose_side_the_tables_so_far_stood(tmp_path: Path) -> None:
+    parts = ["Table 1. Days with snow.", SNOW, "Table 2. Days with ice.", ICE, "Table 3. Days with rain."]
+    found = tables(tmp_path / "p.pdf", parts)
+    assert "Station 10" in found["Table 1."]
+    assert "Table 3." not in found
