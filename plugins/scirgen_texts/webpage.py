@@ -32,7 +32,7 @@ _STATED: Final = {
 Dublin Core's, Pandoc's (R Markdown, pkgdown, Quarto, distill)."""
 _PRINTED: Final = dict(zip(("people", "date"), _DROPPED[-2:], strict=True))
 _YEAR: Final = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
-_NOT_NAME: Final = re.compile(r"\([^)]*\)|\S*@\S*")
+_NOT_NAME: Final = re.compile(r"\([^()]*\)|(?<!\S)\S*@\S*")
 _HEADINGS: Final = {f"h{n}": n for n in range(1, 7)}
 _TAKEN: Final = "h1, h2, h3, h4, h5, h6, p, li, figcaption, table, dd, blockquote"
 _MIN_PROSE: Final = 1500

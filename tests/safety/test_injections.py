@@ -40,8 +40,12 @@ def test_an_injection_leaves_nothing_in_a_parsed_paper(text: str) -> None:
     hostile = [
         block(kind, text) for kind in (BlockKind.HEADING, BlockKind.PARAGRAPH, BlockKind.CAPTION, BlockKind.LIST_ITEM)
     ]
-    paper = ParsedPaper(title=text, abstract=f"{BEFORE} {text}", parser="x", blocks=(*clean[:2], *hostile, *clean[2:]))
+    paper = ParsedPaper(
+        title=text, abstract=f"{BEFORE} {text}", authors=("Ana Sá", text), parser="x",
+        blocks=(*clean[:2], *hostile, *clean[2:]),
+    )  # fmt: skip
     found = presentable(paper)
+    assert found.authors == ("Ana Sá",)
     assert PAYLOAD not in found.model_dump_json(exclude={"orders"}) and found.orders
     assert [b.text for b in found.blocks if b.text] == ["Methods", BEFORE, AFTER]
 

@@ -8,6 +8,7 @@ from scirgen.core.errors import PaperError
 from scirgen.core.records import BlockKind
 from scirgen.core.registry import load_registry
 from scirgen.stages.parse.base import ParsedPaper, ParserOptions
+from scirgen.stages.parse.process.worker import presentable
 from scirgen.stages.parse.sniff import sniff
 from scirgen.stages.parse.stage import choose_parser
 from scirgen.stages.parse.text import TextParser
@@ -115,6 +116,13 @@ def test_html_states_authors_and_year(tmp_path: Path, head: str, body: str, auth
     parsed = _parsed(tmp_path, "p.html", HTML.replace("</head>", f"{head}</head>").replace("<h2>A", f"{body}<h2>A", 1))
     assert (parsed.authors, parsed.year) == (authors, 2021)
     assert parsed.blocks[1].text == "Abstract"
+
+
+@pytest.mark.parametrize("name", ["(" * 400_000, "a" * 400_000], ids=["brackets", "letters"])
+def test_html_authors_take_linear_time(tmp_path: Path, name: str) -> None:
+    page = HTML.replace("</head>", f'<meta name="author" content="{name}"></head>')
+    parsed = _parsed(tmp_path, "p.html", page)  # squared, it would take minutes
+    assert max(map(len, presentable(parsed).authors)) <= 200
 
 
 def test_html_text_that_no_reader_sees_is_dropped(tmp_path: Path) -> None:

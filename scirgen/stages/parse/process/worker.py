@@ -31,6 +31,8 @@ _LONGEST_HEADING = 300
 _LONGEST_BLOCK = 100_000
 _MAX_BLOCKS = 50_000
 _MAX_HEADINGS = 1_000
+_LONGEST_NAME = 200
+_MAX_AUTHORS = 5_000
 
 
 def presentable(parsed: ParsedPaper) -> ParsedPaper:
@@ -49,11 +51,12 @@ def presentable(parsed: ParsedPaper) -> ParsedPaper:
         tuple(_block(b, clean(b.text, _length_limit(b))) for b in parsed.blocks[:_MAX_BLOCKS]), _MAX_HEADINGS
     )
     title, abstract = clean(parsed.title, _LONGEST_HEADING * 2), clean(parsed.abstract, _LONGEST_BLOCK)
+    authors = tuple(filter(None, (clean(name, _LONGEST_NAME) for name in parsed.authors[:_MAX_AUTHORS])))
     same = len(blocks) == len(parsed.blocks) and all(new is old for new, old in zip(blocks, parsed.blocks, strict=True))
-    if same and (title, abstract) == (parsed.title, parsed.abstract):
+    if same and (title, abstract, authors) == (parsed.title, parsed.abstract, parsed.authors):
         return parsed
-    found = {"title": title, "abstract": abstract, "blocks": blocks, "orders": tuple(dict.fromkeys(taken))}
-    return parsed.model_copy(update=found)
+    found = {"title": title, "abstract": abstract, "authors": authors, "blocks": blocks}
+    return parsed.model_copy(update={**found, "orders": tuple(dict.fromkeys(taken))})
 
 
 def _plain_after(blocks: tuple[ParsedBlock, ...], limit: int) -> tuple[ParsedBlock, ...]:
