@@ -46,7 +46,7 @@ configs = st.builds(
 def accepted(draw):
     made = []
     for n in range(draw(st.integers(0, 40))):
-        kind = draw(st.sampled_from(IDS))
+        kind = draw(st.sampled_from([*IDS, ""]))  # needs for data have no type
         made.append(
             Accepted(
                 f"qa-{n:03}",
@@ -54,7 +54,7 @@ def accepted(draw):
                 kind,
                 draw(st.sampled_from(LEVELS)),
                 draw(st.sampled_from(["yes", "no"])) if kind in POLAR else "",
-                draw(st.sampled_from(["known_item", "seeking", "narrowed"])),
+                draw(st.sampled_from(["known_item", "seeking", "narrowed"] if kind else ["seeking"])),
             )
         )
     return tuple(made)
@@ -133,6 +133,14 @@ def test_rows_asked_first_count_by_type_and_known_items_fill_what_they_leave():
     assert kept == {"p0", "p1", "p2"}, "those that the mix wants come first"
     missing = missing_cells(rest_of(generate, reached, kept), KINDS, reached.accepted)
     assert {str(c): n for c, n in missing.items() if n} == {"comparison": 3}
+
+
+def test_needs_for_data_count_like_any_row_if_no_mix_of_types_is_set():
+    typed = [Accepted(f"b{n}", "d1", "definition", asked="seeking") for n in range(4)]
+    needs = [Accepted(f"a{n}", "d1", "", asked="seeking") for n in range(4)]
+    for types, kept in ({}, {"a0", "a1", "a2", "a3"}), ({"definition": 1}, {"b0", "b1", "b2", "b3"}):
+        generate = GenerateConfig.model_validate({"mix": {"seeking": 1}, "quota": {"total": 4, "types": types}})
+        assert keep_sought(generate, KINDS, Progress((*typed, *needs), ("d1",)))[1] == kept
 
 
 def test_without_a_target_nothing_is_planned_and_everything_is_kept():

@@ -120,8 +120,8 @@ class StoreView:
         if ctx.config.generate.quota.total is None:
             pairs = [p for p in self.pairs() if p.id in releasable]  # without the rows that plugins add
             return releasable, tuple(falls_short(self, ctx, sum(p.sought for p in pairs), len(pairs)))
-        kept, lines, people = within_target(self, ctx, releasable)
-        return kept, (*lines[:1], *falls_short(self, ctx, people, len(kept)), *lines[1:])
+        kept, lines, people, rows = within_target(self, ctx, releasable)
+        return kept, (*lines[:1], *falls_short(self, ctx, people, rows), *lines[1:])
 
     def judged_nothing(self) -> tuple[str, ...]:
         """Return the gates and scorers that judged no pair, and why, as the manifest states them."""

@@ -128,7 +128,7 @@ def keep_sought(
     for origin, id, pair in sorted((_FIRST.index(a.asked), a.id, a) for a in reached.accepted if a.sought):
         cell = _cell(pair, config.quota)
         room[cell] = room.get(cell, 0) - 1
-        order.append((origin, room[cell] < 0, id))
+        order.append((origin, room[cell] < 0 and _in_mix(pair, config.quota), id))
     kept = frozenset(id for *_, id in sorted(order)[: wanted_of_people(config, reached.accepted)])
     counted = tuple(a for a in reached.accepted if not a.sought or a.id in kept)
     return replace(reached, accepted=counted), kept
@@ -263,6 +263,11 @@ def _cell(pair: Accepted, config: QuotaConfig) -> Cell:
     return Cell(pair.question_type, pair.bloom if config.bloom else "", pair.polarity)
 
 
+def _in_mix(pair: Accepted, config: QuotaConfig) -> bool:
+    """Return whether the mix says anything of a row: needs for data have no type."""
+    return bool(pair.question_type or config.types)
+
+
 def _wanted(cell: Cell, count: int) -> dict[str, object]:
     return {
         "question_type": cell.question_type,
@@ -358,9 +363,10 @@ def rejection_codes(run: RunView) -> dict[str, Counter[str]]:
 
 def within_target(
     run: RunView, ctx: StageContext, releasable: frozenset[str]
-) -> tuple[frozenset[str], tuple[str, ...], int]:
-    """Return the ids of the rows (of those that can be released) that the target keeps; lines for the card: the target,
-    and each cell with too few rows; and how many of the rows are people's questions."""
+) -> tuple[frozenset[str], tuple[str, ...], int, int]:
+    """Return the ids of the rows (of those that can be released) that the target keeps, with those that plugins add;
+    lines for the card: the target, and each cell with too few rows; and how many rows that the target counts are
+    people's questions, and how many it counts in all."""
     quota = ctx.config.generate.quota
     kinds = ctx.taxonomies.wanted_types(ctx.config.generate.types, ctx.pack, ctx.config.language)
     reached = progress(run, ctx.taxonomies)
@@ -371,11 +377,11 @@ def within_target(
     kept = asked | select(quota, kinds, reached.accepted)
     short = shortfall(quota, kinds, reached, rejection_codes(run))
     wanted = {c for c, n in targets(ctx.config.generate.quota, kinds).items() if n}
-    others = sum(a.sought and _cell(a, quota) not in wanted for a in reached.accepted)
+    others = sum(a.sought and _in_mix(a, quota) and _cell(a, quota) not in wanted for a in reached.accepted)
     lines = [f"Target: {ctx.config.generate.quota.total} rows; {len(kept)} were reached."]
-    lines += [f"{others} rows asked first have a type or level that the target does not want."] * bool(others)
+    lines += [f"{others} rows asked first are of no type or level that the target wants."] * bool(others)
     lines += [f"Shortfall in {s.cell}: {s.got} of {s.wanted} known items, {s.reason}." for s in short]
-    return kept | added, tuple(lines), len(asked)
+    return kept | added, tuple(lines), len(asked), len(kept)
 
 
 def _round(provenance: Provenance | None) -> int:
