@@ -37,6 +37,8 @@ def write(path: Path, text: str) -> Path:
     [
         (("--domain", "goe"), "unknown domain 'goe'", "geo"),
         (("--set", "generate.pairs_per_typ=1"), "unknown key", "pairs_per_type"),
+        (("--set", "generate.evidence=quotes"), "unknown key 'generate.evidence'", "CHANGELOG.md"),
+        (("--set", "query.attempts=3"), "unknown key 'query.attempts'", "CHANGELOG.md"),
         (("--set", "generate.pairs_per_type=none"), "pairs_per_type", ""),
         (("--model", "opnai:x"), "unknown backend", "openai"),
         (("--language", "english"), "'english' is not a language code; write en, zh", ""),

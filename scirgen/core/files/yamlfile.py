@@ -150,9 +150,10 @@ def validate(
         return model.model_validate(value, context={"shipped": shipped})
     except ValidationError as error:
         problems = [_describe(e, model, origin, lines or {}, value, under) for e in error.errors()[:5]]
-        raise ResourceError(
-            "; ".join(p[0] for p in problems), hint=next((p[1] for p in problems if p[1]), ""), code=code
-        ) from error
+        hint = next((p[1] for p in problems if p[1]), "")
+        if not hint and code != ResourceError.code and error.errors()[0]["type"] == "extra_forbidden":
+            hint = "CHANGELOG.md says which settings are gone."
+        raise ResourceError("; ".join(p[0] for p in problems), hint=hint, code=code) from error
 
 
 def _compiles(pattern: str, info: ValidationInfo) -> str:
