@@ -19,7 +19,7 @@ from scirgen.core.fingerprint import digest
 from scirgen.core.prompts import PromptLibrary, RenderedPrompt
 from scirgen.core.registry import returned
 from scirgen.core.runtime.tracing import annotate, span
-from scirgen.core.text.tame import tame, whole_characters
+from scirgen.core.text.tame import tame, visible, whole_characters
 from scirgen.llm.base import (
     BackendSession,
     ChatModel,
@@ -109,7 +109,7 @@ class CachedChatSession(BackendSession[ChatModel]):
     async def ask_text(self, prompt: RenderedPrompt, *, seed: int, **how: Unpack[Asking]) -> TextAnswer:
         request = ChatRequest(_messages(prompt), None, _sampling(prompt, seed, how))
         key, answer = await self._reply(request, how.get("sample", 0))
-        return TextAnswer(tame(answer.text).strip(), key, answer.finish_reason)
+        return TextAnswer(tame(visible(answer.text)).strip(), key, answer.finish_reason)
 
     async def choose(self, prompt: RenderedPrompt, options: Sequence[str], *, seed: int) -> TextAnswer:
         wanted = list(dict.fromkeys(options))

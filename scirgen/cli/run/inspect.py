@@ -14,6 +14,7 @@ import yaml
 from scirgen.cli.options import PATH, counted
 from scirgen.core.errors import InputError, PluginError
 from scirgen.core.records import Dataset, Document, Paper, Provenance, QAPair, Record, Rejection, Span, rejected_pair
+from scirgen.core.text.tame import visible
 from scirgen.pipeline.plan import PLAN
 from scirgen.pipeline.record_codec import record_class, record_id
 from scirgen.pipeline.store import StoredResult
@@ -245,4 +246,4 @@ def _show_replies(view: StoreView, origin: Provenance, shown: set[str], *, whole
         except ValueError:
             click.echo("      " + request[:2000])
         click.secho(f"   -- reply {key[:12]}", dim=True)
-        click.echo("      " + text.replace("\n", "\n      "))
+        click.echo("      " + visible(text).replace("\n", "\n      "))

@@ -24,6 +24,7 @@ _SIGNS = re2.compile(
     "|".join(rf"{sign}{{33,}}" for sign in map(re2.escape, "-–—−_=.…·*#~+|/\\<>()[]{}!?,;:\"'`^&%$@0"))
 )
 _ANY = re2.compile("|".join(f"(?:{run.pattern})" for run in (_BLANKS, _LINES, _SIGNS)))
+_UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff]+")
 _WORD = re.compile(r"(?<![!-\u024f])[!-\u024f]{257,}+|(?<!\w)\w{257,}+")
 
 
@@ -88,14 +89,18 @@ def tame_values(value: object) -> object:
 
 
 def tame_strings(value: object, written: str | None = None) -> object:
-    """Return a reply's value with every string's runs bounded; the keys too.
+    """Return a reply's value with every string's runs bounded and nothing unseen; the keys too.
 
-    ``written`` is the JSON text that it was read from, if known: without escapes, no string holds a run that is not
-    there.
+    ``written`` is the JSON text that it was read from, if known: without escapes, no string holds what is not there.
     """
-    if written is not None and "\\" not in written and tame(written) == written:
+    if written is not None and "\\" not in written and tame(visible(written)) == written:
         return value
-    return each_text(value, tame)
+    return each_text(value, lambda text: tame(visible(text)))
+
+
+def visible(text: str) -> str:
+    """Return a text without control characters (a terminal would obey them) and marks of reading direction."""
+    return _UNSEEN.sub("", text)
 
 
 def each_text(value: object, bounded: Callable[[str], str]) -> object:

@@ -24,7 +24,7 @@ from scirgen.core.records.licences import normalise_licence
 from scirgen.core.registry.plugincode import plugin_code
 from scirgen.core.secrets.addresses import has_password, without_passwords
 from scirgen.core.text.markup import one_line, plain_text
-from scirgen.core.text.tame import each_text, tame
+from scirgen.core.text.tame import each_text, tame, visible
 from scirgen.core.text.untrusted import without_orders
 from scirgen.stages.collect.pages import iterate, value_of
 from scirgen.stages.collect.source import Candidate, Cursor, Fetched, PaperService, Source
@@ -298,17 +298,11 @@ _LONGEST_TITLE = 2_000
 _LONGEST_DESCRIPTION = 200_000
 _LONGEST_RECORD = 100_000
 _MAX_ENTRIES = 5_000
-_UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff]+")
-
-
-def visible(text: str) -> str:
-    """Return a text without control characters (a terminal would obey them) and marks of reading direction."""
-    return _UNSEEN.sub("", text)
 
 
 def unusable_id(id: str) -> bool:
     """Return whether an id would break files whose cells end at white space (TREC) or at a line's end (qrels)."""
-    return len(id) > _LONGEST_ID or bool(re.search(r"\s", id) or _UNSEEN.search(id))
+    return len(id) > _LONGEST_ID or bool(re.search(r"\s", id)) or visible(id) != id
 
 
 @contextmanager

@@ -51,6 +51,12 @@ def test_parse_reply_of_what_models_write_finds_the_value(text: str) -> None:
     assert parse_reply(text, Pairs).pairs[0].question == "Why?"
 
 
+def test_parse_reply_holds_nothing_that_a_terminal_obeys() -> None:
+    text = r'{"pairs": [{"question": "\u001b[2JWhy\u0000\u202e?", "answer": "So."}]}'
+    for written in (text, text.encode().decode("unicode_escape")):
+        assert parse_reply(written, Pairs).pairs[0].question == "[2JWhy?"
+
+
 @pytest.mark.parametrize("text", ["", "  ", "I cannot answer that.", "<think>hm</think>"])
 def test_parse_reply_of_prose_is_never_guessed_at(text: str) -> None:
     with pytest.raises(UnparsableReply, match=r"empty|no JSON"):
