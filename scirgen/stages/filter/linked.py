@@ -30,6 +30,11 @@ async def ask_without(pairs: Sequence[QAPair], material: Material, ctx: StageCon
     return [_ruling(pair, scores.get(pair.id)) for pair in pairs]
 
 
+def unchecked(pair: QAPair) -> Ruling:
+    """Reject a pair that was written for two documents: without a judge nobody knows that it needs them."""
+    return Ruling(pair, *(("reject", "one_document", "no judge has checked it") if pair.strategy == LINKED else ()))
+
+
 def _ruling(pair: QAPair, score: Score | Exception | None) -> Ruling:
     if isinstance(score, Score):
         pair = pair.model_copy(update={"scores": (*pair.scores, score)})

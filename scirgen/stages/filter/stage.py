@@ -349,9 +349,9 @@ class _Sieve:
 
     async def read_again(self, pairs: Sequence[QAPair]) -> list[QAPair]:
         """Return the pairs with the judge's verdicts without each of their documents and, for a share of them, with a
-        second reader's agreement."""
+        second reader's agreement; without a judge, those that were not written for two documents."""
         if not self.judged:
-            return list(pairs)
+            return self._kept(map(linked.unchecked, pairs))
         pairs = self._kept(await linked.ask_without(pairs, self.material, self.ctx))
         return self._kept(await second_reader.read_share(pairs, self.material, self.ctx))
 
