@@ -5,13 +5,14 @@ from __future__ import annotations
 from bisect import bisect
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
-from typing import Annotated
+from itertools import pairwise, product
+from statistics import median
+from typing import Annotated, Final
 
 from scirgen.plugin import Box
 from scirgen.stages.parse.grid import GivenCell
 from scirgen_pdf.reading.page import Word
-from scirgen_pdf.tablerows import NUMBER, Area, is_row, made_cell, printed_rows
+from scirgen_pdf.tablerows import NUMBER, Area, TableRows, chunks_of, is_row, made_cell, printed_rows
 from scirgen_pdf.units import Count, Points
 
 
@@ -24,6 +25,7 @@ class Frames:
 
 
 _RULES = Frames()
+_ROWS: Final = TableRows()
 
 
 @dataclass
@@ -71,7 +73,8 @@ def framed_rows(
             frames.append(_Frame(own, row, column, bottom, right))
     by_row = [[f for f in frames if f.row == row] for row in range(height)]
     top = _header_rows(by_row, width)
-    if not all(_is_one_row(row) for row in by_row[top:]) or not _is_named(by_row[:top], by_row[top:]):
+    one = not any(map(_is_several, frames)) and all(map(_is_one_row, by_row[top:]))
+    if not one or not _is_named(by_row[:top], by_row[top:]):
         return [], 0
     return [tuple(_cell(f, page) for f in row) for row in by_row], top
 
@@ -115,6 +118,14 @@ def _is_one_row(row: Iterable[_Frame]) -> bool:
     parts = ((line, {f.column: [w for w in line.words if w in f.words] for f in own}) for line in lines)
     block = [(line, {n: words for n, words in cells.items() if words}) for line, cells in parts]
     return not block or is_row(block)
+
+
+def _is_several(cell: _Frame) -> bool:
+    """Check whether a cell holds several rows or columns: wide blanks between its lines or in several of them."""
+    lines = printed_rows(cell.words)
+    steps = [b.middle - a.middle for a, b in pairwise(lines)]
+    far = bool(steps) and max(steps) > _ROWS.far * median(steps)
+    return far or sum(len(chunks_of(line, _ROWS.column_gap)) > 1 for line in lines) > 1
 
 
 def _cell(frame: _Frame, page: int) -> GivenCell:

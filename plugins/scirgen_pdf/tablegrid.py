@@ -64,7 +64,7 @@ class Grid:
 
 _RULES = Grid()
 _GAP: Final = TableRows().column_gap
-_SEVERAL: Final = re.compile(r"[-−–]?\d+(?:[.,]\d+)?(?:\s(?!\d{3}\b)[-−–]?\d+(?:[.,]\d+)?)+")
+_SEVERAL: Final = re.compile(r"[-−–]?\d+(?:[.,]\d+)?(?:±\d+(?:[.,]\d+)?)?(?:\s(?!\d{3}\b)[-−–]?\d+(?:[.,]\d+)?)+")
 _HEAD_GAP: Final = Heads().chunk_gap
 
 
@@ -231,7 +231,9 @@ def _area(caption: Box, others: Sequence[Box], rules: Sequence[Box]) -> Area | N
         for rule in sorted((r for r in level if _alike(r, first)), key=lambda r: r[1] if down else -r[1]):
             if (rule[1] > first[1]) if down else (rule[1] < first[1]):
                 span = (first[0], min(chain[-1][1], rule[1]), first[2], max(chain[-1][1], rule[1]))
-                if any(_overlap(span, other) for other in others):
+                if text := [o for o in others if _overlap(span, o)]:
+                    if any((o[1] - span[1] if down else span[3] - o[3]) < _RULES.slack for o in text):
+                        return None  # a text that touches a rule is a cell, not prose between two tables
                     break
                 chain.append(rule)
         if down:  # a caption may stand below the first rule of its table

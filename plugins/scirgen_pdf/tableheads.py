@@ -102,11 +102,13 @@ def head_rows(head: Sequence[Row], columns: Ends, cells: Ends, area: Area, page:
             levels.append([])
     levels = [level for level in levels if level]
     made: list[tuple[GivenCell, ...]] = []
+    upper: list[_Name] = []
     for number, level in enumerate(levels):
         below = [n for row in levels[number + 1 :] for n in row]
         spans = _spans(level, below, cells)
-        if spans is None:
-            return []
+        if spans is None or any(n.meets(s) and not {*s.columns} <= {*n.columns} for n in upper for s in spans):
+            return []  # or a name stands over a part of another's columns
+        upper += spans
         given: list[GivenCell] = []
         for name in spans:
             given += [GivenCell("")] * (name.first - sum(c.columns for c in given))
@@ -223,7 +225,9 @@ def _may_name(span: _Name, beside: int, lower: Sequence[_Name], cells: Ends) -> 
     x0, _, x1, _ = span.box
     ends = cells[min(span.first, beside)][0] + cells[max(span.last, beside)][1]
     whole = span.first == span.last and any(n.ends(span, cells) for n in lower if n.meets(span))
-    return not whole and abs(ends - x0 - x1) / 2 < _RULES.nearly * (span.words[0].box[3] - span.words[0].box[1])
+    flush = beside < span.first == span.last and abs(x1 - cells[span.last][1]) < 1
+    near = abs(ends - x0 - x1) / 2 < _RULES.nearly * (span.words[0].box[3] - span.words[0].box[1])
+    return not whole and (near or flush)
 
 
 def _repeated(names: Sequence[_Name], lower: Sequence[_Name], free: Sequence[int]) -> list[tuple[int, int]]:

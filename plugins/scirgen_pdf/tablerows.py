@@ -13,7 +13,7 @@ from typing import Annotated, Final
 from scirgen.plugin import Box
 from scirgen.stages.parse.grid import GivenCell
 from scirgen_pdf.reading.page import Word, around
-from scirgen_pdf.units import Count, Ems, Points, Share, Times
+from scirgen_pdf.units import Ems, Points, Share, Times
 
 Ends = Sequence[tuple[float, float]]
 """The left and right ends of columns."""
@@ -34,7 +34,7 @@ class TableRows:
     ruled: Annotated[Share, "the lines of a body that rules part if they part its rows"] = 0.3
     overlap: Annotated[Ems, "lines that are closer are not two of one cell, but cells set at middle height"] = 0.8
     closer: Annotated[Times, "the least step between lines: those of one row are closer, rows farther apart"] = 1.15
-    text: Annotated[Count, "words of two lines of a cell; more are text"] = 4
+    far: Annotated[Times, "the usual step between lines: no text goes on over a wider one"] = 1.5
 
 
 _RULES = TableRows()
@@ -155,21 +155,31 @@ def _parted_rows(parts: Sequence[_Part], columns: Ends, area: Area) -> list[tupl
         return None
     lines = [(row, cells) for row, cells, _ in merged]
     anchor = _anchor(lines, columns)
-    wraps = {n for a, b in pairwise(lines) for n in b[1] if _is_broken(a, (b[0], {n: b[1][n]}), columns)}
+    wraps = {
+        n for a, b in pairwise(lines) if b[1].keys() <= a[1].keys() for n in b[1]
+        if _is_broken(a, (b[0], {n: b[1][n]}), columns)
+    }  # fmt: skip
     alone = [(a, b) for a, b in pairwise(lines) if b[1].keys() == {0}]
     names = {tuple(w.text for w in b[1][0]) for _, b in alone}
     if all(_is_full(a, b, columns) for a, b in alone) and (len(names) < len(alone) or lines[-1][1].keys() == {0}):
         wraps.add(0)  # two groups have two names, and no name stands behind all rows
     rows = [(_joined(lines[:1]), merged[0][2])]
+    steps = [b[0].middle - a[0].middle for a, b in pairwise(lines)]
+    far = _RULES.far * median(steps or [0.0])
     for (above, here), cut, (*_, height) in zip(pairwise(lines), _ruled(lines, area), merged[1:], strict=True):
         keys = here[1].keys()
         rest = _is_rest(above, here, columns)
+        cut = cut or here[0].middle - above[0].middle > far
         fewer = len(keys) < min(len(columns), max(len(above[1]), 3))  # three texts and more do not all go on
+        # values here and there below others, none of them next to the labels
+        loose = not {0, 1} & keys and 2 * len(keys) <= min(len(above[1]), 2 * (max(keys) - min(keys)))
         broken = fewer and ((rest and keys <= wraps) or _is_broken(above, here, columns))
         if not cut and (broken or (anchor >= 0 and anchor not in keys and keys != {0})):
             for n, words in here[1].items():
                 rows[-1][0].setdefault(n, []).extend(words)
-        elif not cut and rest and keys < above[1].keys() and keys != {0}:
+        elif (
+            not cut and keys < above[1].keys() and keys != {0} and (rest or (loose and _is_full(above, here, columns)))
+        ):
             return None
         else:
             rows.append((_joined([here]), height))

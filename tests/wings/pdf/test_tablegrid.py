@@ -140,3 +140,54 @@ def test_lines_below_full_labels_alone_are_their_rest() -> None:
             (50, 171, "Volume"), (50, 182, "Cortex"), (150, 182, "9")]  # fmt: skip
     found = rows(page_table(CAPTION, [], words(*head, *body), RULES, 1))
     assert [row[0][0] for row in found[1:]] == ["Grey matter Volume", "White matter Volume", "Cortex"]
+
+
+def test_labels_alone_head_groups_where_the_label_below_them_is_in_small_letters_or_a_wider_step_is_above() -> None:
+    head = [(50, 115, "Treatment"), (150, 115, "n")]
+    body = [(50, 138, "Strain of five"), (150, 138, "4"), (50, 149, "Growth on agar"), (50, 160, "at 25 min"),
+            (150, 160, "7"), (50, 171, "with salt"), (150, 171, "9")]  # fmt: skip
+    found = rows(page_table(CAPTION, [], words(*head, *body), RULES, 1))
+    assert [row[0][0] for row in found[1:]] == ["Strain of five", "Growth on agar", "at 25 min", "with salt"]
+    wide = [(50, 138, "Mean age at the"), (150, 138, "4"), (50, 147, "first visit"), (50, 156, "Diabetes mellitus"),
+            (150, 156, "7"), (50, 174, "Menopausal status"), (50, 183, "Before"), (150, 183, "9")]  # fmt: skip
+    found = rows(page_table(CAPTION, [], words(*head, *wide), RULES, 1))
+    assert [row[0][0] for row in found[1:]] == [
+        "Mean age at the first visit", "Diabetes mellitus", "Menopausal status", "Before",
+    ]  # fmt: skip
+
+
+def test_names_that_may_stand_over_more_columns_are_refused() -> None:
+    low = [(50, 115, "Strain"), (130, 115, "Best"), (230, 115, "Last"), (325, 115, "Worst")]
+    body = [(x, y, "4.12") for y in (140, 155) for x in (50, 130, 230, 330)]
+    body += [(x, 170, "14.12") for x in (50, 125, 225, 325)]
+    table = page_table(CAPTION, [], words((310, 100, "Activity"), *low, *body), RULES, 1)
+    assert table and table.refused == "table_columns"
+
+
+def test_values_below_values_without_labels_are_refused_if_scattered() -> None:
+    head = [(x, 115, text) for x, text in ((50, "Stage"), (150, "A"), (200, "B"), (250, "C"), (300, "D"))]
+    body = [(50, 140, "One"), (150, 140, "22 45%"), (200, 140, "1148"), (250, 140, "22 45%"), (300, 140, "1148"),
+            (200, 152, "100%"), (300, 152, "100%"), (50, 164, "Two"), (150, 164, "12 25%"), (200, 164, "17"),
+            (250, 164, "12 25%"), (300, 164, "16")]  # fmt: skip
+    table = page_table(CAPTION, [], words(*head, *body), RULES, 1)
+    assert table and table.refused == "table_columns"
+
+
+def test_rules_around_groups_of_rows_do_not_frame_cells() -> None:
+    ys = (95, 112, 145, 178)
+    level = [(50.0, y, 350.0, y + 0.5) for y in ys]
+    texts = [(52, 100, "Model"), (160, 100, "n"), (210, 100, "Error")]
+    texts += [(x, y, text) for y in (115, 130, 148, 163) for x, text in ((52, "Pure"), (160, "10"), (210, "6.15"))]
+    found = rows(page_table(CAPTION, [], words(*texts), [*level, (145, 95, 145.5, 178)], 1))
+    assert [len(row) for row in found] == [3] * 5
+
+
+def test_a_text_that_touches_a_rule_is_not_prose_above_a_table() -> None:
+    body = [(x, y, text) for y in (140, 155, 170, 185) for x, text in ((50, "Farm"), (150, "12"))]
+    above = [(50.0, 60.0, 350.0, 134.0)]
+    head = [(50, 100, "Function"), (150, 100, "Value")]
+    for box, read in ((above, False), ([(50.0, 60.0, 350.0, 124.0)], True)):
+        below = (50.0, 205.0, 300.0, 215.0)
+        rules: list[Box] = [(50, y, 350, y + 0.5) for y in (55, 135, 150, 200)]
+        table = page_table(below, box, words(*head, *body), rules, 1)
+        assert (table is not None) == read
