@@ -100,7 +100,7 @@ def page_table(
         first: the first part of a table that goes on here; None is returned too if it does not.
     """
     wide = [r for r in rules if r[2] - r[0] > _RULES.least_rule and r[3] - r[1] < _RULES.thin]
-    caption, *others = (_above_rules(box, wide) for box in (caption, *others))
+    caption, *others = (_above_rules(box, wide) for box in (caption, *(o for o in others if not _is_framed(o, rules))))
     found: PageTable | None = None
     for area in _areas(caption, others, rules, words):
         read = _framed(words, area, rules, page, first) or (
@@ -205,6 +205,13 @@ def _text(row: Row) -> str:
 
 def _width(table: PageTable) -> int:
     return max(sum(cell.columns for cell in row) for row in table.rows)
+
+
+def _is_framed(box: Box, rules: Iterable[Box]) -> bool:
+    """Check whether upright rules stand on both sides of a text: it is a long cell."""
+    middle = (box[1] + box[3]) / 2
+    beside = [r for r in rules if r[2] - r[0] < _RULES.thin and r[1] - 1 < middle < r[3] + 1]
+    return any(r[2] < box[0] + 1 for r in beside) and any(r[0] > box[2] - 1 for r in beside)
 
 
 def _above_rules(box: Box, wide: Iterable[Box]) -> Box:

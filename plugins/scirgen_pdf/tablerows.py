@@ -312,7 +312,9 @@ def _is_rest(above: _Part, here: _Part, columns: Ends) -> bool:
 def _is_broken(above: _Part, here: _Part, columns: Ends) -> bool:
     """Check whether all texts of a line look like the rest of those above them, which had no room for more."""
     return _is_full(above, here, columns) and all(
-        _is_open(above[1][n]) or words[0].text[:1].islower() or (n == 0 and words[0].text[0] in "([")
+        _is_open(above[1][n])
+        or (words[0].text[:1].islower() and "_" not in words[0].text)
+        or (n == 0 and words[0].text[0] in "([")
         for n, words in here[1].items()
     )
 

@@ -191,3 +191,13 @@ def test_a_text_that_touches_a_rule_is_not_prose_above_a_table() -> None:
         rules: list[Box] = [(50, y, 350, y + 0.5) for y in (55, 135, 150, 200)]
         table = page_table(below, box, words(*head, *body), rules, 1)
         assert (table is not None) == read
+
+
+def test_a_long_cell_between_upright_rules_ends_no_table() -> None:
+    xs, ys = (50, 145, 350), (95, 112, 140, 170)
+    level = [(50.0, y, 350.0, y + 0.5) for y in ys]
+    upright = [(x, 95.0, x + 0.5, 170.0) for x in xs]
+    texts = [(52, 100, "Function"), (150, 100, "Value"), (52, 115, "print()"), (150, 115, "all coefficients"),
+             (150, 127, "by default"), (52, 143, "coef()"), (150, 143, "none")]  # fmt: skip
+    found = page_table(CAPTION, [(150, 115, 340, 137)], words(*texts), [*level, *upright], 1)
+    assert [row[0][0] for row in rows(found)] == ["Function", "print()", "coef()"]
