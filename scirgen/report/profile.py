@@ -40,7 +40,8 @@ _LINE_START = re.compile(r"^(\s*\d*)([-+=.)])(?=\s)")
 
 
 class Statement(Frozen):
-    """A sentence of a paper, its position, and why it is shown. ``link`` opens the page; "" without a file."""
+    """A sentence of a paper, its position, and why it is shown. ``link`` opens the page; "" without a file.
+    ``source`` names a text that is not of the dataset."""
 
     text: str
     paper: int
@@ -49,6 +50,7 @@ class Statement(Frozen):
     link: str
     reason: str = ""
     box: Box | None = None
+    source: str = ""
 
 
 class Question(Frozen):
@@ -123,13 +125,18 @@ def build_profile(folder: Path, wanted: str) -> Profile:
         documents = {d.id: d.paper_id for d in view.records("parse", Document, dataset.id)}
         papers = papers_of(view, dataset.id)
         links = [x for x in view.records("match", Link, dataset.id) if x.used]
+        users = {d: (dataset.id,) for d, paper in documents.items() if paper in {x.paper_id for x in links}}
         aspects = list(view.records("verify", Aspect, dataset.id))
         chosen = [a for a in view.records("extract", Aspect, dataset.id) if a.paper_id in {x.paper_id for x in links}]
         not_used = [r for r in view.rejections("match", dataset.id) if r.dataset_id == dataset.id]
         stages = ("verify", *WRITERS)
         removed = [r for s in stages for r in view.rejections(s, dataset.id) if r.dataset_id == dataset.id]
-        pairs = sorted(view.records("tag", QAPair, dataset.id), key=lambda p: (p.question_type, p.id))
-    return _profile(dataset, papers, links, aspects, chosen, not_used, removed, pairs, documents)
+        told = (p.with_gold(users, (dataset.id,)) for p in view.records("tag", QAPair, dataset.id))
+        pairs = sorted((p for p in told if dataset.id in p.gold), key=lambda p: (p.question_type, p.id))
+        other = {s.document_id for p in pairs for s in p.evidence} - {dataset.id, *users}
+        found = (r for d in other for _, result in view.find(d) for r in result.outputs())
+        names = {r.id: r.title or r.id for r in found if isinstance(r, Document | Dataset) and r.id in other}
+    return _profile(dataset, papers, links, aspects, chosen, not_used, removed, pairs, documents, names)
 
 
 def as_markdown(profile: Profile) -> str:
@@ -188,6 +195,7 @@ def _profile(
     removed: Sequence[Rejection],
     pairs: Sequence[QAPair],
     documents: Mapping[str, str],
+    names: Mapping[str, str],
 ) -> Profile:
     numbers = {link.paper_id: n for n, link in enumerate(links, 1)}
 
@@ -200,6 +208,7 @@ def _profile(
             link=_page_link(papers.get(paper_id), span.page),
             reason=reason,
             box=span.bbox,
+            source=names.get(span.document_id, ""),
         )
 
     linked = tuple(

@@ -37,6 +37,7 @@ from scirgen.core.records.papers import (
     cells_text,
     context_text,
     count_links,
+    users_of,
 )
 
 __all__ = [
@@ -44,5 +45,5 @@ __all__ = [
     "Criteria", "Dataset", "Document", "Doubt", "Failure", "Frozen", "Grade", "Id", "Ids", "Link", "Medium",
     "Origin", "Paper", "PlacedLine", "Provenance", "QAPair", "Record", "Rejection", "ReleaseFile", "Score",
     "SectionClass", "SectionLabel", "Span", "SpanRole", "Year", "aspects_by_category", "cells_text", "context_text",
-    "count_links", "plain_id", "rejected_pair",
+    "count_links", "plain_id", "rejected_pair", "users_of",
 ]  # fmt: skip

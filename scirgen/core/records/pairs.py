@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Final, Literal
 
 from pydantic import Field
@@ -159,6 +159,28 @@ class QAPair(Record):
     def gold(self) -> tuple[str, ...]:
         """Ids of all datasets that answer it; none, if only papers that no dataset uses do."""
         return () if self.sought and self.about is None else self.dataset_ids or (self.dataset_id,)
+
+    def with_gold(self, users: Mapping[str, Iterable[str]], datasets: Container[str]) -> QAPair:
+        """Give a pair about papers all datasets that use each of them as gold: in merged runs, those of the other parts
+        too. One that somebody asked has those of the run of which any document answers it: none, if no dataset uses
+        these papers.
+
+        Args:
+            users: paper's document id -> ids of the datasets that use it.
+            datasets: ids of all datasets.
+        """
+        if self.about != "paper" and not self.grades:
+            return self
+        if self.grades:
+            carrying = {g.document_id for g in self.grades if g.grade == 2}
+            able = sorted({d for c in carrying for d in users.get(c, {c} if c in datasets else ())})
+            if not able:
+                return self.model_copy(update={"about": None, "dataset_ids": ()})
+            first = self.dataset_id if self.dataset_id in able else able[0]
+            return self.model_copy(update={"dataset_id": first, "dataset_ids": tuple(able)})
+        found = [set(users[s.document_id]) for s in self.answer_evidence if s.document_id in users]
+        gold = tuple(sorted(set.intersection(*found) | {self.dataset_id})) if found else self.gold
+        return self if gold == self.dataset_ids else self.model_copy(update={"dataset_ids": gold})
 
     @staticmethod
     def make_id(dataset_id: str, question_type: str, question: str, answer: str) -> str:

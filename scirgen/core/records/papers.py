@@ -4,7 +4,7 @@ statements."""
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Literal
 
@@ -113,6 +113,15 @@ class Link(Record):
     def id(self) -> str:
         """``dataset_id|paper_id``."""
         return f"{self.dataset_id}|{self.paper_id}"
+
+
+def users_of(uses: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
+    """Return a mapping: paper id -> ids of the datasets that use it, from dataset id -> ids of papers."""
+    users: dict[str, list[str]] = {}
+    for dataset_id, papers in uses.items():
+        for paper_id in papers:
+            users.setdefault(paper_id, []).append(dataset_id)
+    return users
 
 
 def count_links(links: Iterable[Link]) -> dict[str, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from scirgen.core.corpus.printed import papers_of
@@ -21,6 +21,7 @@ from scirgen.core.records import (
     Record,
     SectionLabel,
     count_links,
+    users_of,
 )
 from scirgen.release_files.release import MadeRow, ReleaseInfo, UnfaithfulRow
 from scirgen.release_files.reviews import Reviewed
@@ -72,15 +73,6 @@ class ReleaseContent:
     elsewhere: frozenset[str] = frozenset()
 
 
-def users_of(uses: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Return a mapping: paper id -> ids of the datasets that use it, from dataset id -> ids of papers."""
-    users: dict[str, list[str]] = {}
-    for dataset_id, papers in uses.items():
-        for paper_id in papers:
-            users.setdefault(paper_id, []).append(dataset_id)
-    return users
-
-
 def from_run(run: RunView, info: ReleaseInfo) -> ReleaseContent:
     """Collect a run's results. Papers count if they are judged to use a dataset, or answer what somebody asked."""
     datasets = {d.id: d for d in sorted(run.datasets(), key=lambda d: d.id)}
@@ -121,7 +113,7 @@ def from_run(run: RunView, info: ReleaseInfo) -> ReleaseContent:
         papers={k: papers[k] for k in sorted(papers)},
         uses=uses,
         aspects=ordered,
-        pairs=lambda: (_one_text(_with_gold(p, users, datasets), own) for p in run.pairs()),
+        pairs=lambda: (_one_text(p.with_gold(users, datasets), own) for p in run.pairs()),
         document_papers=documents,
         documents=lambda: _used(run, wanted),
         writers=writers,
@@ -228,30 +220,6 @@ def _one_text(pair: QAPair, own: Mapping[str, set[str]]) -> QAPair:
         for s in pair.scores
     )
     return pair if scores == pair.scores else pair.model_copy(update={"scores": scores})
-
-
-def _with_gold(pair: QAPair, users: Mapping[str, set[str]], datasets: Container[str]) -> QAPair:
-    """Give a pair about papers all datasets that use each of them as gold: in merged runs, those of the other parts
-    too. One that somebody asked has those of the run of which any document answers it: none, if no dataset uses these
-    papers.
-
-    Args:
-        pair: the pair of the run.
-        users: paper's document id -> ids of the datasets that use it.
-        datasets: ids of all datasets.
-    """
-    if pair.about != "paper" and not pair.grades:
-        return pair
-    if pair.grades:
-        carrying = {g.document_id for g in pair.grades if g.grade == 2}
-        able = sorted({d for c in carrying for d in users.get(c, {c} if c in datasets else ())})
-        if not able:
-            return pair.model_copy(update={"about": None, "dataset_ids": ()})
-        first = pair.dataset_id if pair.dataset_id in able else able[0]
-        return pair.model_copy(update={"dataset_id": first, "dataset_ids": tuple(able)})
-    found = [users[s.document_id] for s in pair.answer_evidence if s.document_id in users]
-    gold = tuple(sorted(set.intersection(*found) | {pair.dataset_id})) if found else pair.gold
-    return pair if gold == pair.dataset_ids else pair.model_copy(update={"dataset_ids": gold})
 
 
 _STAGES: tuple[tuple[str, type[Record]], ...] = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from scirgen.claims.needed import documents_needed, needed_evidence
-from scirgen.core.records import Aspect, Dataset, Paper, QAPair, Span
+from scirgen.core.records import Aspect, Dataset, Paper, QAPair, Span, users_of
 from scirgen.release_files.release import (
     AspectRow,
     CorpusDocument,
@@ -15,7 +15,7 @@ from scirgen.release_files.release import (
     ReleaseRow,
     ScoreRow,
 )
-from scirgen.stages.release.content import ReleaseContent, users_of
+from scirgen.stages.release.content import ReleaseContent
 from scirgen.stages.release.passages import (
     Held,
     PassageIndex,

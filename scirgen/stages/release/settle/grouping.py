@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 from scirgen.core.fingerprint import digest
-from scirgen.core.records import QAPair
+from scirgen.core.records import QAPair, users_of
 from scirgen.core.text.words import letters
 from scirgen.release_files.release import SPLITS, LeakageRow
-from scirgen.stages.release.content import ReleaseContent, users_of
+from scirgen.stages.release.content import ReleaseContent
 
 _SENTENCE = 40
 """Fewest letters and digits of evidence that joins datasets. Less (a format, a period) stands in many records by
