@@ -35,7 +35,8 @@ class Row(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """The parts of a row that the tables need, since the rows of a large run or release may not fit in memory."""
+    """The parts of a row that the tables need, since the rows of a large run or release may not fit in memory;
+    ``dataset_id`` is empty if the row is about none."""
 
     id: str
     dataset_id: str
@@ -66,7 +67,8 @@ def accepted_row(row: QAPair | ReleaseRow, stage: str, dataset: str, evidence: t
     """Return an accepted row as the report shows it."""
     return SampleRow(
         id=row.id, status="accepted", stage=stage, code="", reason="", question=shown(row.question),
-        answer=shown(row.answer), question_type=row.question_type, bloom=row.bloom or "", dataset=dataset,
+        answer=shown(row.answer), question_type=row.question_type, bloom=row.bloom or "",
+        dataset=dataset or "about no dataset",
         evidence=evidence, scores={s.name: s.value for s in row.scores},
     )  # fmt: skip
 

@@ -18,9 +18,11 @@ from scirgen.core.records import (
     QAPair,
     Rejection,
     Score,
+    SectionLabel,
     Span,
     count_links,
     rejected_pair,
+    users_of,
 )
 from scirgen.pipeline.plan import PLAN, WRITERS, Step
 from scirgen.pipeline.views.view import StoreView, costliest_papers, open_view
@@ -74,13 +76,14 @@ def _gather(view: StoreView, sample: int) -> ReportData:
     datasets = {d.id: d.title for d in view.datasets()}
     scores: list[ScoreRow] = []
     near = Nearest()
-    accepted = list(accepted_pairs(view.pairs(), scores, near))
+    uses = view.uses()
+    used = users_of(uses)
+    texts = {x.document_id: used[x.paper_id] for x in view.records("section", SectionLabel) if x.paper_id in used}
+    accepted = list(accepted_pairs((p.with_gold(texts, datasets) for p in view.pairs()), scores, near))
     rejections = list(_rejected(view.rejections(), scores, near))
     released = view.released_rows()
     left_out = {r.record_id for r in rejections if r.stage == "release"}
     pairs = [p for p in accepted if p.id not in left_out]
-    uses = view.uses()
-    used = {paper for papers in uses.values() for paper in papers}
     papers = {p.id: p.file for p in view.records("collect", Paper)}
     unread = {
         r.record_id for r in rejections if (r.stage, r.record_kind) == ("parse", "Paper") and r.code != "print_differs"
@@ -95,13 +98,13 @@ def _gather(view: StoreView, sample: int) -> ReportData:
         models=models if isinstance(models, dict) else {},
         datasets=len(datasets),
         datasets_with_papers=len(uses),
-        datasets_with_rows=len({p.dataset_id for p in pairs}),
+        datasets_with_rows=len({p.dataset_id for p in pairs if p.dataset_id}),
         links=count_links(view.records("match", Link)),
         papers=len(used),
         papers_collected=len(papers),
         papers_unread=_names(file for id_, file in papers.items() if id_ in unread),
         papers_unused=_names(file for id_, file in papers.items() if id_ not in used and id_ not in unread),
-        papers_cited=len({document_id for p in pairs for document_id in p.cited} - datasets.keys()),
+        papers_cited=len({document_id for p in pairs for document_id in p.cited} & texts.keys()),
         dropped_datasets=view.dropped_datasets(),
         rows=len(accepted),
         waiting=view.waiting(),
@@ -174,9 +177,9 @@ def accepted_pairs(pairs: Iterable[QAPair], scores: list[ScoreRow], near: Neares
             if score.passed:
                 near.add(score.name, _near(pair, score), kept=True)
         yield _Accepted(
-            pair.id, intern(pair.dataset_id), pair.question, pair.answer, intern(pair.question_type), pair.bloom,
-            len(needed_evidence(pair)), pair.asked, pair.link, pair.intended_bloom,
-            tuple({intern(span.document_id) for span in pair.evidence}),
+            pair.id, intern(pair.dataset_id if pair.gold else ""), pair.question, pair.answer,
+            intern(pair.question_type), pair.bloom, len(needed_evidence(pair)), pair.asked, pair.link,
+            pair.intended_bloom, tuple({intern(span.document_id) for span in pair.evidence}),
         )  # fmt: skip
 
 
@@ -250,11 +253,11 @@ def _sample(
 ) -> Iterator[SampleRow]:
     texts = _Texts(view)
     shown_pairs = {p.id: p.dataset_id for p in drawn(pairs, size, lambda p: p.question_type)}
-    for pair in view.pairs(dict.fromkeys(shown_pairs.values())):
-        if pair.id not in shown_pairs:
+    for pair in view.pairs():
+        if (about := shown_pairs.get(pair.id)) is None:
             continue
         evidence = tuple(texts.around(s) for s in pair.evidence[:SHOWN_SPANS])
-        yield accepted_row(pair, "tag", titles.get(pair.dataset_id, pair.dataset_id), evidence)
+        yield accepted_row(pair, "tag", titles.get(about, about), evidence)
     chosen = {
         (r.stage, r.code, r.record_id)
         for r in drawn([r for r in rejections if r.record_kind == "QAPair"], size, lambda r: r.code)

@@ -34,7 +34,8 @@ def gather_release(release: Release, *, sample: int = 300) -> ReportData:
     asked: list[Counted] = []
     scores: list[ScoreRow] = []
     for row in release.rows():
-        counted = (row.id, row.dataset_id, row.question, row.answer, row.question_type, row.bloom, row.needs_facts)
+        about = row.dataset_id if row.gold else ""
+        counted = (row.id, about, row.question, row.answer, row.question_type, row.bloom, row.needs_facts)
         asked.append(Counted(*counted, row.asked, row.linked))
         scores += _scores(row)
     documents, titles = {}, {}
@@ -53,9 +54,9 @@ def gather_release(release: Release, *, sample: int = 300) -> ReportData:
         models={str(n): model for n, model in enumerate(info.models, 1)},
         datasets=len(documents),
         datasets_with_papers=sum(bool(p) for p in documents.values()),
-        datasets_with_rows=len({a.dataset_id for a in asked}),
+        datasets_with_rows=len({a.dataset_id for a in asked if a.dataset_id}),
         links={name: n for name, n in info.counts.items() if name.startswith("links")},
-        papers=info.counts.get("papers", 0),
+        papers=len({p for ids in documents.values() for p in ids}),
         rows=len(asked),
         bare=sum(not a.answer for a in asked),
         waiting=0,
@@ -105,7 +106,8 @@ def _sample(release: Release, ids: set[str]) -> Iterator[SampleRow]:
         evidence = tuple(
             _highlight(e, document, passages.get(e.document_id, ()), titles) for e in row.evidence[:SHOWN_SPANS]
         )
-        yield accepted_row(row, row.split, document.title if document else row.dataset_id, evidence)
+        about = (document.title if document else row.dataset_id) if row.gold else ""
+        yield accepted_row(row, row.split, about, evidence)
 
 
 def _highlight(

@@ -234,3 +234,10 @@ async def test_a_paper_that_no_dataset_uses_is_asked_about_once_and_is_no_datase
     assert all({e.document_id for e in r.evidence} == {asked[0].document_id} for r in rows.values())  # type: ignore[attr-defined]
     assert not any(rows.keys() & release.qrels(split) for split in ("train", "dev", "test"))
     assert rows.keys() & release.passage_qrels(None).keys() == rows.keys()
+    report = json.loads(write_report(tmp_path / "run", pages=True).with_suffix(".json").read_text("utf-8"))
+    named = {r["id"] for r in report["sample"] if r["dataset"] == "about no dataset"}
+    assert rows.keys() <= named and report["papers"] == report["papers_cited"] == 0
+    shown = sum(page.read_text("utf-8").count('<li id="row-') for page in (tmp_path / "run" / "datasets").iterdir())
+    assert shown == sum(r["rows"] for r in report["records"]) == report["released"] - len(rows)
+    card = (release.folder / "README.md").read_text("utf-8")
+    assert "papers that use them" not in card and "from 1 paper that no dataset uses" in card

@@ -15,7 +15,7 @@ from scirgen.core.config import ReleaseConfig
 from scirgen.core.errors import InputError, PluginError, RunStoppingError, StoreError
 from scirgen.core.files.jsonl import write_rows
 from scirgen.core.fingerprint import file_sha256
-from scirgen.core.records import ORIGINS, Rejection, Span
+from scirgen.core.records import ORIGINS, Rejection, Span, users_of
 from scirgen.core.registry import Registry, described, returned
 from scirgen.core.runtime import stop_here
 from scirgen.core.safety.files import exchange, sync_folder, sync_tree
@@ -194,6 +194,7 @@ def _write_base(settled: Settled, folder: Path, settings: ReleaseSettings) -> di
         settled.rejections.extend(part.rejections)
         counts |= part.lines
     dropped = Counter(f"{r.stage}: {r.code}" for r in settled.rejections)
+    used = len(users_of(content.uses))
     unsure, origins = 0, Counter[str]()
     for pair in content.pairs():
         unsure += pair.unsure
@@ -206,6 +207,7 @@ def _write_base(settled: Settled, folder: Path, settings: ReleaseSettings) -> di
                 "datasets": len(content.datasets),
                 "datasets_with_papers": len(content.uses),
                 "papers": len(content.papers),
+                **({"papers_used": used} if used < len(content.papers) else {}),
                 "aspects": len(content.aspects),
                 "passages": counts["corpus/passages.jsonl"],
                 "rows": sum(counts[f"{s}.jsonl"] for s in SPLITS),
