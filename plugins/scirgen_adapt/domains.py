@@ -80,7 +80,7 @@ def _files(domain: Domain) -> list[dict[str, str]]:
     for folder in ("prompts", "taxonomies"):
         builtin = Resources().find(folder)
         for identity, resource in sorted(Resources(domain).find(folder).items()):
-            if resource.origin != "scirgen":
+            if resource.origin == domain.name:
                 same = identity in builtin and builtin[identity].path.read_bytes() == resource.path.read_bytes()
                 effect = "adds a file" if identity not in builtin else "replaces the built-in file"
                 found.append({"id": f"{folder}/{identity}", "effect": "same as the built-in file" if same else effect})

@@ -183,6 +183,9 @@ def try_(prompt: str, datasets: tuple[str, ...], count: int, beside: bool, as_js
     registry = load_registry()
     run = given["run"]
     types: tuple[str, ...] = given["types"]  # type: ignore[assignment]
+    builtin = {kind.id for kind in Taxonomies(Resources(domain)).graesser.types}
+    added = [name for name in types if name not in builtin] if beside else []
+    beside = beside and not added
     configs = [loaded.config, *([loaded.config.model_copy(update={"overrides": None})] if beside else [])]
 
     async def work(dataset: str) -> tuple[Dataset, list[tryout.Tried]]:
@@ -197,6 +200,8 @@ def try_(prompt: str, datasets: tuple[str, ...], count: int, beside: bool, as_js
         ]  # fmt: skip
 
     made = [asyncio.run(work(dataset)) for dataset in datasets]
+    if added:
+        click.echo(f"without --overrides there is no type {', '.join(added)}: only the new side is shown", err=True)
     if as_json:
         echo_json([
             {"dataset": found.id, **_plain(tried[0]), **({"without_overrides": _plain(tried[1])} if beside else {})}

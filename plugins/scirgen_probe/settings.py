@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from typing import Self
+
+from pydantic import Field, model_validator
 
 from scirgen import Config, Section
 
@@ -17,6 +19,12 @@ class ProbeConfig(Section):
         description="questions without an answer, as a share of the pairs that a call may write",
     )
     nuggets: bool = Field(default=False, description="write the atomic facts of answers of more than one statement")
+
+    @model_validator(mode="after")
+    def _asks_for_something(self) -> Self:
+        if not self.model_fields_set:
+            raise ValueError("an empty section does nothing: set probe.unanswerable (a share, 0.1) or probe.nuggets")
+        return self
 
 
 def settings(config: Config) -> ProbeConfig:

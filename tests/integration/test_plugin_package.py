@@ -102,6 +102,7 @@ def test_an_edited_override_is_what_is_used_and_is_shown_as_such(fresh: Fresh, w
     effects = {f["id"]: f["effect"] for f in told["files"]}
     assert effects["prompts/generate/joint"] == "replaces the built-in file"
     assert effects["taxonomies/graesser"] == "same as the built-in file"
+    assert len(effects) == 2, "and no file of another plugin"
 
 
 def test_two_plugins_that_claim_one_domain_are_an_error_that_names_both(

@@ -131,7 +131,7 @@ class Config(Section):
     def part(self, name: str, kind: type[S]) -> S:
         """Return a plugin's section of settings; its defaults if the settings do not mention it."""
         found = self.sections.get(name)
-        return found if isinstance(found, kind) else kind()
+        return found if isinstance(found, kind) else kind.model_construct()
 
     def texts(self) -> Iterator[str]:
         """Yield every text in the settings: names of plugins, URIs of models, paths."""

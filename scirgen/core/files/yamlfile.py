@@ -180,7 +180,7 @@ def _describe(
         )
     line = next((lines[loc[:n]] for n in range(len(loc), 0, -1) if loc[:n] in lines), None)
     where = f"{origin}:{line}" if line else origin
-    dotted = f"{under}.{_dotted(loc, value)}" if under else _dotted(loc, value)
+    dotted = ".".join(filter(None, (under, _dotted(loc, value))))
     if error["type"] == "extra_forbidden":
         near = difflib.get_close_matches(str(loc[-1]), _known_keys(model, loc[:-1]), n=1)
         return f"{where}: unknown key {dotted!r}", f"Did you mean {near[0]!r}?" if near else ""

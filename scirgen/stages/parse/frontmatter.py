@@ -18,7 +18,7 @@ from scirgen.stages.base import FrontMatter
 from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
 from scirgen.stages.parse.terms import kind_of_heading
 
-FRONT_VERSION: Final = 8
+FRONT_VERSION: Final = 9
 """Raise it when a paper gives another front matter: records made from papers are then made again."""
 _HEAD = 14  # blocks before which a paper's own DOI, date and licence are printed
 _TAIL = 12  # blocks at the end, without references, in which a licence may be printed
@@ -59,7 +59,11 @@ _GENERAL = re.compile(r"creative commons licen[sc]es?\b(?! *[-:(])", re.I)
 """Publishers speak of "the article's Creative Commons licence" after they have named it."""
 _LIMITED = re.compile(r"commercial|derivative", re.I)
 _OF_PAPER = re.compile(r"\b(?:article|paper|publication|manuscript|work|author)s?\b", re.I)
-_OF_DATA = re.compile(r"\b(?:data|datasets?|databases?|code|software|program|package|maps?|images?|metadata)\b", re.I)
+_OF_DATA = re.compile(
+    r"\b(?:data|datasets?|databases?|code|software|program|package|maps?|images?|metadata"
+    r"|[al]?gpl(?:v?\d)?|(?:general public|mit|bsd|apache)(?:[- ]style)? licen[sc]e)\b", re.I
+)  # fmt: skip
+"""What is not the paper, and licences of software: "It is distributed under the GNU General Public License"."""
 _WAIVER = re.compile(r"\bappl(?:y|ies) to (?:the |all )?(?:meta)?data\b", re.I)
 _NOTICE = re.compile(r"^(?:(?!licen[sc]|commons).){0,300}?(?=\bthis (?:is an open|article|work|paper)\b)", re.I | re.S)
 _OWN_DOI = re.compile(r"(?i)\W*(?:https?://)?(?:dx\.)?doi\b")

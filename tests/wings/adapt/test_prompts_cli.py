@@ -192,6 +192,19 @@ def test_try_shows_old_and_new_of_several_datasets_side_by_side(tmp_path, record
         assert before != one, "another prompt gets other replies"
 
 
+def test_try_beside_of_a_new_type_shows_the_new_side_alone(tmp_path, records):
+    mine = tmp_path / "mine" / "taxonomies"
+    mine.mkdir(parents=True)
+    builtin = Resources().get("taxonomies", "graesser").path.read_text(encoding="utf-8")
+    (mine / "graesser.yaml").write_text(builtin.replace("- id: definition", "- id: limitation"), encoding="utf-8")
+    with serving() as model:
+        given = ["prompts", "try", "generate/joint", "--dataset", "ds-1", "--n", "2", "--type", "limitation"]
+        given += ["--input", str(records), "--model", model, "--overrides", str(mine.parent), "--beside"]
+        shown = scirgen(*given)
+    assert "there is no type limitation: only the new side is shown" in shown.stderr
+    assert "limitation" in shown.stdout and "without overrides" not in shown.stdout
+
+
 def test_try_of_an_unknown_dataset_says_so(records):
     with pytest.raises(InputError, match="no dataset 'nope'"):
         scirgen(

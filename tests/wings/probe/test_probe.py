@@ -32,6 +32,7 @@ from scirgen_bench.questions import questions_of_split
 from scirgen_probe.asking import ProbeReply
 from scirgen_probe.proving import Corpus
 from scirgen_probe.records import Nugget, Unanswerable
+from scirgen_probe.settings import ProbeConfig
 from tests.support.questioning import make_context
 from tests.support.small_runs import KNOWN_ITEMS, answered
 
@@ -273,6 +274,13 @@ def test_a_strategy_that_would_not_ask_is_refused() -> None:
         stage().check(ctx)  # type: ignore[operator]
     alone, _ = make_context(probe={"nuggets": True}, generate={"strategy": "evidence"})
     stage().check(alone)  # type: ignore[operator]  # nuggets need no call that writes pairs
+
+
+def test_an_empty_section_says_what_to_set() -> None:
+    with pytest.raises(scirgen.ConfigError, match=r"settings: probe: .* set probe\.unanswerable .* or probe\.nuggets"):
+        resolve_config(flags={"probe": {}})
+    off, _ = resolve_config(flags={"probe.unanswerable": 0})
+    assert off.config.part("probe", ProbeConfig) == resolve_config()[0].config.part("probe", ProbeConfig)
 
 
 SNOW = (

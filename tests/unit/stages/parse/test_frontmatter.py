@@ -106,6 +106,8 @@ def test_a_licence_before_a_long_list_of_references_is_read() -> None:
          "data made available in this article.", "cc-by-4.0"),
         ("The data are available under CC0.", "unknown"), ("The package is licensed under the MIT License.", "unknown"),
         ("The program ice.py is distributed under the terms of the GPL.", "unknown"),
+        ("It is distributed under the GNU General Public License.", "unknown"),
+        ("This paper is distributed under the GNU Free Documentation License.", "gfdl"),
         ("Open access", "unknown"), ("Map data © contributors, licensed under ODbL", "unknown"),
     ],
 )  # fmt: skip
