@@ -87,7 +87,7 @@ MEANINGS: Final[dict[str, str]] = {
     "other_part": "The row cites a document that only another part has read; the merged release has it.",
     "contaminated": "The question occurs in a benchmark given for decontamination.",
     "expert_rejected": "People who labelled the row found it unfaithful.",
-    "over_quota": "The target for the row's type and level was already met.",
+    "over_quota": "The target (generate.quota) keeps no more such rows.",
 }
 
 

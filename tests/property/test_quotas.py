@@ -135,6 +135,14 @@ def test_rows_asked_first_count_by_type_and_known_items_fill_what_they_leave():
     assert {str(c): n for c, n in missing.items() if n} == {"comparison": 3}
 
 
+def test_more_rows_of_a_wanted_cell_come_before_rows_that_no_cell_wants():
+    origins = {"a": ("x", "seeking"), "b": ("definition", "seeking"), "c": ("definition", "narrowed")}
+    people = [Accepted(id, "d1", kind, asked=asked) for id, (kind, asked) in origins.items()]
+    mix = {"mix": {"seeking": 0.5, "known_item": 0.5}, "quota": {"total": 4, "types": {"definition": 1, "example": 3}}}
+    _, kept = keep_sought(GenerateConfig.model_validate(mix), KINDS, Progress(tuple(people), ("d1",)))
+    assert kept == {"b", "c"}, "one definition is wanted; the second still fits better than x"
+
+
 def test_needs_for_data_count_like_any_row_if_no_mix_of_types_is_set():
     typed = [Accepted(f"b{n}", "d1", "definition", asked="seeking") for n in range(4)]
     needs = [Accepted(f"a{n}", "d1", "", asked="seeking") for n in range(4)]

@@ -177,6 +177,9 @@ def summarise(run: Run, again: str = "run the same command again to retry") -> i
         splits = ", ".join(f"{split} {rows}" for split, rows in released.items())
         click.echo(f"release  {run.release}  ({splits if pairs else 'no questions; queries in tasks/'})")
         echo_unwritten_formats(run)
+        short = len(_notes(run, "Shortfall in "))
+        for note in _notes(run, "Target: "):
+            click.echo(f"  {note}" + f" {counted(short, 'shortfall')}: see the card." * bool(short))
     if (run.folder / "report.html").is_file():
         click.echo(f"report   {run.folder / 'report.html'}")
     folder = shlex.quote(str(run.folder))
@@ -195,10 +198,13 @@ def summarise(run: Run, again: str = "run the same command again to retry") -> i
 
 def echo_unwritten_formats(run: Run) -> None:
     """Print the formats for which the release has no data."""
+    for note in _notes(run, "The format "):
+        click.echo(f"  {note}")
+
+
+def _notes(run: Run, start: str) -> list[str]:
     written = (run.release / "release.json").is_file()
-    for note in Release(run.release).info.notes if written else ():
-        if note.startswith("The format "):
-            click.echo(f"  {note}")
+    return [n for n in (Release(run.release).info.notes if written else ()) if n.startswith(start)]
 
 
 def queries_made(run: Run) -> str:

@@ -122,13 +122,15 @@ def keep_sought(
     config: GenerateConfig, kinds: Sequence[QuestionType], reached: Progress
 ) -> tuple[Progress, frozenset[str]]:
     """Return the progress without the rows asked first that are over their share, and the ids of those that are kept:
-    the user's own, then those that were not narrowed, then narrowed ones; of each, rows that the mix wants first."""
+    the user's own; then rows that fill cells, more rows of types and levels of the mix, and others; of each, narrowed
+    ones last."""
     room = targets(config.quota, kinds)
-    order: list[tuple[int, bool, str]] = []
+    order: list[tuple[bool, int, int, str]] = []
     for origin, id, pair in sorted((_FIRST.index(a.asked), a.id, a) for a in reached.accepted if a.sought):
         cell = _cell(pair, config.quota)
         room[cell] = room.get(cell, 0) - 1
-        order.append((origin, room[cell] < 0 and _in_mix(pair, config.quota), id))
+        misfit = (room[cell] < 0 and bool(pair.question_type or config.quota.types)) + (not _wants(config.quota, pair))
+        order.append((origin > 0, misfit, origin, id))
     kept = frozenset(id for *_, id in sorted(order)[: wanted_of_people(config, reached.accepted)])
     counted = tuple(a for a in reached.accepted if not a.sought or a.id in kept)
     return replace(reached, accepted=counted), kept
@@ -263,9 +265,10 @@ def _cell(pair: Accepted, config: QuotaConfig) -> Cell:
     return Cell(pair.question_type, pair.bloom if config.bloom else "", pair.polarity)
 
 
-def _in_mix(pair: Accepted, config: QuotaConfig) -> bool:
-    """Return whether the mix says anything of a row: needs for data have no type."""
-    return bool(pair.question_type or config.types)
+def _wants(config: QuotaConfig, pair: Accepted) -> bool:
+    """Return whether the mixes have a row's type and level; one that is not given has all, and needs for data."""
+    mixes = (config.types, pair.question_type), (config.bloom, pair.bloom)
+    return all(not mix or mix.get(name, 0) > 0 for mix, name in mixes)
 
 
 def _wanted(cell: Cell, count: int) -> dict[str, object]:
@@ -376,10 +379,10 @@ def within_target(
     quota = rest_of(ctx.config.generate, reached, asked)
     kept = asked | select(quota, kinds, reached.accepted)
     short = shortfall(quota, kinds, reached, rejection_codes(run))
-    wanted = {c for c, n in targets(ctx.config.generate.quota, kinds).items() if n}
-    others = sum(a.sought and _in_mix(a, quota) and _cell(a, quota) not in wanted for a in reached.accepted)
+    others = sum(a.sought and not _wants(quota, a) for a in reached.accepted)
     lines = [f"Target: {ctx.config.generate.quota.total} rows; {len(kept)} were reached."]
-    lines += [f"{others} rows asked first are of no type or level that the target wants."] * bool(others)
+    if others:
+        lines[0] += f" {others} rows asked first have a type or level that it does not want."
     lines += [f"Shortfall in {s.cell}: {s.got} of {s.wanted} known items, {s.reason}." for s in short]
     return kept | added, tuple(lines), len(asked), len(kept)
 

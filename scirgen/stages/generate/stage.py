@@ -14,7 +14,7 @@ from scirgen.core.corpus.printed import as_printed
 from scirgen.core.errors import ConfigError, ReplyInvalidError, ReplyTruncatedError
 from scirgen.core.fingerprint import content_id, digest
 from scirgen.core.records import Aspect, Dataset, Document, Failure, Paper, QAPair, Record, Rejection, Span
-from scirgen.core.registry import returned_list
+from scirgen.core.registry import returned_list, suggest
 from scirgen.core.registry.plugincode import made_of
 from scirgen.core.taxonomy import QuestionType
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
@@ -247,10 +247,13 @@ def wanted_types(ctx: StageContext) -> tuple[QuestionType, ...]:
     """Choose the types that the settings ask this model's pack for; with a target, those of its wanted cells.
 
     Raises:
-        ConfigError: the target's mix names none of these types.
+        ConfigError: the target's mix names none of these types, or a type or level that does not exist.
     """
     kinds = ctx.taxonomies.wanted_types(ctx.config.generate.types, ctx.pack, ctx.config.language)
-    quota = ctx.config.generate.quota
+    quota, levels = ctx.config.generate.quota, ctx.taxonomies.bloom.levels
+    for name, mix, known in ("types", quota.types, ctx.taxonomies.graesser.types), ("bloom", quota.bloom, levels):
+        if unknown := sorted(mix.keys() - (ids := {one.id for one in known})):
+            raise ConfigError(f"generate.quota.{name}: unknown {unknown[0]!r}", hint=suggest(unknown[0], ids))
     if quota.total is None:
         return kinds
     ids = {cell.question_type for cell in wanted_cells(quota, kinds)}

@@ -138,8 +138,12 @@ def settle(
     info, chosen = content.info, remaining
     if choose is not None:
         chosen, notes = choose(remaining)
-        left_out = {**info.left_out, **({"release: over_quota": n} if (n := len(remaining - chosen)) else {})}
-        info = info.model_copy(update={"notes": (*info.notes, *notes), "left_out": left_out})
+        info = info.model_copy(update={"notes": (*info.notes, *notes)})
+    surplus = remaining - chosen
+    for pair in (p for p in content.pairs() if p.id in surplus):
+        like = " ".join(filter(None, (pair.asked, pair.question_type, pair.bloom)))
+        reason = f"the target (generate.quota) keeps no more rows like it: {like}"
+        rejections[pair.id] = _rejection(pair, "over_quota", reason, None)
     several = _several(content) | parts[0].positives | parts[1].positives
     positives = {k: v for k, v in several.items() if k in chosen}
 

@@ -132,7 +132,11 @@ def test_a_target_narrows_the_first_pass_to_the_types_of_its_mix():
     assert asked(types=mix) == asked(total=18) == asked() and len(asked()) == 18
     assert len(asked(total=10)) == 10  # ten cells are wanted, and the other eight types have none
     with pytest.raises(ConfigError, match="names none"):
-        asked(total=10, types={"verifikation": 1.0})
+        asked(total=10, types={"definition": 0.0})
+    with pytest.raises(ConfigError, match="types: unknown 'verifikation'"):
+        asked(total=10, types={"verifikation": 1.0, "definition": 1.0})
+    with pytest.raises(ConfigError, match="bloom: unknown 'C9'"):
+        asked(total=10, bloom={"C9": 1.0})
 
 
 @pytest.mark.parametrize("aspects", [ASPECTS, ()])

@@ -72,7 +72,8 @@ async def test_a_target_is_filled_from_what_near_duplicates_leave(tmp_path):
     result = await stage.process(item, ctx.at("release", item.key, "fp"))
     release = Release(tmp_path)
     assert sorted(r.id for r in release.rows()) == ["qa-1", "qa-3", "qa-4"]
-    assert [(r.record_id, r.code) for r in result.rejections] == [("qa-2", "near_duplicate")]
+    assert [(r.record_id, r.code) for r in result.rejections] == [("qa-2", "near_duplicate"), ("qa-5", "over_quota")]
+    assert result.rejections[-1].reason.endswith("keeps no more rows like it: known_item definition C3")
     assert release.info.left_out == {"release: near_duplicate": 1, "release: over_quota": 1}
     assert len(meanings(code.partition(": ")[2] for code in release.info.left_out)) == 2
     assert "Target: 3 rows; 3 were reached." in release.info.notes
