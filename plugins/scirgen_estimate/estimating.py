@@ -276,7 +276,8 @@ def _of_trial(trial: Trial, config: Config, total: int, notes: list[str]) -> lis
             f"how many rounds a target of {quota.total} needs depends on what is rejected; the high scenario uses the "
             f"whole budget of {budget(quota)} candidates."
         )
-    notes.append("papers that datasets share are counted for each of them, though a run asks about them once.")
+    if total > trial.datasets:
+        notes.append("papers that datasets share are counted for each of them, though a run asks about them once.")
     notes.append(
         "reply lengths are those of made-up replies, and what gates reject, retries and repairs are not known; "
         "--history RUN, with a small run of the same model, gives its usage per dataset instead."

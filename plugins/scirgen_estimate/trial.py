@@ -213,6 +213,8 @@ async def tried(
     quota = config.generate.quota.model_copy(update={"max_rounds": 0})
     others = others if config.generate.asks else ()
     about = tuple(d.id for d in drawn) if others else ()
+    if others:
+        notes.append("questions about papers that no dataset uses are not included.")
     changed = {
         "limits": config.limits.model_copy(update=none),
         "generate": config.generate.model_copy(update={"quota": quota, "about": about, "questions": ""}),
@@ -252,7 +254,13 @@ async def tried(
 
     with tempfile.TemporaryDirectory(prefix="scirgen-estimate-") as scratch:
         trial.first_s = await run(drawn[:1], Path(scratch, "first"), trial.steps)
-        if rest := drawn[1:] or drawn[: total - 1]:
+        if len(drawn) == total > 1 and not others:  # all of a run, which asks once about papers that datasets share
+            trial.datasets = trial.candidates = 0
+            trial.calls.clear()
+            trial.failed.clear()
+            seconds = await run(drawn, Path(scratch, "all"), trial.steps)
+            trial.each_s = max(_LEAST_S, (seconds - trial.first_s) / (total - 1))
+        elif rest := drawn[1:] or drawn[: total - 1]:
             seconds = await run(rest, Path(scratch, "rest"), trial.steps)
             if others:  # a run reads each record once, not again with each that is tried
                 reading = [s for s in trial.steps if s.stage in ("collect", "parse", "release")]
