@@ -63,7 +63,7 @@ _OF_DATA = re.compile(
     r"\b(?:data|datasets?|databases?|code|software|program|package|maps?|images?|metadata"
     r"|[al]?gpl(?:v?\d)?|(?:general public|mit|bsd|apache)(?:[- ]style)? licen[sc]e)\b", re.I
 )  # fmt: skip
-"""What is not the paper, and licences of software: "It is distributed under the GNU General Public License"."""
+"""Words for things beside the paper, and licences of software ("distributed under the GNU General Public License")."""
 _WAIVER = re.compile(r"\bappl(?:y|ies) to (?:the |all )?(?:meta)?data\b", re.I)
 _NOTICE = re.compile(r"^(?:(?!licen[sc]|commons).){0,300}?(?=\bthis (?:is an open|article|work|paper)\b)", re.I | re.S)
 _OWN_DOI = re.compile(r"(?i)\W*(?:https?://)?(?:dx\.)?doi\b")
