@@ -131,7 +131,9 @@ class Config(Section):
     def part(self, name: str, kind: type[S]) -> S:
         """Return a plugin's section of settings; its defaults if the settings do not mention it."""
         found = self.sections.get(name)
-        return found if isinstance(found, kind) else kind.model_construct()
+        if isinstance(found, kind):
+            return found
+        return kind.model_construct()
 
     def texts(self) -> Iterator[str]:
         """Yield every text in the settings: names of plugins, URIs of models, paths."""
