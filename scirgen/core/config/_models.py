@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator, Mapping
-from typing import Literal, TypeVar
+from typing import Literal, TypeVar, cast
 
 from pydantic import Field, SerializeAsAny, field_validator
 
@@ -131,9 +131,8 @@ class Config(Section):
     def part(self, name: str, kind: type[S]) -> S:
         """Return a plugin's section of settings; its defaults if the settings do not mention it."""
         found = self.sections.get(name)
-        if isinstance(found, kind):
-            return found
-        return kind.model_construct()
+        # A section that somebody wrote may not be empty, so the defaults are not checked.
+        return found if isinstance(found, kind) else cast(S, kind.model_construct())
 
     def texts(self) -> Iterator[str]:
         """Yield every text in the settings: names of plugins, URIs of models, paths."""
