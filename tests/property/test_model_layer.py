@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from scirgen.core.safety.http import retry_after_s
+from scirgen.core.text.tame import visible
 from scirgen.llm.base import ChatRequest, Message, ModelIdentity, Sampling, ScoreRequest
 from scirgen.llm.cache import ReplyCache
 from scirgen.llm.chat_session import chat_key
@@ -61,7 +62,7 @@ class Items(BaseModel):
 PROSE = st.text(alphabet=st.characters(exclude_characters="{}[]`"), max_size=30)
 
 
-ITEM = st.builds(Item, text=TEXT, count=st.integers(), flags=st.lists(st.booleans(), max_size=2))
+ITEM = st.builds(Item, text=TEXT.map(visible), count=st.integers(), flags=st.lists(st.booleans(), max_size=2))
 
 
 @given(st.builds(Items, items=st.lists(ITEM, max_size=3)), PROSE, PROSE)
