@@ -133,7 +133,8 @@ def _claimed(
     """Return the tables of a page's captions, by their ids.
 
     Of two captions that reach one table, one gets another that no caption has reached. If there is none, the table
-    stays with the caption on whose side of it the tables so far stood; if no side leads, neither has it.
+    goes to the caption that stands above it, or below it, as most captions before; if as many stood above as below,
+    neither gets it.
     """
 
     def read(caption: Group, without: Collection[Box] = ()) -> PageTable | None:

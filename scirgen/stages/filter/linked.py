@@ -20,7 +20,7 @@ PROMPT: Final = "linked"
 
 
 class Ways(BaseModel):
-    """In ``w1``..., the way in which documents answer each pair together; in ``r1``..., if anybody would ask it."""
+    """In ``w1``..., the way in which documents answer each pair together; in ``r1``..., if somebody could ask it."""
 
 
 async def ask_without(pairs: Sequence[QAPair], material: Material, ctx: StageContext) -> list[Ruling]:
@@ -31,8 +31,10 @@ async def ask_without(pairs: Sequence[QAPair], material: Material, ctx: StageCon
 
 
 def unchecked(pair: QAPair) -> Ruling:
-    """Reject a pair that was written for two documents: without a judge nobody knows that it needs them."""
-    return Ruling(pair, *(("reject", "one_document", "no judge has checked it") if pair.strategy == LINKED else ()))
+    """Reject a pair that was written for two documents, as without a judge nobody knows that it needs them."""
+    if pair.strategy == LINKED:
+        return Ruling(pair, "reject", "one_document", "no judge has checked it")
+    return Ruling(pair)
 
 
 def _ruling(pair: QAPair, score: Score | Exception | None) -> Ruling:
