@@ -18,18 +18,15 @@ from scirgen.core.registry import Registry, known_needs, load_registry, returned
 from scirgen.core.registry.plugincode import made_of
 from scirgen.core.safety.files import named_files
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.stages.base import Role, Scope, Stage, StageContext, StageResult, Uses, WorkItem, made_stage
+from scirgen.stages.base import AUTO, JUDGE, Role, Scope, Stage, StageContext, StageResult, Uses, WorkItem, made_stage
 from scirgen.stages.filter import linked, second_look, second_reader
 from scirgen.stages.filter.base import MATERIAL, MODELS, Gate, Material, Need, PairGate, Verdict
 from scirgen.stages.filter.deciding import (
-    AUTO,
-    JUDGE,
     Ruling,
     blind_to,
     check_unsure,
     outcome,
     possible_names,
-    reads_all,
     score_all,
     scorer_names,
     select_scorers,
@@ -76,7 +73,7 @@ class FilterStage(Stage):
                 f"no patterns for language {ctx.config.language!r}: {', '.join(silent)} cannot reject by wording "
                 "(docs/prompts.md, 'Another language')"
             )
-        if "shift" in scorer_names(ctx) and (blind := blind_to(ctx)) and not reads_all(ctx):
+        if "shift" in scorer_names(ctx) and (blind := blind_to(ctx)) and not ctx.judged:
             kinds = ", ".join(f"{kind} (AUC {auc:.2f})" for kind, auc in blind.items())
             yield f"the scorer does not tell true from false answers of {kinds}: no judge is there, so they stay unsure"
 
@@ -92,7 +89,7 @@ class FilterStage(Stage):
         if ctx.config.generate.off:
             return ""
         parts: list[object] = []
-        if reads_all(ctx):
+        if ctx.judged:
             parts += (ctx.prompt(name).hash for name in (second_look.PROMPT, linked.PROMPT, *second_reader.PROMPTS))
         for gate in gates_of(ctx):
             prompts = [ctx.prompt(name).hash for name in gate.prompts]
@@ -161,7 +158,7 @@ def _needed(config: Config, registry: Registry) -> set[Need]:
 def gates_of(ctx: StageContext) -> list[Gate]:
     """Return a run's gates (`select_gates`); if a judge reads every pair, only those that find faults which it
     misses."""
-    return select_gates(ctx.config, ctx.registry, ctx.pack, judged=reads_all(ctx))
+    return select_gates(ctx.config, ctx.registry, ctx.pack, judged=ctx.judged)
 
 
 def select_gates(config: Config, registry: Registry, pack: str = "standard", *, judged: bool = False) -> list[Gate]:
@@ -267,7 +264,7 @@ class _Sieve:
     def __init__(self, ctx: StageContext, material: Material) -> None:
         self.ctx = ctx
         self.material = material
-        self.judged = reads_all(ctx)
+        self.judged = ctx.judged
         self.seen: dict[str, int] = {}
         self.rejections: list[Rejection] = []
         self.failures: list[Failure] = []
@@ -349,9 +346,9 @@ class _Sieve:
 
     async def read_again(self, pairs: Sequence[QAPair]) -> list[QAPair]:
         """Return the pairs with the judge's verdicts without each of their documents and, for a share of them, with a
-        second reader's agreement; without a judge, those that were not written for two documents."""
+        second reader's agreement."""
         if not self.judged:
-            return self._kept(map(linked.unchecked, pairs))
+            return [*pairs]
         pairs = self._kept(await linked.ask_without(pairs, self.material, self.ctx))
         return self._kept(await second_reader.read_share(pairs, self.material, self.ctx))
 
