@@ -33,6 +33,7 @@ from scirgen.stages.filter.deciding import (
     sentence,
 )
 from scirgen.stages.filter.faithfulness.calibrated import read_coefficients
+from scirgen.stages.filter.faithfulness.judged import entailment_model
 
 
 class FilterStage(Stage):
@@ -78,8 +79,10 @@ class FilterStage(Stage):
             yield f"the scorer does not tell true from false answers of {kinds}: no judge is there, so they stay unsure"
 
     def check(self, ctx: StageContext) -> None:
-        """Refuse thresholds that nothing would read, and scorers that do not suit the run's models."""
+        """Refuse thresholds that nothing would read, and scorers that do not suit the run's models or lack one."""
         check_thresholds(ctx)
+        if "entailment" in _needed(ctx.config, ctx.registry):
+            entailment_model(ctx)
         check_unsure(ctx)
         for scorer in select_scorers(scorer_names(ctx), ctx.registry):
             scorer.check(ctx)
