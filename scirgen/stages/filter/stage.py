@@ -41,7 +41,7 @@ class FilterStage(Stage):
     verdict."""
 
     name: ClassVar[str] = "filter"
-    version: ClassVar[int] = 10
+    version: ClassVar[int] = 11
     refuse_empty: ClassVar[bool] = True
     more_gates: ClassVar[tuple[str, ...]] = ()
     """Extra gates that a prompt pack's variant of the stage turns on."""
@@ -129,10 +129,11 @@ class FilterStage(Stage):
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
         """Judge the candidates of one dataset together."""
         round_ = item.parameters.get("round", 0)
-        pairs = sorted(item.of(QAPair), key=lambda p: p.id)
+        pairs = sorted(item.of(QAPair), key=lambda p: (p.id, p.round, p.strategy))
         sieve = _Sieve(ctx, material_of(item, tuple(p for p in pairs if p.round != round_)))
         gates = gates_of(ctx)
-        remaining = await sieve.gated([p for p in pairs if p.round == round_], [g for g in gates if not g.after_scores])
+        once = sieve.once([p for p in pairs if p.round == round_])
+        remaining = await sieve.gated(once, [g for g in gates if not g.after_scores])
         remaining = await sieve.looked(await sieve.scored(remaining))
         remaining = await sieve.looked(await sieve.gated(remaining, [g for g in gates if g.after_scores]))
         remaining = await sieve.read_again(remaining)
@@ -292,6 +293,12 @@ class _Sieve:
         if error.fatal:
             raise error
         self.failures.append(Failure.of(self.ctx.stage, error, pair.id))
+
+    def once(self, pairs: Sequence[QAPair]) -> list[QAPair]:
+        """Return the pairs without those that another call, or an earlier round, wrote word for word."""
+        first = {p.id: p for p in (*reversed(pairs), *self.material.accepted)}
+        again = "written before, with the same answer"
+        return self._kept(Ruling(p, "keep" if first[p.id] is p else "reject", "duplicate", again) for p in pairs)
 
     async def gated(self, pairs: list[QAPair], gates: Sequence[Gate]) -> list[QAPair]:
         """Return the pairs that the gates let through."""
