@@ -72,7 +72,7 @@ def match(
 @click.option(
     "--scorers", default="shift", show_default=True, metavar="NAMES", help="Faithfulness scorers, with commas."
 )
-@_model
+@click.option("--model", "--scorer", "model", help="URI of the model that measures and judges, as in generate.")
 @_domain
 @settings_option("filter.window=evidence")
 @as_json_flag

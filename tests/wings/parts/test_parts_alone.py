@@ -125,6 +125,11 @@ def test_parse_shows_tables_and_says_which_are_not_read(flag: list[str], paper: 
         assert re.search(r"tables +1\n +tables_refused +table_header 1", found.stdout)
 
 
+def test_score_takes_the_option_of_generate_for_its_model(tmp_path: Path) -> None:
+    found = CliRunner().invoke(cli, ["score", str(written(tmp_path, "jsonl")), "--scorer", "shift"])
+    assert isinstance(found.exception, ConfigError) and "is not a model URI" in found.exception.message
+
+
 def test_parse_of_nothing_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="does not exist"):
         scirgen_parts.parse(tmp_path / "none.pdf")
