@@ -1,7 +1,7 @@
 """Predicts calls, tokens, cost and hours of a run.
 
 An earlier run with the same model gives its usage per dataset. Without one, a few datasets of the catalogue go through
-the plan with made-up replies (`trial`); their calls, times the number of datasets, are the typical figures.
+the plan with made-up replies (`trial`); what each after the first adds, the others are expected to add.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from scirgen.stages.ask.given import read_questions
 from scirgen.stages.collect.pages import absent, iterate, setting_aside
 from scirgen.stages.collect.validated_source import CheckedSource, checked
 from scirgen.stages.generate.quotas import budget
-from scirgen_estimate.trial import Trial, tried
+from scirgen_estimate.trial import Call, Trial, tried
 
 WALK = 20_000
 """Largest number of records read to count datasets; beyond that, the catalogue's own count is used if it has one."""
@@ -219,7 +219,7 @@ async def estimate_run(
     trial = await tried(config, registry, domain, opened, drawn, total, notes, others)
     shares = _of_trial(trial, config, total, notes)
     own = walked + trial.first_s + trial.each_s * (total - 1) + sum(s.calls.typical for s in shares) / CALLS_A_SECOND
-    rows = trial.candidates * total / trial.datasets
+    rows = trial.grown(trial.first[1], trial.candidates, total)
     return sum_up(shares, config, total, len(drawn), rows, tokens_per_second, own / 60, notes)
 
 
@@ -268,28 +268,27 @@ def _of_trial(trial: Trial, config: Config, total: int, notes: list[str]) -> lis
     if trial.failed:
         parts = ", ".join(f"{stage} {n}" for stage, n in trial.failed.items())
         notes.append(f"items of the sample that failed: {parts}; they are not included.")
-    factor = total / trial.datasets
     quota, most = config.generate.quota, 1.0
     if quota.total is not None:
-        most = max(1.0, budget(quota) / max(1.0, trial.candidates * factor))
+        most = max(1.0, budget(quota) / max(1.0, trial.grown(trial.first[1], trial.candidates, total)))
         notes.append(
             f"how many rounds a target of {quota.total} needs depends on what is rejected; the high scenario uses the "
             f"whole budget of {budget(quota)} candidates."
         )
-    if total > trial.datasets:
-        notes.append("papers that datasets share are counted for each of them, though a run asks about them once.")
     notes.append(
         "reply lengths are those of made-up replies, and what gates reject, retries and repairs are not known; "
         "--history RUN, with a small run of the same model, gives its usage per dataset instead."
     )
     found = []
     for step, role in product(trial.steps, sorted({c.role for c in trial.calls})):
-        mine = [c for c in trial.calls if (c.stage, c.role) == (step.stage, role)]
+        first, mine = (
+            [c for c in calls if (c.stage, c.role) == (step.stage, role)] for calls in (trial.first[0], trial.calls)
+        )
         more = most if step.repeat else 1.0
         if step.stage in ("ask", "search", "answer"):
             more = min(more, 1.0 + quota.max_rounds)  # each round asks a subject at most once more
-        counts = len(mine), sum(c.prompt_tokens for c in mine), sum(c.reply_tokens for c in mine)
-        figures = (Figure.around(n * factor, r, more) for n, r in zip(counts, (CALLS, PROMPTS, REPLIES), strict=True))
+        counts = (trial.grown(a, b, total) for a, b in zip(_counts(first), _counts(mine), strict=True))
+        figures = (Figure.around(n, r, more) for n, r in zip(counts, (CALLS, PROMPTS, REPLIES), strict=True))
         if mine:
             found.append(Share(step.stage, role, *figures))
     if config.generate.questions:
@@ -298,6 +297,11 @@ def _of_trial(trial: Trial, config: Config, total: int, notes: list[str]) -> lis
             "one call of step answer, which reads up to 3,000 words."
         )
     return found
+
+
+def _counts(calls: Sequence[Call]) -> tuple[int, int, int]:
+    """Return the number of calls, of their prompt tokens and of their reply tokens."""
+    return len(calls), sum(c.prompt_tokens for c in calls), sum(c.reply_tokens for c in calls)
 
 
 # -- an earlier run ----------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -183,7 +183,8 @@ class Trial:
     """The plan's steps, the calls that they made, and the results of the items.
 
     Attributes:
-        datasets: how many were tried; one of a large catalogue is tried twice, for its time without the start.
+        datasets: how many were tried.
+        first: the calls and the candidates of the first one alone. Papers that datasets share are read with it.
         first_s: scirgen's own time for the first dataset, with all that a run does once at its start.
         each_s: its time for each further one.
     """
@@ -193,8 +194,15 @@ class Trial:
     failed: Counter[str]
     candidates: int = 0
     datasets: int = 0
+    first: tuple[list[Call], int] = ([], 0)
     first_s: float = 0.0
     each_s: float = 0.0
+
+    def grown(self, first: float, tried: float, total: int) -> float:
+        """Return a figure of all datasets, from those of the first and of all that were tried: each other dataset adds
+        as much as those after the first did on average."""
+        each = max(0.0, tried - first) / (self.datasets - 1) if self.datasets > 1 else tried
+        return tried + each * (total - self.datasets)
 
 
 async def tried(
@@ -207,19 +215,17 @@ async def tried(
     notes: list[str],
     others: Sequence[Dataset] = (),
 ) -> Trial:
-    """Run the plan on the datasets that were drawn from ``total``, the first one alone; ``others`` are searched too."""
+    """Run the plan on the first dataset that was drawn from ``total``, then on all; ``others`` are searched too."""
     identity, capabilities = await _generator(config, registry, notes)
     none = {"max_tokens": None, "max_cost": None, "max_minutes": None}
     quota = config.generate.quota.model_copy(update={"max_rounds": 0})
     others = others if config.generate.asks else ()
     about = tuple(d.id for d in drawn) if others else ()
-    if others:
-        notes.append("questions about papers that no dataset uses are not included.")
     changed = {
         "limits": config.limits.model_copy(update=none),
         "generate": config.generate.model_copy(update={"quota": quota, "about": about, "questions": ""}),
     }
-    config = config.model_copy(update=changed)
+    everything, config = config, config.model_copy(update=changed)
     resources = Resources(domain, Path(config.overrides) if config.overrides else None)
     prompts, taxonomies = PromptLibrary(resources), Taxonomies(resources)
     trial = Trial(plan(registry, config), [], Counter())
@@ -243,29 +249,28 @@ async def tried(
         )  # fmt: skip
         stages = {name: suited(stage, ctx) for name, stage in build_stages(registry, steps).items()}
         stages[steps[-1].stage] = _NoRelease()
+        if "ask" in stages:  # the others are searched, but papers that no dataset uses are asked about as in a run
+            items = stages["ask"].items
+            stages["ask"].items = lambda *of: items(of[0], replace(of[1], config=everything))  # type: ignore[method-assign]
         with rare_collections(), Store(scratch / "run.db") as store:
             given = _Drawn(source, datasets, others)
             await Runner(store, ctx, stages, _ByStage(config), given, Observer(), plan=steps).run()
             funnel = StoreView(store).funnel()
-        trial.datasets += len(datasets)
-        trial.candidates += sum(funnel[step]["outputs"] for step in WRITERS if step in funnel)
-        trial.failed.update({stage: n for stage, row in funnel.items() if (n := row["failed"] + row["partial"])})
+        trial.datasets = len(datasets)
+        trial.candidates = sum(funnel[step]["outputs"] for step in WRITERS if step in funnel)
+        trial.failed = Counter({stage: n for stage, row in funnel.items() if (n := row["failed"] + row["partial"])})
         return time.monotonic() - began
 
     with tempfile.TemporaryDirectory(prefix="scirgen-estimate-") as scratch:
         trial.first_s = await run(drawn[:1], Path(scratch, "first"), trial.steps)
-        if len(drawn) == total > 1 and not others:  # all of a run, which asks once about papers that datasets share
-            trial.datasets = trial.candidates = 0
+        if total > 1:
+            trial.first = trial.calls.copy(), trial.candidates
             trial.calls.clear()
-            trial.failed.clear()
+            reading = [s for s in trial.steps if s.stage in ("collect", "parse", "release")]
+            # A run reads each record once, not again with each that is tried.
+            others_s = await run((), Path(scratch, "others"), reading) if others else 0.0
             seconds = await run(drawn, Path(scratch, "all"), trial.steps)
-            trial.each_s = max(_LEAST_S, (seconds - trial.first_s) / (total - 1))
-        elif rest := drawn[1:] or drawn[: total - 1]:
-            seconds = await run(rest, Path(scratch, "rest"), trial.steps)
-            if others:  # a run reads each record once, not again with each that is tried
-                reading = [s for s in trial.steps if s.stage in ("collect", "parse", "release")]
-                seconds -= await run((), Path(scratch, "others"), reading)
-            trial.each_s = max(_LEAST_S, seconds / len(rest))
+            trial.each_s = max(_LEAST_S, (seconds - others_s) / len(drawn))
     return trial
 
 

@@ -35,15 +35,16 @@ def parse(
     """
     found = parts.parse(files, domain=domain, settings=parse_settings(settings))
     unread = [row for row in found if "error" in row]
+    refused = [parts.refused_tables(row) for row in found]
     if markdown:
         click.echo("\n\n".join(parts.as_markdown(row) for row in found if row not in unread))
-        for row in unread:
-            click.echo(f"{row['file']}: {row['reason']}", err=True)
+        for row, codes in zip(found, refused, strict=True):
+            if said := row.get("reason") or (codes and f"tables that are not read as cells: {codes}"):
+                click.echo(f"{row['file']}: {said}", err=True)
     else:
-        _show(
-            found if as_json else Table([{k: v for k, v in r.items() if k != "blocks"} for r in found], "papers"),
-            as_json,
-        )
+        pairs = zip(found, refused, strict=True)
+        short = [{k: v for k, v in row.items() if k != "blocks"} | {"tables_refused": codes} for row, codes in pairs]
+        _show(found if as_json else Table(short, "papers"), as_json)
     if len(unread) == len(found):
         raise InputError("none of the files can be read", hint="The reasons are above.", code="no_papers")
 
@@ -71,7 +72,7 @@ def match(
 @click.option(
     "--scorers", default="shift", show_default=True, metavar="NAMES", help="Faithfulness scorers, with commas."
 )
-@_model
+@click.option("--model", "--scorer", "model", help="URI of the model that measures and judges, as in generate.")
 @_domain
 @settings_option("filter.window=evidence")
 @as_json_flag

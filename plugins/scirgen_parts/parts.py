@@ -5,6 +5,7 @@ Each calls the stage that a run calls, with the same settings, and keeps nothing
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -60,8 +61,10 @@ def parse(
         settings: dotted setting -> value (``parse.*``).
 
     Returns:
-        One row per file: file, title, authors, doi, year, licence, abstract, language, pages, and ``blocks`` (kind,
-        text, level, page, box); ``error`` and ``reason`` if it cannot be read.
+        One row per file: file, title, authors, doi, year, licence, abstract, language, pages, ``tables`` (how many are
+        read as cells), ``tables_refused`` (code -> how many are not), and ``blocks`` (kind, text, level, page, box; of
+        a table its cells, or, where it or its caption stands, why it is ``refused``); ``error`` and ``reason`` if it
+        cannot be read.
 
     Raises:
         InputError: a file does not exist, or there is none.
@@ -100,13 +103,16 @@ async def _parsed(files: Iterable[Path], config: Config) -> list[Row]:
                     "kind": block.kind.value, "text": document.text[block.start : block.end], "level": block.level,
                     "page": block.page, "box": block.bbox,
                     **({"table": _cells(document, block.table)} if block.table else {}),
+                    **({"refused": read.refused} if read.refused else {}),
                 }
-                for block in document.blocks
+                for block, read in zip(document.blocks, (b for b in parsed.blocks if b.text.strip()), strict=True)
             ]  # fmt: skip
             rows.append({
                 "file": str(file), "title": front.title, "authors": list(front.authors), "doi": front.doi,
                 "year": front.year, "licence": front.licence, "abstract": front.abstract,
-                "language": document.language, "pages": document.pages, "parser": document.parser, "blocks": blocks,
+                "language": document.language, "pages": document.pages, "parser": document.parser,
+                "tables": sum("table" in b for b in blocks),
+                "tables_refused": dict(Counter(b["refused"] for b in blocks if "refused" in b)), "blocks": blocks,
             })  # fmt: skip
     finally:
         pool.close()
@@ -140,6 +146,12 @@ def as_markdown(row: Row) -> str:
             case _:
                 lines.append(text)
     return "\n\n".join(lines)
+
+
+def refused_tables(row: Row) -> str:
+    """Return the codes of a parsed paper's tables that are not read as cells, with their counts."""
+    found = row.get("tables_refused")
+    return ", ".join(f"{code} {n}" for code, n in found.items()) if isinstance(found, dict) else ""
 
 
 # -- score and tag -----------------------------------------------------------------------------------------------------

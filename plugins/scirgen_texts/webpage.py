@@ -32,6 +32,8 @@ _STATED: Final = {
 Dublin Core's, Pandoc's (R Markdown, pkgdown, Quarto, distill)."""
 _PRINTED: Final = dict(zip(("people", "date"), _DROPPED[-2:], strict=True))
 _YEAR: Final = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
+_SUFFIX: Final = re.compile(r"(?:Jr|Sr)\.?|I{2,3}|IV")
+_BETWEEN: Final = re.compile(rf"\s*(?:[;&]|,(?!\s*(?:{_SUFFIX.pattern})(?!\w))|\band\b)\s*")
 _NOT_NAME: Final = re.compile(r"\([^()]*\)|(?<!\S)\S*@\S*")
 _HEADINGS: Final = {f"h{n}": n for n in range(1, 7)}
 _TAKEN: Final = "h1, h2, h3, h4, h5, h6, p, li, figcaption, table, dd, blockquote"
@@ -88,9 +90,15 @@ def _stated(tree: Any, what: str) -> list[str]:
 
 def _names(person: list[str], people: list[str]) -> tuple[str, ...]:
     """Return the authors; ``person`` are single names, maybe with the family name first, ``people`` lists of names."""
-    turned = [" ".join(reversed(re.split(r"\s*,\s*", name, maxsplit=1))) for name in person]
-    listed = (name for text in people for name in re.split(r"\s*(?:[,;&]|\band\b)\s*", _NOT_NAME.sub("", text)))
-    return tuple(turned or filter(None, map(str.strip, listed)))
+    listed = (name for text in people for name in _BETWEEN.split(_NOT_NAME.sub("", text)))
+    return tuple(map(_turned, person)) or tuple(filter(None, map(str.strip, listed)))
+
+
+def _turned(name: str) -> str:
+    """Return a name whose family name comes first ("Smith, Jane, Jr.") as it is said ("Jane Smith Jr.")."""
+    family, *given = re.split(r"\s*,\s*", name)
+    after = [part for part in given if _SUFFIX.fullmatch(part)]
+    return " ".join([*(part for part in given if part not in after), family, *after])
 
 
 def _main(tree: Any) -> Any:

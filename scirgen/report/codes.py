@@ -74,7 +74,7 @@ MEANINGS: Final[dict[str, str]] = {
     "shift": "The evidence does not make the answer more likely to the scorer (SePer).",
     "calibrated": "Shift and words together make it unlikely that the evidence supports the answer.",
     "second_reader": "A second reader answers otherwise from the evidence alone (`filter.second_reader: 1`).",
-    "one_document": "One document is enough to answer a question written for two, or no judge has checked it.",
+    "one_document": "One document is enough to answer a question written for two.",
     "unasked": "Nobody who has read neither document would ask this question, which was written for two.",
     "guessable": "An earlier version left it out: without documents, a model gives the main part of the answer.",
     "unsure": "The scores cannot decide, no judge did, and `filter.unsure` rejects such pairs.",

@@ -129,7 +129,7 @@ def _gather(view: StoreView, sample: int) -> ReportData:
         candidates=sum(funnel[name]["outputs"] for name in WRITERS if name in funnel),
         usage=_usage(usage, view.tokens_per_released_row()),
         last_usage=last if isinstance(last, dict) else {},
-        sample=tuple(_sample(view, accepted, rejections, datasets, sample)),
+        sample=tuple(_sample(view, accepted, rejections, datasets, texts, sample)),
         sample_of=len(accepted) + sum(r.record_kind == "QAPair" for r in rejections),
         records=most_rows(datasets, {d: len(p) for d, p in uses.items()}, (p.dataset_id for p in pairs)),
         **figures_of(pairs, view.rejected_by_type()),
@@ -249,7 +249,12 @@ def _scores(scores: Iterable[Score], question_type: str, *, accepted: bool) -> I
 
 
 def _sample(
-    view: StoreView, pairs: list[_Accepted], rejections: list[_Rejected], titles: dict[str, str], size: int
+    view: StoreView,
+    pairs: list[_Accepted],
+    rejections: list[_Rejected],
+    titles: dict[str, str],
+    users: Mapping[str, list[str]],
+    size: int,
 ) -> Iterator[SampleRow]:
     texts = _Texts(view)
     shown_pairs = {p.id: p.dataset_id for p in drawn(pairs, size, lambda p: p.question_type)}
@@ -267,6 +272,8 @@ def _sample(
             continue
         chosen.remove((rejection.stage, rejection.code, rejection.record_id))
         found = rejected_pair(rejection)
+        told = found.with_gold(users, titles) if found else rejection
+        about = "" if isinstance(told, QAPair) and not told.gold else told.dataset_id or ""
         yield SampleRow(
             id=rejection.record_id,
             status="rejected",
@@ -277,7 +284,7 @@ def _sample(
             answer=shown(found.answer) if found else "",
             question_type=rejection.question_type or "",
             bloom="",
-            dataset=titles.get(rejection.dataset_id or "", rejection.dataset_id or ""),
+            dataset=titles.get(about, about) or "about no dataset",
             evidence=tuple(texts.around(s) for s in found.evidence[:SHOWN_SPANS]) if found else (),
             scores={s.name: s.value for s in found.scores} if found else {},
         )

@@ -24,8 +24,10 @@ from scirgen.core.records import (
     Paper,
     QAPair,
     Rejection,
+    SectionLabel,
     Span,
     aspects_by_category,
+    users_of,
 )
 from scirgen.core.registry import suggest
 from scirgen.core.text.shown import shown
@@ -54,7 +56,8 @@ class Statement(Frozen):
 
 
 class Question(Frozen):
-    """A released row, numbered from 1, with its evidence; ``paper`` 0 stands for the metadata."""
+    """A released row, numbered from 1, with its evidence; ``paper`` 0 stands for the metadata. ``asked_with`` is the
+    title of another dataset that it was asked with."""
 
     number: int
     id: str
@@ -63,6 +66,7 @@ class Question(Frozen):
     question_type: str
     bloom: str
     evidence: tuple[Statement, ...]
+    asked_with: str = ""
 
 
 class Sheet(Frozen):
@@ -125,18 +129,30 @@ def build_profile(folder: Path, wanted: str) -> Profile:
         documents = {d.id: d.paper_id for d in view.records("parse", Document, dataset.id)}
         papers = papers_of(view, dataset.id)
         links = [x for x in view.records("match", Link, dataset.id) if x.used]
-        users = {d: (dataset.id,) for d, paper in documents.items() if paper in {x.paper_id for x in links}}
         aspects = list(view.records("verify", Aspect, dataset.id))
         chosen = [a for a in view.records("extract", Aspect, dataset.id) if a.paper_id in {x.paper_id for x in links}]
         not_used = [r for r in view.rejections("match", dataset.id) if r.dataset_id == dataset.id]
         stages = ("verify", *WRITERS)
         removed = [r for s in stages for r in view.rejections(s, dataset.id) if r.dataset_id == dataset.id]
-        told = (p.with_gold(users, (dataset.id,)) for p in view.records("tag", QAPair, dataset.id))
-        pairs = sorted((p for p in told if dataset.id in p.gold), key=lambda p: (p.question_type, p.id))
-        other = {s.document_id for p in pairs for s in p.evidence} - {dataset.id, *users}
+        pairs = _rows_of(dataset.id, view)
+        own = {d for d, paper in documents.items() if paper in {x.paper_id for x in links}}
+        other = {s.document_id for p, _ in pairs for s in p.evidence} - {dataset.id, *own}
         found = (r for d in other for _, result in view.find(d) for r in result.outputs())
         names = {r.id: r.title or r.id for r in found if isinstance(r, Document | Dataset) and r.id in other}
     return _profile(dataset, papers, links, aspects, chosen, not_used, removed, pairs, documents, names)
+
+
+def _rows_of(dataset_id: str, view: StoreView) -> list[tuple[QAPair, str]]:
+    """Return a dataset's released rows, each with the title of the other dataset that it was asked with, or ""."""
+    titles, used = {d.id: d.title for d in view.datasets()}, users_of(view.uses())
+    users = {x.document_id: used[x.paper_id] for x in view.records("section", SectionLabel) if x.paper_id in used}
+    left_out = {r.record_id for r in view.rejections("release")}
+    found: dict[str, tuple[QAPair, str]] = {}
+    for host, title in titles.items():
+        for pair in (p.with_gold(users, titles) for p in view.pairs([host])):
+            if pair.gold and pair.dataset_id == dataset_id and pair.id not in left_out:
+                found[pair.id] = pair, "" if host == dataset_id else title
+    return sorted(found.values(), key=lambda f: (f[0].question_type, f[0].id))
 
 
 def as_markdown(profile: Profile) -> str:
@@ -193,7 +209,7 @@ def _profile(
     chosen: Sequence[Aspect],
     not_used: Sequence[Rejection],
     removed: Sequence[Rejection],
-    pairs: Sequence[QAPair],
+    pairs: Sequence[tuple[QAPair, str]],
     documents: Mapping[str, str],
     names: Mapping[str, str],
 ) -> Profile:
@@ -255,8 +271,9 @@ def _profile(
                 question_type=p.question_type,
                 bloom=p.bloom or "",
                 evidence=tuple(quoted(s, documents.get(s.document_id, "")) for s in p.evidence),
+                asked_with=asked_with,
             )
-            for n, p in enumerate(pairs, 1)
+            for n, (p, asked_with) in enumerate(pairs, 1)
         ),
     )
 

@@ -31,6 +31,8 @@ from scirgen.llm.session import ChatSession, ScoreSession
 R = TypeVar("R", bound=Record)
 M = TypeVar("M", bound=BaseModel)
 Role = Literal["generator", "scorer", "judge"]
+AUTO, JUDGE = "auto", "llm_judge"
+"""Names in ``filter.faithfulness``: the scorers that suit the models, and the judge that reads every pair."""
 
 
 @dataclass(frozen=True)
@@ -288,6 +290,12 @@ class StageContext:
     def judge(self) -> ChatSession:
         """The model that judges answers: ``models.judge``, or the generator."""
         return self.judge_session or self.chat
+
+    @property
+    def judged(self) -> bool:
+        """Whether a judge reads every pair: ``filter.faithfulness`` names it, or ``auto`` takes it."""
+        named, judge = self.config.filter.faithfulness, self.judge_session or self.chat_session
+        return JUDGE in named or (AUTO in named and judge is not None and judge.pack == "standard")
 
     @property
     def scorer(self) -> ScoreSession:

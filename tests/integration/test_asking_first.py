@@ -7,7 +7,10 @@ import math
 from collections import Counter
 from pathlib import Path
 
+from click.testing import CliRunner
+
 from scirgen.api import generate
+from scirgen.cli.run.inspect import inspect
 from scirgen.cli.run.status import collect_status
 from scirgen.core.config import load_config
 from scirgen.core.corpus.questions import Pool, Question
@@ -162,6 +165,8 @@ async def test_the_users_questions_are_searched_answered_and_released(tmp_path: 
     own = {"generate__questions": str(tmp_path / "mine.jsonl"), "generate__mix": {"known_item": 0}}
     async with FakeServer() as server:
         await run_small(server, records, out, **own)
+        shown = CliRunner().invoke(inspect, [str(out), "mine-1"], catch_exceptions=False).output
+        assert "At which 3 stations was snow measured with sensors?" in shown
         calls = answered(server)
         # Another record moves none of them, and redoes those that it is found for.
         (tmp_path / "mine.jsonl").write_text("\n".join(lines), "utf-8")

@@ -301,6 +301,15 @@ class TooFew:
         return None
 
 
+class OldEntailment:
+    counts_words = True
+
+    def __init__(self, uri) -> None:
+        self.identity = uri
+
+    async def entail(self, pairs): ...
+
+
 class WithName:
     def __init__(self, setup) -> None:
         self.name = "mine"
@@ -322,6 +331,7 @@ class WithName:
         ("release_format", "mine", type("F", (), {}), ["it lacks write(release, folder)"]),
         ("parser", "mine", type("P", (), {"parse": lambda self, path: None}), ["<lambda>() must take (path, options)"]),
         ("source", "mine", WithName, []),
+        ("entailment", "mine", OldEntailment, ["__init__() must take (uri, options)"]),
         ("domain", "mine", 7, ["it lacks name", "it lacks title", "it lacks root"]),
         ("source", "mine", lambda setup: None, []),
     ],

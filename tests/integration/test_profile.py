@@ -18,12 +18,15 @@ from scirgen.core.records import (
     BlockKind,
     Dataset,
     Document,
+    Grade,
     Link,
     Paper,
+    QAPair,
     Rejection,
     SectionClass,
 )
 from scirgen.pipeline.store import Store
+from scirgen.report.figures import gather
 from scirgen.report.profile import as_html, as_markdown, build_profile, markdown_text
 from scirgen.stages.base import StageResult
 
@@ -117,6 +120,34 @@ def test_profile_puts_sentences_under_their_aspect_with_page_links(run: Path) ->
     assert sentences[0].link.endswith("/a%20%28first%29%20paper.pdf#page=3")
     assert built.papers[0].title == "On flow" and built.papers[0].evidence[0].text == PLAIN
     assert built.candidates_rejected == (("Another", "no trace"),)
+
+
+def test_a_row_that_another_dataset_answers_is_on_that_datasets_page_which_says_with_what_it_was_asked(
+    run: Path,
+) -> None:
+    grade = Grade(passage_id="psg", document_id="snow-2", start=0, end=5, grade=2)
+    row = QAPair(
+        id="qa-1", dataset_id="snow-2", question="Where is snow?", answer="Here.", question_type="", asked="seeking",
+        about="dataset", grades=(grade,),
+    )  # fmt: skip
+    refused = row.model_copy(update={"id": "qa-2", "dataset_id": "flow-1"})
+    dropped = Rejection.of("filter", "pointing", "it points", refused)
+    with Store(run / "run.db") as store:
+        store.see_datasets(["flow-1", "snow-2"], 1, 2)
+        snow = Dataset(id="snow-2", title="Snow")
+        for dataset, stage, result in (
+            ("snow-2", "collect", StageResult((snow,))),
+            ("flow-1", "filter", StageResult((row,), (dropped,))),
+            ("flow-1", "tag", StageResult((row,))),
+        ):
+            store.plan(dataset, stage, ["k2"])
+            store.use(dataset, stage, "k2", store.put(stage, "k2", "f", result, 0.0).id)
+    assert not build_profile(run, "flow-1").rows
+    (shown,) = build_profile(run, "snow-2").rows
+    assert shown.id == "qa-1" and shown.asked_with.startswith("Flow ")
+    assert "asked with Flow" in as_markdown(build_profile(run, "snow-2"))
+    assert "asked with “Flow" in as_html(build_profile(run, "snow-2"))
+    assert {r.id: r.dataset for r in gather(run).sample} == {"qa-1": "Snow", "qa-2": "Snow"}
 
 
 def test_profile_accounts_for_every_chosen_sentence(run: Path) -> None:

@@ -50,6 +50,20 @@ async def test_reasons_name_the_papers_file_and_json_gives_the_records(tmp_path:
         assert f"dataset {pair.dataset_id} “Snow depth at station" in shown and shown.count(pair.question) == 1
 
 
+async def test_a_refused_file_is_not_called_by_the_name_of_its_twin(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    for name in ("a.md", "b.md"):
+        (tmp_path / "in" / name).write_text("# Lake ice\n\nIce of 63 lakes was measured each winter.\n", "utf-8")
+    table = "file,doi,licence\na.md,10.5072/own,cc-by-nc-4.0\nb.md,10.5072/own,cc-by-4.0\n"
+    (tmp_path / "in" / "papers.csv").write_text(table, "utf-8")
+    async with FakeServer() as server:
+        run = await run_small(
+            server, tmp_path / "in", tmp_path / "run", collect__source="papers", collect__licences=["cc-by"]
+        )
+    said = CliRunner().invoke(status, [str(run.folder), "--reasons", "collect"], catch_exceptions=False).output
+    assert said.split(":")[0].split() == ["licence", "10.5072/own"]
+
+
 async def test_types_that_were_not_chosen_are_no_rejections_and_rows_left_out_are_no_released_ones(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

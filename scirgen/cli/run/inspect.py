@@ -12,6 +12,7 @@ import click
 import yaml
 
 from scirgen.cli.options import PATH, counted
+from scirgen.core.corpus.questions import Question
 from scirgen.core.errors import InputError, PluginError
 from scirgen.core.records import Dataset, Document, Paper, Provenance, QAPair, Record, Rejection, Span, rejected_pair
 from scirgen.core.text.tame import visible
@@ -34,16 +35,17 @@ _NESTED = {"question": {"provenance": True}}
 def inspect(run: Path, id: str, as_json: bool, prompts: bool) -> None:
     """Show where a row comes from: place on the page, scores, gates; with --prompt, the calls that made it.
 
-    For a passage's id, show its document, its text and the rows for which it is graded.
+    ID may be your own id of a question. For a passage's id, show its document, its text and the rows for which it is
+    graded.
     """
     with open_view(run) as view:
         if not view.find(id) and _show_passage(run / "release", id, as_json):
             return
-        found = _find(view, id)
+        id = _complete(view, id)
         shown: set[str] = set()
         rows: set[str] = set()
         pair: QAPair | None = None
-        for kind, result in found:
+        for kind, result in view.find(id):
             for record in _records(result, id, kind):
                 pair = record if isinstance(record, QAPair) else pair
                 if as_json:
@@ -88,13 +90,15 @@ def _show_passage(folder: Path, id: str, as_json: bool) -> bool:
     return True
 
 
-def _find(view: StoreView, id: str) -> list[tuple[str, StoredResult]]:
-    found = view.find(id)
-    if found:
-        return found
-    near = view.complete_id(id)
-    if len(near) == 1 and (found := view.find(near[0])):
-        return found
+def _complete(view: StoreView, id: str) -> str:
+    """Return the id of a record, given whole, by its beginning, or as the user's own id of a question."""
+    if view.find(id):
+        return id
+    own = [p.id for p in view.pairs() if p.given_id == id]
+    own += [q.id for q in view.records("ask", Question) if q.given_id == id]
+    near = own[:1] or view.complete_id(id)
+    if len(near) == 1:
+        return near[0]
     hint = (
         f"It could be: {', '.join(near)}"
         if len(near) > 1

@@ -120,7 +120,9 @@ def _reasons(view: StoreView, stage: str, most: int, as_json: bool) -> Iterator[
             else:
                 reason = _line(entry.reason.removeprefix(f"{entry.record_id}: "))
                 dataset = f" ({result.key.partition('|')[0]})" if stage in _OF_PAIRS else ""
-                yield f"{entry.code:18} {_named(entry.record_id, files)}{dataset}: {reason}"
+                # The file of a record's id is that of its twin, which was collected.
+                name = entry.record_id if entry.record_kind == "Dataset" else _named(entry.record_id, files)
+                yield f"{entry.code:18} {name}{dataset}: {reason}"
     if not as_json:
         yield from (f"{code}: {n - most} more; --most shows them" for code, n in by_code.items() if n > most)
 

@@ -42,7 +42,7 @@ CONTRACTS: Final[Mapping[str, tuple[str, ...]]] = {
         "why(score)",
         "async score(pairs, material, ctx)",
     ),
-    "entailment": ("identity", "counts_words", "async entail(pairs)"),
+    "entailment": ("__init__(uri, options)", "identity", "counts_words", "async entail(pairs)"),
     "embedder": ("open(name)", "identify(name, setting)", "describe(name)", "embed(texts, role)"),
     "release_format": ("write(release, folder)",),
     "engine": ("async start(ctx, sessions, replies)", "async execute(stage, item, ctx)", "async aclose()"),

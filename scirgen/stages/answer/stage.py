@@ -111,6 +111,15 @@ class AnswerStage(Stage):
     name: ClassVar[str] = "answer"
     version: ClassVar[int] = 6
 
+    def notes(self, ctx: StageContext) -> Iterable[str]:
+        """Yield that linked questions are left out, where the settings ask for them and no judge reads them."""
+        if ctx.config.generate.asks and ctx.pack == "standard" and _wants_links(ctx) and not ctx.judged:
+            yield "no linked questions: only a judge can tell that they need two documents (filter.faithfulness)"
+
+    def definitions(self, ctx: StageContext) -> str:
+        """Return whether linked questions are left out for want of a judge."""
+        return "" if ctx.judged else "unjudged"
+
     def uses(self, config: Config) -> Uses:
         """Return the prompts, the model and the judge's; nothing if no questions are asked first."""
         if not config.generate.asks:
@@ -133,7 +142,7 @@ class AnswerStage(Stage):
                 part = several[at * len(several) // calls : (at + 1) * len(several) // calls]
                 # A user's question is answered alone, so it does not depend on the others of the file.
                 key = part[0].key if part[0].asked == "user" else f"{scope.dataset.id}|{digest([q.id for q in part])}"
-                yield WorkItem(key, (*part, *(pools[q.id] for q in part)))
+                yield WorkItem(key, (*part, *(pools[q.id] for q in part)), salt=self.definitions(ctx))
 
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
         """Return one candidate, one narrowed question, or one `Unanswered` for each question.
@@ -275,11 +284,15 @@ class AnswerStage(Stage):
 
 
 def _may_link(question: Question, found: Sequence[Passage], ctx: StageContext) -> bool:
-    """Return whether linked questions are wanted: passages of two documents were found for people who asked, and rows
-    may be written from a known answer."""
+    """Return whether linked questions are wanted: passages of two documents were found for people who asked, and a
+    judge reads rows that are written from a known answer."""
     several = len({p.document_id for p in found}) > 1
-    known_items = bool(ctx.config.generate.mix.get("known_item"))
-    return several and question.wants == "answer" and question.asked == "seeking" and known_items
+    return several and question.wants == "answer" and question.asked == "seeking" and _wants_links(ctx) and ctx.judged
+
+
+def _wants_links(ctx: StageContext) -> bool:
+    mix = ctx.config.generate.mix
+    return bool(mix.get("seeking") and mix.get("known_item"))
 
 
 def _of_several(told: list[Passage], found: Sequence[Passage]) -> list[Passage]:

@@ -14,11 +14,10 @@ from scirgen.core.records import QAPair, Score
 from scirgen.core.registry import Registry, known_needs, returned_list, wrong_return
 from scirgen.core.text.textmatch import normalise
 from scirgen.core.text.untrusted import talks_to_machine
-from scirgen.stages.base import StageContext
+from scirgen.stages.base import AUTO, JUDGE, StageContext
 from scirgen.stages.filter.base import MODELS, Faithfulness, Material
 from scirgen.stages.filter.faithfulness.calibrated import BLIND, coefficients_for
 
-AUTO = "auto"
 MAYBE = ("shift", "calibrated", "llm_judge")
 """The scorers that `auto` may stand for; the models decide which."""
 
@@ -39,20 +38,12 @@ class Ruling:
     error: Exception | None = None
 
 
-JUDGE = "llm_judge"
-
-
 def scorer_names(ctx: StageContext) -> tuple[str, ...]:
     """List the configured scorers, with `auto` replaced by those that suit the models; see ``filter.faithfulness``."""
     names: list[str] = []
     for name in ctx.config.filter.faithfulness:
         names += _automatic(ctx) if name == AUTO else [name]
     return tuple(dict.fromkeys(names))
-
-
-def reads_all(ctx: StageContext) -> bool:
-    """Return whether a judge reads every pair, so that what the other scores and the rules find is a doubt for it."""
-    return JUDGE in scorer_names(ctx)
 
 
 def blind_to(ctx: StageContext) -> dict[str, float]:
@@ -68,10 +59,10 @@ def possible_names(config: Config) -> tuple[str, ...]:
 
 
 def _automatic(ctx: StageContext) -> list[str]:
-    session, judge = ctx.score_session, ctx.judge_session or ctx.chat_session
+    session = ctx.score_session
     fitted = session is not None and coefficients_for(ctx.config, session.identity) is not None
     names = ["shift", "calibrated"] if fitted else ["shift"]
-    return [*names, "llm_judge"] if judge is not None and judge.pack == "standard" else names
+    return [*names, JUDGE] if ctx.judged else names
 
 
 def select_scorers(names: Sequence[str], registry: Registry) -> list[Faithfulness]:

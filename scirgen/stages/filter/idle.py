@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from scirgen.core.records import QAPair, rejected_pair
-from scirgen.stages.base import RunView, StageContext
-from scirgen.stages.filter.deciding import AUTO, JUDGE, scorer_names
+from scirgen.stages.base import AUTO, JUDGE, RunView, StageContext
+from scirgen.stages.filter.deciding import scorer_names
 from scirgen.stages.filter.stage import gates_of, silent_gates
 
 _FACTS = {"gates", "after_scores", "without_patterns", "configured", "scorers"}

@@ -30,13 +30,6 @@ async def ask_without(pairs: Sequence[QAPair], material: Material, ctx: StageCon
     return [_ruling(pair, scores.get(pair.id)) for pair in pairs]
 
 
-def unchecked(pair: QAPair) -> Ruling:
-    """Reject a pair that was written for two documents, as without a judge nobody knows that it needs them."""
-    if pair.strategy == LINKED:
-        return Ruling(pair, "reject", "one_document", "no judge has checked it")
-    return Ruling(pair)
-
-
 def _ruling(pair: QAPair, score: Score | Exception | None) -> Ruling:
     if isinstance(score, Score):
         pair = pair.model_copy(update={"scores": (*pair.scores, score)})

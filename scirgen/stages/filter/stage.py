@@ -18,24 +18,22 @@ from scirgen.core.registry import Registry, known_needs, load_registry, returned
 from scirgen.core.registry.plugincode import made_of
 from scirgen.core.safety.files import named_files
 from scirgen.core.taxonomy import Taxonomies
-from scirgen.stages.base import Role, Scope, Stage, StageContext, StageResult, Uses, WorkItem, made_stage
+from scirgen.stages.base import AUTO, JUDGE, Role, Scope, Stage, StageContext, StageResult, Uses, WorkItem, made_stage
 from scirgen.stages.filter import linked, second_look, second_reader
 from scirgen.stages.filter.base import MATERIAL, MODELS, Gate, Material, Need, PairGate, Verdict
 from scirgen.stages.filter.deciding import (
-    AUTO,
-    JUDGE,
     Ruling,
     blind_to,
     check_unsure,
     outcome,
     possible_names,
-    reads_all,
     score_all,
     scorer_names,
     select_scorers,
     sentence,
 )
 from scirgen.stages.filter.faithfulness.calibrated import read_coefficients
+from scirgen.stages.filter.faithfulness.judged import entailment_model
 
 
 class FilterStage(Stage):
@@ -43,7 +41,7 @@ class FilterStage(Stage):
     verdict."""
 
     name: ClassVar[str] = "filter"
-    version: ClassVar[int] = 10
+    version: ClassVar[int] = 11
     refuse_empty: ClassVar[bool] = True
     more_gates: ClassVar[tuple[str, ...]] = ()
     """Extra gates that a prompt pack's variant of the stage turns on."""
@@ -76,13 +74,15 @@ class FilterStage(Stage):
                 f"no patterns for language {ctx.config.language!r}: {', '.join(silent)} cannot reject by wording "
                 "(docs/prompts.md, 'Another language')"
             )
-        if "shift" in scorer_names(ctx) and (blind := blind_to(ctx)) and not reads_all(ctx):
+        if "shift" in scorer_names(ctx) and (blind := blind_to(ctx)) and not ctx.judged:
             kinds = ", ".join(f"{kind} (AUC {auc:.2f})" for kind, auc in blind.items())
             yield f"the scorer does not tell true from false answers of {kinds}: no judge is there, so they stay unsure"
 
     def check(self, ctx: StageContext) -> None:
-        """Refuse thresholds that nothing would read, and scorers that do not suit the run's models."""
+        """Refuse thresholds that nothing would read, and scorers that do not suit the run's models or lack one."""
         check_thresholds(ctx)
+        if "entailment" in _needed(ctx.config, ctx.registry):
+            entailment_model(ctx)
         check_unsure(ctx)
         for scorer in select_scorers(scorer_names(ctx), ctx.registry):
             scorer.check(ctx)
@@ -92,7 +92,7 @@ class FilterStage(Stage):
         if ctx.config.generate.off:
             return ""
         parts: list[object] = []
-        if reads_all(ctx):
+        if ctx.judged:
             parts += (ctx.prompt(name).hash for name in (second_look.PROMPT, linked.PROMPT, *second_reader.PROMPTS))
         for gate in gates_of(ctx):
             prompts = [ctx.prompt(name).hash for name in gate.prompts]
@@ -129,10 +129,11 @@ class FilterStage(Stage):
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
         """Judge the candidates of one dataset together."""
         round_ = item.parameters.get("round", 0)
-        pairs = sorted(item.of(QAPair), key=lambda p: p.id)
+        pairs = sorted(item.of(QAPair), key=lambda p: (p.id, p.round, p.strategy))
         sieve = _Sieve(ctx, material_of(item, tuple(p for p in pairs if p.round != round_)))
         gates = gates_of(ctx)
-        remaining = await sieve.gated([p for p in pairs if p.round == round_], [g for g in gates if not g.after_scores])
+        once = sieve.once([p for p in pairs if p.round == round_])
+        remaining = await sieve.gated(once, [g for g in gates if not g.after_scores])
         remaining = await sieve.looked(await sieve.scored(remaining))
         remaining = await sieve.looked(await sieve.gated(remaining, [g for g in gates if g.after_scores]))
         remaining = await sieve.read_again(remaining)
@@ -161,7 +162,7 @@ def _needed(config: Config, registry: Registry) -> set[Need]:
 def gates_of(ctx: StageContext) -> list[Gate]:
     """Return a run's gates (`select_gates`); if a judge reads every pair, only those that find faults which it
     misses."""
-    return select_gates(ctx.config, ctx.registry, ctx.pack, judged=reads_all(ctx))
+    return select_gates(ctx.config, ctx.registry, ctx.pack, judged=ctx.judged)
 
 
 def select_gates(config: Config, registry: Registry, pack: str = "standard", *, judged: bool = False) -> list[Gate]:
@@ -267,7 +268,7 @@ class _Sieve:
     def __init__(self, ctx: StageContext, material: Material) -> None:
         self.ctx = ctx
         self.material = material
-        self.judged = reads_all(ctx)
+        self.judged = ctx.judged
         self.seen: dict[str, int] = {}
         self.rejections: list[Rejection] = []
         self.failures: list[Failure] = []
@@ -292,6 +293,12 @@ class _Sieve:
         if error.fatal:
             raise error
         self.failures.append(Failure.of(self.ctx.stage, error, pair.id))
+
+    def once(self, pairs: Sequence[QAPair]) -> list[QAPair]:
+        """Return the pairs without those that another call, or an earlier round, wrote word for word."""
+        first = {p.id: p for p in (*reversed(pairs), *self.material.accepted)}
+        again = "written before, with the same answer"
+        return self._kept(Ruling(p, "keep" if first[p.id] is p else "reject", "duplicate", again) for p in pairs)
 
     async def gated(self, pairs: list[QAPair], gates: Sequence[Gate]) -> list[QAPair]:
         """Return the pairs that the gates let through."""
@@ -349,9 +356,9 @@ class _Sieve:
 
     async def read_again(self, pairs: Sequence[QAPair]) -> list[QAPair]:
         """Return the pairs with the judge's verdicts without each of their documents and, for a share of them, with a
-        second reader's agreement; without a judge, those that were not written for two documents."""
+        second reader's agreement."""
         if not self.judged:
-            return self._kept(map(linked.unchecked, pairs))
+            return [*pairs]
         pairs = self._kept(await linked.ask_without(pairs, self.material, self.ctx))
         return self._kept(await second_reader.read_share(pairs, self.material, self.ctx))
 

@@ -67,7 +67,7 @@ def _stated(article: Element) -> dict[str, Any]:
     stated = [licence.get(href) or "", *map(text_of, licence)] if licence is not None else []
     return {
         "authors": tuple(
-            " ".join(filter(None, (text_of(n.find("given-names")), text_of(n.find("surname")))))
+            " ".join(filter(None, (text_of(n.find(part)) for part in ("given-names", "surname", "suffix"))))
             for n in names
             if n is not None
         ),

@@ -69,18 +69,19 @@ def test_the_command_prints_a_table_or_json_and_does_without_a_server(tmp_path: 
 
 def test_a_paper_that_no_dataset_uses_is_asked_about_once_however_many_datasets_are_tried(tmp_path: Path) -> None:
     (tmp_path / "in" / "papers").mkdir(parents=True)
-    write_records(tmp_path / "in" / "records.jsonl", 3)
+    write_records(tmp_path / "in" / "records.jsonl", 6)
     text = "# Owls\n\n## Methods\n\n" + "We counted the owls of four woods at night; rain kept us from it twice. " * 9
     (tmp_path / "in" / "papers" / "owls.md").write_text(text, encoding="utf-8")
     options = ["--input", str(tmp_path / "in"), "--model", "openai:x-7b@http://127.0.0.1:9/v1"]
     options += ["--set", "models.pack=standard", "--out", str(tmp_path / "run"), "--json"]
     asked = []
-    for limit in ("1", "2", "3"):
+    for limit in ("1", "2", "3", "6"):
         told = CliRunner().invoke(cli, ["estimate", *options, "--limit", limit], catch_exceptions=False)
         (ask,) = (s for s in json.loads(told.output)["shares"] if s["stage"] == "ask")
         asked.append(ask["calls"]["typical"])
     record = asked[1] - asked[0]
     assert asked[2] - asked[1] == record < asked[0], "the paper is in each estimate once"
+    assert asked[3] - asked[2] == 3 * record, "also where more datasets are searched than tried"
 
 
 async def test_a_small_run_of_the_same_model_predicts_a_larger_one(tmp_path: Path) -> None:

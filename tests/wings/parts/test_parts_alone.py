@@ -107,6 +107,29 @@ def test_parse_prints_markdown_that_reads_as_the_paper(paper: Path) -> None:
     assert found.exit_code == 0 and found.output.strip() == PAPER.strip()
 
 
+@pytest.mark.parametrize("flag", [[], ["--json"], ["--markdown"]])
+def test_parse_shows_tables_and_says_which_are_not_read(flag: list[str], paper: Path) -> None:
+    tables = "\n\n| Lake | Ice |\n| --- | --- |\n| Inari | 62 |\n\n| 1 | 2 |\n| --- | --- |\n| 3 | 4 |\n"
+    paper.write_text(PAPER + tables, encoding="utf-8")
+    found = CliRunner().invoke(cli, ["parse", str(paper), *flag])
+    if flag == ["--json"]:
+        row = json.loads(found.stdout)
+        assert (row["tables"], row["tables_refused"]) == (1, {"table_header": 1})
+        assert [b["text"] for b in row["blocks"] if b.get("refused") == "table_header"] == ["1 | 2\n3 | 4"]
+        (cells,) = (b["table"]["cells"] for b in row["blocks"] if "table" in b)
+        assert [c["text"] for c in cells] == ["Lake", "Ice", "Inari", "62"]
+    elif flag:
+        assert "| Inari | 62 |" in found.stdout
+        assert found.stderr == f"{paper}: tables that are not read as cells: table_header 1\n"
+    else:
+        assert re.search(r"tables +1\n +tables_refused +table_header 1", found.stdout)
+
+
+def test_score_takes_the_option_of_generate_for_its_model(tmp_path: Path) -> None:
+    found = CliRunner().invoke(cli, ["score", str(written(tmp_path, "jsonl")), "--scorer", "shift"])
+    assert isinstance(found.exception, ConfigError) and "is not a model URI" in found.exception.message
+
+
 def test_parse_of_nothing_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="does not exist"):
         scirgen_parts.parse(tmp_path / "none.pdf")

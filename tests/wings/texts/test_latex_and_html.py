@@ -108,9 +108,13 @@ def test_html_full_text_becomes_sections(tmp_path: Path) -> None:
         ('<meta name="author" content="Ana Sá, Jan Berg &amp; Bo Li"><meta name="date" content="2021-03-04">',
          '<h4 class="author">Ana Sá, Jan Berg and Bo Li</h4><h4 class="date">2021-03-04</h4>',
          ("Ana Sá", "Jan Berg", "Bo Li")),
+        ('<meta name="citation_author" content="Smith, Jane, Jr."><meta name="citation_author" content="Lee, III, Bo">'
+         '<meta name="date" content="2021">', "", ("Jane Smith Jr.", "Bo Lee III")),
+        ('<meta name="author" content="Jane Smith, Jr., Bo Lee, III and Ana Iván">'
+         '<meta name="date" content="2021">', "", ("Jane Smith, Jr.", "Bo Lee, III", "Ana Iván")),
         ("", '<p class="author">Ana Sá (ana@example.org)</p><p class="date">4 March 2021</p>', ("Ana Sá",)),
     ],
-    ids=["citation", "dublin-core", "r-markdown", "printed"],
+    ids=["citation", "dublin-core", "r-markdown", "suffix", "suffixes", "printed"],
 )  # fmt: skip
 def test_html_states_authors_and_year(tmp_path: Path, head: str, body: str, authors: tuple[str, ...]) -> None:
     parsed = _parsed(tmp_path, "p.html", HTML.replace("</head>", f"{head}</head>").replace("<h2>A", f"{body}<h2>A", 1))

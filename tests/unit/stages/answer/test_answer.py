@@ -251,16 +251,20 @@ LINK = {"type": "comparison", "question": "Is ice thin for want of snow or of co
 
 
 @pytest.mark.parametrize(
-    ("cited", "grades", "linked", "rejected"),
+    ("cited", "grades", "linked", "scorer", "rejected"),
     [
-        (("Ice was thin.", "Snow insulates ice."), GRADES, 0.3, []),
-        (("Snow insulates ice.",), GRADES, 0.3, ["one_document"]),
-        (("Ice was thin.", "Snow insulates ice."), {**GRADES, "psg-0": 0}, 0.3, []),
-        (("Ice was thin.", "Snow insulates ice."), dict.fromkeys(GRADES, 0), 0.3, None),
-        (("Ice was thin.", "Snow insulates ice."), GRADES, 0.0, None),
+        (("Ice was thin.", "Snow insulates ice."), GRADES, 0.3, "auto", []),
+        (("Ice was thin.", "Snow insulates ice."), GRADES, 0.3, "llm_judge", []),
+        (("Snow insulates ice.",), GRADES, 0.3, "auto", ["one_document"]),
+        (("Ice was thin.", "Snow insulates ice."), {**GRADES, "psg-0": 0}, 0.3, "auto", []),
+        (("Ice was thin.", "Snow insulates ice."), dict.fromkeys(GRADES, 0), 0.3, "auto", None),
+        (("Ice was thin.", "Snow insulates ice."), GRADES, 0.0, "auto", None),
+        (("Ice was thin.", "Snow insulates ice."), GRADES, 0.3, "shift", None),
     ],
 )
-async def test_passages_of_two_documents_give_questions_that_both_answer(cited, grades, linked, rejected) -> None:
+async def test_passages_of_two_documents_give_questions_that_both_answer(
+    cited, grades, linked, scorer, rejected
+) -> None:
     asked: list[str] = []
 
     def rule(prompt, n):
@@ -278,7 +282,8 @@ async def test_passages_of_two_documents_give_questions_that_both_answer(cited, 
         return {"q1": {**empty, "grades": given}}
 
     mix = {"seeking": 1 - linked, "known_item": linked}
-    ctx, _ = make_context(rule, stage="answer", key="ds-1|q1", **{"generate.mix": mix})
+    settings = {"generate.mix": mix, "filter.faithfulness": [scorer]}
+    ctx, _ = make_context(rule, stage="answer", key="ds-1|q1", **settings)
     pool = Pool(id="q1", dataset_id="ds-1", entries=tuple(Pooled(passage=p) for p in PASSAGES))
     result = await AnswerStage().process(WorkItem("ds-1|q1", (question(), pool)), ctx)
     assert ("answer/linked" in asked) == (rejected is not None)
@@ -289,6 +294,14 @@ async def test_passages_of_two_documents_give_questions_that_both_answer(cited, 
         assert (pair.strategy, pair.asked, pair.question_type) == ("linked", "known_item", "comparison")
         assert pair.from_memory == "It depends."
         assert {g.passage_id: g.grade for g in pair.grades} == {"psg-0": 2, "psg-1": 2}
+
+
+@pytest.mark.parametrize(("scorer", "mix", "said"), [("shift", 0.3, True), ("shift", 0.0, False), ("auto", 0.3, False)])
+def test_a_run_without_a_judge_says_that_it_writes_no_linked_questions(scorer, mix, said) -> None:
+    settings = {"generate.mix": {"seeking": 1 - mix, "known_item": mix}, "filter.faithfulness": [scorer]}
+    ctx, _ = make_context(stage="answer", **settings)
+    assert [note for note in AnswerStage().notes(ctx) if "no linked questions" in note] == [*AnswerStage().notes(ctx)]
+    assert len([*AnswerStage().notes(ctx)]) == said
 
 
 async def test_linked_questions_that_fail_leave_the_answers_and_are_tried_again() -> None:

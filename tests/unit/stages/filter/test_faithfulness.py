@@ -22,6 +22,7 @@ from scirgen.stages.filter.faithfulness.judged import EntailmentScorer, JudgeRep
 from scirgen.stages.filter.faithfulness.shift import FORMS, ShiftScorer
 from scirgen.stages.filter.faithfulness.windows import evidence_window, passages, rank
 from scirgen.stages.filter.gates.reference import AsksBackGate
+from scirgen.stages.filter.stage import FilterStage
 from tests.support.filtering import DATASET, DESCRIPTION, MATERIAL, ScriptedScorer, pair, span
 
 MakeCtx = Callable[..., StageContext]
@@ -155,9 +156,9 @@ async def test_nli_reads_the_nearest_passages_without_evidence_and_names_its_mod
     assert right.value > wrong.value and right.model == "lexical:words"
 
 
-async def test_nli_without_a_configured_model_is_a_config_error(make_ctx: MakeCtx) -> None:
+async def test_nli_without_a_configured_model_is_refused_before_anything_is_judged(make_ctx: MakeCtx) -> None:
     with pytest.raises(ConfigError, match="entailment model"):
-        await EntailmentScorer().score([pair()], MATERIAL, make_ctx(None))
+        FilterStage().check(make_ctx(None, faithfulness=["nli"]))
 
 
 class Judge:

@@ -41,6 +41,15 @@ async def test_process_when_context_helps_accepts_with_the_score_on_record(make_
     assert score.prompt_hash
 
 
+async def test_a_pair_that_two_calls_wrote_word_for_word_stays_once(make_ctx: Make) -> None:
+    ctx = make_ctx(believes(0.5), faithfulness=["shift"], shift_form="mean")
+    result = await run(ctx, WHY, WHY.model_copy(update={"strategy": "linked"}))
+    assert [(p.id, p.strategy) for p in result.outputs if isinstance(p, QAPair)] == [(WHY.id, WHY.strategy)]
+    assert [(r.code, r.reason) for r in result.rejections] == [("duplicate", "written before, with the same answer")]
+    again = await run(ctx, WHY, WHY.model_copy(update={"round": 1}), round_=1)
+    assert not again.outputs and [r.code for r in again.rejections] == ["duplicate"]
+
+
 @pytest.mark.parametrize("shift", [0.0, -0.3])
 async def test_process_when_context_does_not_help_rejects_by_the_score(make_ctx: Make, shift: float) -> None:
     result = await run(make_ctx(believes(shift), shift_form="mean"), WHY)

@@ -58,11 +58,9 @@ def linked(**more: Any) -> QAPair:
     return pair(answer="Both have values in mm.", evidence=(span(TEXTS["north"]), south), **{**told, **more})
 
 
-async def run(
-    make_ctx: Make, judge: Reader, *pairs: QAPair, faithfulness: tuple[str, ...] = ("llm_judge",)
-) -> StageResult:
+async def run(make_ctx: Make, judge: Reader, *pairs: QAPair) -> StageResult:
     options = {code: {"enabled": False} for code in ("not_verbatim", "other_question", "schema")}
-    ctx = replace(make_ctx(faithfulness=faithfulness, gate_options=options, second_reader=0), judge_session=judge)
+    ctx = replace(make_ctx(faithfulness=("llm_judge",), gate_options=options, second_reader=0), judge_session=judge)
     return await FilterStage().process(WorkItem("ds-1", (DATASET, *pairs), {"round": 0}), ctx)
 
 
@@ -97,14 +95,6 @@ async def test_a_pair_that_could_not_be_asked_is_tried_again_if_it_was_written_f
     assert [f.code for f in result.failures] == ["timeout"] and not result.outputs
     (kept,) = (await run(make_ctx, Reader((), fails="Southern"), linked(strategy="joint"))).outputs
     assert isinstance(kept, QAPair) and kept.needs is None and not kept.link
-
-
-@pytest.mark.parametrize(("strategy", "codes"), [("linked", ["one_document"]), ("asked", [])])
-async def test_a_pair_written_for_two_is_not_kept_without_a_judge(
-    make_ctx: Make, strategy: str, codes: list[str]
-) -> None:
-    result = await run(make_ctx, Reader(()), linked(strategy=strategy), faithfulness=())
-    assert [r.code for r in result.rejections] == codes and len(result.outputs) == (not codes)
 
 
 async def test_a_pair_with_one_document_is_not_asked_again(make_ctx: Make) -> None:

@@ -139,7 +139,8 @@ def test_a_paper_without_abstract_begins_with_its_first_paragraphs() -> None:
 JATS = """<article><front><article-meta>
 <article-id pub-id-type="doi">10.1234/ICE.5</article-id>
 <title-group><article-title>Lake ice</article-title></title-group>
-<contrib-group><contrib contrib-type="author"><name><surname>Berg</surname><given-names>Ida</given-names></name>\
+<contrib-group><contrib contrib-type="author"><name><surname>Berg</surname><given-names>Ida</given-names>\
+<suffix>Jr.</suffix></name>\
 </contrib>
 <contrib contrib-type="editor"><name><surname>Lund</surname><given-names>Per</given-names></name></contrib>\
 </contrib-group>
@@ -151,7 +152,7 @@ JATS = """<article><front><article-meta>
 
 def test_jats_states_its_front_matter() -> None:
     found = front_matter(parse_jats(ElementTree.fromstring(JATS)))
-    assert (found.title, found.authors, found.doi, found.year) == ("Lake ice", ("Ida Berg",), "10.1234/ice.5", 2021)
+    assert (found.title, found.authors, found.doi, found.year) == ("Lake ice", ("Ida Berg Jr.",), "10.1234/ice.5", 2021)
     assert found.licence == "cc-by-4.0"
 
 
