@@ -12,7 +12,7 @@ from typing import Any, Final
 from pylatexenc.latex2text import LatexNodes2Text, MacroTextSpec, get_default_latex_context_db
 from pylatexenc.latexwalker import LatexWalker, LatexWalkerParseError
 from pylatexenc.latexwalker import get_default_latex_context_db as walker_context
-from pylatexenc.macrospec import EnvironmentSpec, MacroSpec
+from pylatexenc.macrospec import EnvironmentSpec, MacroSpec, VerbatimArgsParser
 
 from scirgen import BlockKind, PaperError, ParsedBlock, ParsedPaper
 from scirgen.stages.parse.assemble import abstract_of, clean, mark_references, set_levels
@@ -44,12 +44,57 @@ _LISTS: Final = frozenset({"itemize", "enumerate", "description"})
 _SKIPPED: Final = frozenset(
     {"comment", "lstlisting", "verbatim", "minted", "tikzpicture", "filecontents", "filecontents*"}
 )
-_SILENT: Final = (
-    "label", "thanks", "footnote", "footnotetext", "index", "vspace", "hspace", "includegraphics", "bibliographystyle",
-    "bibliography",
-    "affiliation", "email", "orcid", "pagestyle", "thispagestyle", "keywords", "input", "include", "todo",
-    "linenumbers", "maketitle", "author", "date",
+
+
+def _forms(commands: dict[str, str]) -> dict[str, str]:
+    """Return the form of each command's arguments, in pylatexenc's signs (``[`` is optional, ``{`` is not)."""
+    return {name: form for form, names in commands.items() for name in names.split()}
+
+
+_SILENT: Final = _forms({
+    "": "linenumbers maketitle",
+    "{": "bibliography bibliographystyle date email graphicspath hypertarget include index input keywords label"
+    " linespread markright nocite orcid pagestyle phantom setstretch thanks theoremstyle thispagestyle",
+    "*{": "enlargethispage hspace vspace",
+    "[": "footnotemark",
+    "[{": "affiliation author captionsetup footnote footnotetext marginpar todo",
+    "*[[{": "includegraphics",
+    "{{": "addtocounter fontsize markboth numberwithin",
+    "[{{": "pdfbookmark rule",
+    "{{{": "addcontentsline",
+    "*{[{[": "newtheorem",
+})  # fmt: skip
+"""Commands that print nothing in the text."""
+_PRINTED: Final = _forms({
+    "{": "citetext fbox mbox st textmd textsf texttt textup uline",
+    "[{": "hyperref",
+    "{{": "adjustbox foreignlanguage href hyperlink",
+    "[{{": "rotatebox",
+    "[[{": "framebox makebox",
+    "{[{": "scalebox",
+    "{[[{": "raisebox",
+    "*{{{": "resizebox",
+    "[[[{{": "parbox",
+})  # fmt: skip
+"""Commands that print their last argument."""
+_OPENED: Final = _forms({
+    "{": "adjustbox spacing", "{[": "multicols", "[{": "longtable subfigure subtable", "{{": "tabulary",
+    "*{{": "adjustwidth", "{[{": "tabular* tabularx", "[{[{": "wrapfigure wraptable", "[[[{": "minipage",
+})  # fmt: skip
+"""Environments that begin with arguments."""
+_CITES: Final = (
+    "autocite", "cite", "citealp", "citealt", "citeauthor", "citep", "citet", "citeyear", "citeyearpar", "Citep",
+    "Citet", "parencite", "textcite",
 )  # fmt: skip
+_UNITS: Final = {
+    "ampere": "A", "becquerel": "Bq", "celsius": "°C", "centi": "c", "cubed": "^3", "day": "d", "deci": "d",
+    "degree": "°", "degreeCelsius": "°C", "electronvolt": "eV", "giga": "G", "gram": "g", "hectare": "ha",
+    "hecto": "h", "hertz": "Hz", "hour": "h", "joule": "J", "kelvin": "K", "kilo": "k", "kilogram": "kg", "liter": "L",
+    "litre": "L", "mega": "M", "meter": "m", "metre": "m", "micro": "µ", "milli": "m", "minute": "min", "molar": "M",
+    "mole": "mol", "nano": "n", "newton": "N", "ohm": "Ω", "pascal": "Pa", "per": "/", "percent": "%", "pico": "p",
+    "second": "s", "siemens": "S", "squared": "^2", "tesla": "T", "tonne": "t", "volt": "V", "watt": "W",
+}  # fmt: skip
+"""Commands of siunitx, as they print."""
 _MAX_DEPTH: Final = 30
 _COMMENT: Final = re.compile(r"(?<!\\)%.*")
 
@@ -76,33 +121,35 @@ def parse_latex(source: str) -> ParsedPaper:
     set_levels(blocks)
     mark_references(blocks)
     title = next((b.text for b in blocks if b.kind is BlockKind.TITLE), "")
-    return ParsedPaper(title=title, abstract=abstract_of(blocks), parser="latex/1", blocks=tuple(blocks))
+    return ParsedPaper(title=title, abstract=abstract_of(blocks), parser="latex/2", blocks=tuple(blocks))
 
 
 class _Reader:
     """Turns nodes into blocks; a node that is not structure is text."""
 
     def __init__(self) -> None:
-        context = get_default_latex_context_db()
-        cite = [MacroTextSpec(name, simplify_repl=_cited) for name in ("cite", "citep", "citet", "citealp", "citealt",
-        "citeauthor", "citeyear", "textcite", "parencite", "autocite")]  # fmt: skip
-        silent = [MacroTextSpec(name, simplify_repl="") for name in _SILENT]
-        plain = [MacroTextSpec(name, simplify_repl=_named) for name in ("ref", "eqref", "cref", "Cref", "autoref")]
-        link = MacroTextSpec("href", simplify_repl=_linked)
-        context.add_context_category("papers", macros=[*cite, *silent, *plain, link], prepend=True)
         self._context = walker_context()
-        takes_one = [
-            MacroSpec(name, "{")
-            for name in ("abstract", "thanks", "email", "affiliation", "ce", "SI", "keywords", "todo", "author", "date")
+        taken = (
+            _SILENT | _PRINTED | {"abstract": "{", "bibitem": "[{", "ce": "{", "texorpdfstring": "{{", "Xhline": "{"}
+        )
+        taken |= dict.fromkeys(("SI", "qty"), "[{[{") | dict.fromkeys(("si", "unit"), "[{")
+        taken |= {"multicolumn": "{{{", "multirow": "[{[{[{"} | dict.fromkeys(("caption", *_SECTIONS, "title"), "*[{")
+        macros = [MacroSpec(name, form) for name, form in taken.items()]
+        macros += [MacroSpec(name, args_parser=VerbatimArgsParser("verb-macro")) for name in ("verb", "lstinline")]
+        opened = [EnvironmentSpec(name, form) for name, form in _OPENED.items()]
+        self._context.add_context_category("papers", macros=macros, environments=opened, prepend=True)
+        context = get_default_latex_context_db()
+        shown = [
+            *(MacroTextSpec(name, simplify_repl="") for name in _SILENT),
+            *(MacroTextSpec(name, simplify_repl=_last) for name in _PRINTED),
+            *(MacroTextSpec(name, simplify_repl=_cited) for name in _CITES),
+            *(MacroTextSpec(name, simplify_repl=_named) for name in ("ref", "eqref", "cref", "Cref", "autoref")),
+            *(MacroTextSpec(name, simplify_repl=_quantity) for name in ("SI", "qty", "si", "unit")),
+            *(MacroTextSpec(name, simplify_repl=printed) for name, printed in _UNITS.items()),
+            *(MacroTextSpec(name, simplify_repl=_verbatim) for name in ("verb", "lstinline")),
+            MacroTextSpec("texorpdfstring", simplify_repl=_first),
         ]
-        takes_two = [MacroSpec(name, "*[{") for name in ("caption", *_SECTIONS, "title", "bibitem", "footnote")]
-        self._context.add_context_category("papers", macros=[*takes_one, *takes_two], prepend=True)
-        wide = [
-            EnvironmentSpec(name, args)
-            for name, args in (("tabular*", "{[{"), ("tabularx", "{[{"), ("tabulary", "{{"), ("longtable", "[{"))
-        ]
-        spanning = [MacroSpec("multicolumn", "{{{"), MacroSpec("multirow", "[{[{[{"), MacroSpec("Xhline", "{")]
-        self._context.add_context_category("tables", macros=spanning, environments=wide, prepend=True)
+        context.add_context_category("papers", macros=shown, prepend=True)
         self._text = LatexNodes2Text(latex_context=context, math_mode="text", strict_latex_spaces=False)
 
     def read(self, source: str) -> Iterator[ParsedBlock]:
@@ -191,6 +238,8 @@ class _Reader:
                 yield self._table(node.nodelist)
             elif environment or type(node).__name__ == "LatexGroupNode":
                 yield from self._captions(node.nodelist)
+            elif getattr(node, "macroname", None) in _PRINTED:
+                yield from self._captions(_argument(node))
 
     def _float(self, node: Any) -> Iterator[ParsedBlock]:
         """Yield the captions of a float and its tables, a single caption before its table."""
@@ -294,8 +343,22 @@ def _cited(node: Any, **_: Any) -> str:
     return f"[{_keys(node)}]"
 
 
-def _linked(node: Any, l2tobj: Any) -> str:
+def _last(node: Any, l2tobj: Any) -> str:
     return str(l2tobj.nodelist_to_text(_argument(node)))
+
+
+def _first(node: Any, l2tobj: Any) -> str:
+    return str(l2tobj.nodelist_to_text(node.nodeargd.argnlist[:1]))
+
+
+def _quantity(node: Any, l2tobj: Any) -> str:
+    """Return a number, if there is one, and its unit."""
+    given = [a for a in node.nodeargd.argnlist if type(a).__name__ == "LatexGroupNode" and a.delimiters[0] == "{"]
+    return " ".join(str(l2tobj.nodelist_to_text([a])).strip() for a in given)
+
+
+def _verbatim(node: Any, **_: Any) -> str:
+    return str(node.nodeargd.verbatim_text) if node.nodeargd else ""
 
 
 def _named(node: Any, **_: Any) -> str:

@@ -77,6 +77,25 @@ def test_latex_text_is_what_a_reader_sees(tmp_path: Path) -> None:
     assert _of(parsed, BlockKind.REFERENCE) == ["Smith, J.: Lakes, 2020.", "Lee, K.: Ice, 2021."]
 
 
+def test_latex_commands_print_their_text_and_nothing_else(tmp_path: Path) -> None:
+    source = r"""\documentclass{article}\title{A title}\begin{document}
+\section{The package \texttt{spam}}
+We ran \verb|chol(x)| of \textsf{R}\index{silent} on \SI{2.5}{\kilo\gram\per\metre\squared},\hspace{1cm}
+see \hyperref[sec:x]{the end},
+\texorpdfstring{all}{none} of it\nocite{key}, \makebox[2cm]{boxed} and \Citet{author2001}.
+\begin{minipage}[t]{3cm}A column of text.\end{minipage}
+\begin{table}\caption{Values}\resizebox{\textwidth}{!}{\begin{tabular}{lr}\hline
+Name & Value \\ \hline \texttt{alpha} & 1 \\ \hline\end{tabular}}\end{table}
+\addcontentsline{toc}{section}{silent}\end{document}"""
+    parsed = _parsed(tmp_path, "paper.tex", source)
+    assert _of(parsed, BlockKind.HEADING) == ["The package spam"]
+    assert _of(parsed, BlockKind.PARAGRAPH) == [
+        "We ran chol(x) of R on 2.5 kg/m^2, see the end, all of it, boxed and [author2001].", "A column of text.",
+    ]  # fmt: skip
+    (table,) = _of(parsed, BlockKind.TABLE)
+    assert "alpha" in table
+
+
 def test_latex_opens_no_other_file(tmp_path: Path) -> None:
     assert "root:" not in " ".join(b.text for b in _parsed(tmp_path, "paper.tex", LATEX).blocks)
 
