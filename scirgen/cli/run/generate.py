@@ -180,6 +180,8 @@ def summarise(run: Run, again: str = "run the same command again to retry") -> i
         short = len(_notes(run, "Shortfall in "))
         for note in _notes(run, "Target: "):
             click.echo(f"  {note}" + f" {counted(short, 'shortfall')}: see the card." * bool(short))
+        for note in _notes(run, "Questions of people"):
+            click.echo(f"  {note}")
     if (run.folder / "report.html").is_file():
         click.echo(f"report   {run.folder / 'report.html'}")
     folder = shlex.quote(str(run.folder))

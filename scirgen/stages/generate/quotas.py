@@ -370,7 +370,7 @@ def within_target(
     """Return the ids of the rows (of those that can be released) that the target keeps, with those that plugins add;
     lines for the card: the target, and each cell with too few rows; and how many rows that the target counts are
     people's questions, and how many it counts in all."""
-    quota = ctx.config.generate.quota
+    target = ctx.config.generate.quota
     kinds = ctx.taxonomies.wanted_types(ctx.config.generate.types, ctx.pack, ctx.config.language)
     reached = progress(run, ctx.taxonomies)
     added = releasable - {a.id for a in reached.accepted}  # by plugins; a target does not count them
@@ -379,8 +379,12 @@ def within_target(
     quota = rest_of(ctx.config.generate, reached, asked)
     kept = asked | select(quota, kinds, reached.accepted)
     short = shortfall(quota, kinds, reached, rejection_codes(run))
+    if not (target.types or target.bloom):  # nobody wants a mix: other known items take the seats that types leave
+        spare = sorted(a.id for a in reached.accepted if a.id not in kept)
+        kept |= frozenset(spare[: (target.total or 0) - len(kept)])
+        short = short if len(kept) < (target.total or 0) else []
     others = sum(a.sought and not _wants(quota, a) for a in reached.accepted)
-    lines = [f"Target: {ctx.config.generate.quota.total} rows; {len(kept)} were reached."]
+    lines = [f"Target: {target.total} rows; {len(kept)} were reached."]
     if others:
         lines[0] += f" {others} rows asked first have a type or level that it does not want."
     lines += [f"Shortfall in {s.cell}: {s.got} of {s.wanted} known items, {s.reason}." for s in short]

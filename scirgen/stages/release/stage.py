@@ -35,7 +35,7 @@ class ReleaseStage(Stage):
     """Writes ``RUN/release`` from the run's current results; the runner's fingerprint covers all of them."""
 
     name: ClassVar[str] = "release"
-    version: ClassVar[int] = 15
+    version: ClassVar[int] = 16
 
     def uses(self, config: Config) -> Uses:
         """Return the release's settings, and scirgen's version, which the card names."""

@@ -79,6 +79,20 @@ async def test_a_target_is_filled_from_what_near_duplicates_leave(tmp_path):
     assert "Target: 3 rows; 3 were reached." in release.info.notes
 
 
+@pytest.mark.parametrize(("total", "said"), [(3, ["Target: 3 rows; 3 were reached."]), (5, ["Target: 5", "Shortfall"])])
+async def test_a_target_without_a_mix_takes_rows_of_any_type(tmp_path, total, said):
+    config = Config.model_validate({"generate": {"quota": {"total": total}}})
+    resources = Resources()
+    run = run_of("What is snow depth?", "What is a glacier tongue?", "What is permafrost?", "What is firn?")
+    ctx = StageContext(config, resources, None, Taxonomies(resources), Registry(), tmp_path, run=run)
+    (item,) = ReleaseStage().items(None, ctx)
+    await ReleaseStage().process(item, ctx.at("release", item.key, "fp"))
+    release = Release(tmp_path)
+    assert len(list(release.rows())) == min(total, 4)
+    notes = [n for n in release.info.notes if n.startswith(("Target", "Shortfall"))]
+    assert len(notes) >= len(said) and all(n.startswith(s) for n, s in zip(notes, said, strict=False))
+
+
 async def test_target_that_near_duplicates_leave_short_says_so(tmp_path):
     config = Config.model_validate({"generate": {"quota": {"total": 3, "types": {"definition": 1}}}})
     resources = Resources()
