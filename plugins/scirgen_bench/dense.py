@@ -39,10 +39,11 @@ class Dense:
 
     def search(self, queries: Sequence[str], depth: int) -> Ranking:
         """Embed the queries and rank by cosine."""
-        return ranked(lambda part: self._cosines(queries[part]), len(queries), depth, positive=False)
-
-    def _cosines(self, queries: Sequence[str]) -> NDArray[np.float32]:
-        return (self._embedder.embed(queries, "query") @ self._vectors.T).astype(np.float32)
+        embed, vectors = self._embedder.embed, self._vectors.T
+        return ranked(
+            lambda part: (embed(queries[part], "query") @ vectors).astype(np.float32),
+            len(queries), depth, positive=False,
+        )  # fmt: skip
 
 
 class MaxSim:

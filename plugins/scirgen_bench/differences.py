@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -44,7 +44,7 @@ def differences(old: QAFile, new: QAFile) -> Iterator[Difference]:
 
 def _of_dataset(dataset_id: str, old: Sequence[QARow], new: Sequence[QARow]) -> Iterator[Difference]:
     taken: set[int] = set()
-    for keys in (_of_words, _of_question, _of_places):
+    for keys in _KEYS:
         left: dict[Hashable, list[int]] = {}
         for n, row in enumerate(new):
             for key in keys(row) if n not in taken else ():
@@ -66,16 +66,11 @@ def _words(row: QARow) -> tuple[str, str]:
     return row.question, row.answer or ""
 
 
-def _of_words(row: QARow) -> Iterator[Hashable]:
-    yield _words(row)
-
-
-def _of_question(row: QARow) -> Iterator[Hashable]:
-    yield row.question.casefold()
-
-
-def _of_places(row: QARow) -> Iterator[Hashable]:
-    return ((row.question_type, s.document_id, s.start, s.end) for s in row.evidence)
+_KEYS: Final[tuple[Callable[[QARow], Iterable[Hashable]], ...]] = (
+    lambda row: [_words(row)],
+    lambda row: [row.question.casefold()],
+    lambda row: [(row.question_type, s.document_id, s.start, s.end) for s in row.evidence],
+)
 
 
 def counts(found: Sequence[Difference]) -> dict[str, int]:

@@ -117,7 +117,8 @@ def _choose_evidence(
     chosen: list[Passage] = []
     places: Counter[object] = Counter()
     while pool and len(chosen) < count:
-        best = max(pool, key=lambda i: (worth[i] + 0.6 * jitter[i] - _crowding(candidates[i], places), -i))
+        crowd = {i: 0.15 * sum(places[p] for p in _places(candidates[i])) for i in pool}
+        best = max(pool, key=lambda i: (worth[i] + 0.6 * jitter[i] - crowd[i], -i))
         pool.remove(best)
         chosen.append(candidates[best])
         places.update(_places(candidates[best]))
@@ -136,7 +137,3 @@ def _further_evidence(
 
 def _places(passage: Passage) -> list[object]:
     return [("doc", passage.span.document_id), ("section", passage.span.section), ("aspect", passage.category)]
-
-
-def _crowding(passage: Passage, places: Counter[object]) -> float:
-    return 0.15 * sum(places[p] for p in _places(passage))

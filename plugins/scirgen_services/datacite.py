@@ -42,7 +42,8 @@ class DataCiteSource(WebService[DataCiteOptions]):
             items = as_list(reply["data"])
             for item in items:
                 yield dataset_of(as_dict(item))
-            following = _next_token(as_text(as_dict(reply.get("links")).get("next")))
+            link = as_text(as_dict(reply.get("links")).get("next"))
+            following = next(iter(parse_qs(urlsplit(link).query).get("page[cursor]", [])), "")
             if not items or not following or following == token:
                 return
             token = following
@@ -97,7 +98,3 @@ class DataCiteLookup(WebService[LookupOptions]):
         reply = as_dict((self.known(f"{self.base}/dois/{doi}", {}) or {}).get("data"))
         kind = as_dict(as_dict(reply.get("attributes")).get("types")).get("resourceTypeGeneral")
         return dataset_of(reply) if kind == "Dataset" else None
-
-
-def _next_token(link: str) -> str:
-    return next(iter(parse_qs(urlsplit(link).query).get("page[cursor]", [])), "")

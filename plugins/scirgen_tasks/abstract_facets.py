@@ -71,7 +71,8 @@ class FacetLabels:
     def label(self, sentences: Sequence[str]) -> list[str]:
         """Return the facet of each sentence. It is empty if the facet has no cue in the whole abstract and is not the
         first one: then only the sentence's place would decide."""
-        hits = [self._hits(sentence) for sentence in sentences]
+        counts = ([sum(bool(c.search(s)) for c in cues) for cues in self._cues] for s in sentences)
+        hits = [[min(_MAX_CUES, n) for n in row] for row in counts]
         best: list[float] = []
         ways: list[list[int]] = []
         headed = self._headed(sentences)
@@ -90,10 +91,6 @@ class FacetLabels:
         path = _back(best, ways)
         sure = {0} | {i for i, n in zip(path, hits, strict=True) if n[i]} | set(headed)
         return [self._ids[i] if i in sure else "" for i in path]
-
-    def _hits(self, sentence: str) -> list[int]:
-        """Return the number of cues of each facet in the sentence, at most two."""
-        return [min(_MAX_CUES, sum(bool(c.search(sentence)) for c in cues)) for cues in self._cues]
 
     def _headed(self, sentences: Sequence[str]) -> list[int | None]:
         """Return the facet whose heading stands before each sentence. Headings count only if the abstract has those of

@@ -58,11 +58,8 @@ def computed(claimed: Quantity, cells: Sequence[Quantity]) -> str:
 
 def alike(claimed: Quantity, cell: Quantity) -> bool:
     """Check whether the units of a number and a cell agree: "g" agrees with "g m−2", and a missing unit with any."""
-    return not (claimed.unit and cell.unit) or cell.unit.startswith(claimed.unit) or _same_measure(claimed, cell)
-
-
-def _same_measure(a: Quantity, b: Quantity) -> bool:
-    return any(a.unit in scale and b.unit in scale for scale in SCALES)
+    one_measure = any(claimed.unit in scale and cell.unit in scale for scale in SCALES)
+    return not (claimed.unit and cell.unit) or cell.unit.startswith(claimed.unit) or one_measure
 
 
 def _results(claimed: Quantity, cells: Sequence[Quantity]) -> Iterator[tuple[str, float]]:

@@ -141,7 +141,8 @@ class Plausible:
                 about = self.numbered[made[key]] or about
             elif self.numbered and part.get("type") == "array" and part.get("items", {}).get("type") == "integer":
                 # Line numbers: the object's other values are about the first of them.
-                made[key] = [] if self._emptied(part, key) else self._line_numbers()
+                emptied = part.get("minItems", 0) == 0 and _THROWN.search(key) is not None
+                made[key] = [] if emptied else self._line_numbers()
                 about = (self.numbered[made[key][0]] if made[key] else "") or about
             else:
                 made[key] = self.instance(part, root, key, about)
@@ -167,9 +168,6 @@ class Plausible:
             return given | {"lacking": ", ".join(sorted(asked - _words(text)))}
         grades = [{"passage": passage, "grade": 2}]
         return given | {"grades": grades, "verdict": "answered", "lines": [number], "answer": text, "lacking": ""}
-
-    def _emptied(self, schema: dict[str, Any], name: str) -> bool:
-        return schema.get("minItems", 0) == 0 and _THROWN.search(name) is not None
 
     def _line_numbers(self) -> list[int]:
         return self.rng.sample(sorted(self.numbered), min(1, len(self.numbered)))

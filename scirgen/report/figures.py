@@ -32,7 +32,6 @@ from scirgen.report.counting import Counted, Nearest, accepted_row, aspect_rows,
 from scirgen.report.data import (
     SHOWN_SPAN,
     SHOWN_SPANS,
-    AspectRow,
     Highlight,
     NearRow,
     PaperRow,
@@ -93,6 +92,7 @@ def _gather(view: StoreView, sample: int) -> ReportData:
     intended = [(p.intended_bloom, p.bloom) for p in pairs if p.intended_bloom and p.bloom]
     models, usage = manifest.get("models"), manifest.get("usage")
     last = manifest.get("usage_last_invocation")
+    kept = view.records("verify", Aspect)
     return ReportData(
         domain=str(manifest.get("domain", "")),
         models=models if isinstance(models, dict) else {},
@@ -110,7 +110,7 @@ def _gather(view: StoreView, sample: int) -> ReportData:
         waiting=view.waiting(),
         funnel=tuple(_stage_row(name, funnel) for name in view.stages()),
         papers_per_dataset=histogram(len(uses.get(d, ())) for d in datasets),
-        aspects=tuple(_aspect_rows(view)),
+        aspects=tuple(aspect_rows((a.category, a.dataset_id or "", a.paper_id, a.span.text) for a in kept)),
         bloom_agreement=sum(a == b for a, b in intended) / len(intended) if intended else None,
         own=tuple(view.own_questions()),
         seeking=_seeking(manifest) if funnel.get("ask", {}).get("outputs") else 0.0,
@@ -201,11 +201,6 @@ def _stage_row(name: str, funnel: dict[str, dict[str, int]]) -> StageRow:
         rejected={k.split(":", 1)[1]: n for k, n in row.items() if k.startswith("rejected:")},
         failures={k.split(":", 1)[1]: n for k, n in row.items() if k.startswith("failed:")},
     )
-
-
-def _aspect_rows(view: StoreView) -> Iterator[AspectRow]:
-    found = view.records("verify", Aspect)
-    return aspect_rows((a.category, a.dataset_id or "", a.paper_id, a.span.text) for a in found)
 
 
 def _rejected(rejections: Iterable[Rejection], scores: list[ScoreRow], near: Nearest) -> Iterator[_Rejected]:

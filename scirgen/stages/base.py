@@ -293,7 +293,7 @@ class StageContext:
 
     @property
     def judged(self) -> bool:
-        """Whether a judge reads every pair: ``filter.faithfulness`` names it, or ``auto`` takes it."""
+        """True if a judge reads every pair: ``filter.faithfulness`` names it, or ``auto`` takes it."""
         named, judge = self.config.filter.faithfulness, self.judge_session or self.chat_session
         return JUDGE in named or (AUTO in named and judge is not None and judge.pack == "standard")
 

@@ -341,13 +341,10 @@ async def fit_coefficients(
         if failed:
             tell("not measured: " + ", ".join(f"{n} {code}" for code, n in sorted(failed.items())))
         identity = ctx.scorer.identity
-        fitted = fit(found, identity, description=description, precision=precision, labels_hash=_hash_of(rows))
+        labelled = [[r.question, r.answer, r.context, list(r.evidence), r.faithful, r.cluster] for r in rows]
+        of = digest("labels", labelled)  # whatever scorer measured them
+        fitted = fit(found, identity, description=description, precision=precision, labels_hash=of)
     return fitted, fitted.summary(found)
-
-
-def _hash_of(rows: Sequence[Labelled]) -> str:
-    """Hash of the labels; it does not depend on the scorer that measured them."""
-    return digest("labels", [[r.question, r.answer, r.context, list(r.evidence), r.faithful, r.cluster] for r in rows])
 
 
 def _code_of(error: Exception) -> str:

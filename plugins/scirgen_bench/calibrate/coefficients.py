@@ -168,7 +168,8 @@ def fit(
         mean=_rounded(scaler.mean_), scale=_rounded(scaler.scale_), coefficients=_rounded(regression.coef_[0]),
         intercept=round(float(regression.intercept_[0]), 6), reject=reject, sure=sure,
     )  # fmt: skip
-    decided = [_side(p, *by_fold[r.fold]) for r, p in zip(rows, outside, strict=True)]
+    sides = ((p, *by_fold[r.fold]) for r, p in zip(rows, outside, strict=True))
+    decided = [None if low < p <= high else p > high for p, low, high in sides]
     return Fitted(made, tuple(outside), tuple(decided))
 
 
@@ -192,10 +193,6 @@ def edges(judged: Sequence[tuple[float, bool]], precision: float) -> tuple[float
     low = max((i for i in ends if i - true[i] >= precision * i), default=0)
     high = min(i for i in ends if i >= low and true[-1] - true[i] >= precision * (len(ordered) - i))
     return between[low], between[high]
-
-
-def _side(value: float, reject: float, sure: float) -> bool | None:
-    return None if reject < value <= sure else value > sure
 
 
 def write(path: Path, made: Coefficients) -> None:

@@ -81,18 +81,13 @@ def reviewed_needs(queries: Iterable[Q], reviewed: Mapping[str, Need | None], *,
     parts = {k: _parts(needs[k], need, aspects) for k, need in passed.items()}
     kept: list[Q] = []
     for query in found:
-        owner = _need_of(query, aspects)
+        parent = aspects.get(query.parent or "")
+        owner = (parent.parent if parent else query.parent) or query.id  # its need, or itself
         if owner in passed:
             kept += _after_review(query, needs[owner], passed[owner], parts[owner])
         elif owner not in needs or (drafts and owner not in reviewed):
             kept.append(query)
     return kept
-
-
-def _need_of(query: Query, aspects: Mapping[str, Query]) -> str:
-    """Id of the need that a query is or belongs to; for other queries, their own id."""
-    parent = aspects.get(query.parent or "")
-    return (parent.parent if parent else query.parent) or query.id
 
 
 def _parts(need: Query, review: Need, aspects: Mapping[str, Query]) -> dict[str, str]:

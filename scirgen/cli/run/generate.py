@@ -176,12 +176,10 @@ def summarise(run: Run, again: str = "run the same command again to retry") -> i
     if ended:
         splits = ", ".join(f"{split} {rows}" for split, rows in released.items())
         click.echo(f"release  {run.release}  ({splits if pairs else 'no questions; queries in tasks/'})")
-        echo_unwritten_formats(run)
         short = len(_notes(run, "Shortfall in "))
-        for note in _notes(run, "Target: "):
-            click.echo(f"  {note}" + f" {counted(short, 'shortfall')}: see the card." * bool(short))
-        for note in _notes(run, "Questions of people"):
-            click.echo(f"  {note}")
+        for note in _notes(run, "The format ", "Target: ", "Questions of people"):
+            more = f" {counted(short, 'shortfall')}: see the card." if short and note.startswith("Target") else ""
+            click.echo(f"  {note}{more}")
     if (run.folder / "report.html").is_file():
         click.echo(f"report   {run.folder / 'report.html'}")
     folder = shlex.quote(str(run.folder))
@@ -190,23 +188,18 @@ def summarise(run: Run, again: str = "run the same command again to retry") -> i
     if not ended:
         click.echo("The same command continues; it repeats no finished work.", err=True)
     if run.outcome.status == "partial":
+        failing = next((stage for stage, row in funnel.items() if row["failed"] + row["partial"]), "STAGE")
         click.echo(
             f"{counted(run.outcome.failed_items, 'item')} failed; {again}. "
-            f"Why: scirgen status {folder} --reasons {_failing(funnel)}",
+            f"Why: scirgen status {folder} --reasons {failing}",
             err=True,
         )
     return {"success": 0, "partial": 3, "budget": 4, "stopped": 130}[run.outcome.status]
 
 
-def echo_unwritten_formats(run: Run) -> None:
-    """Print the formats for which the release has no data."""
-    for note in _notes(run, "The format "):
-        click.echo(f"  {note}")
-
-
-def _notes(run: Run, start: str) -> list[str]:
+def _notes(run: Run, *starts: str) -> list[str]:
     written = (run.release / "release.json").is_file()
-    return [n for n in (Release(run.release).info.notes if written else ()) if n.startswith(start)]
+    return [n for n in (Release(run.release).info.notes if written else ()) if n.startswith(starts)]
 
 
 def queries_made(run: Run) -> str:
@@ -214,8 +207,3 @@ def queries_made(run: Run) -> str:
     queries = run.queries()
     recipes = ", ".join(f"{recipe} {n:,}" for recipe, n in queries.items())
     return f"{counted(sum(queries.values()), 'query', 'queries')} ({recipes})" if queries else ""
-
-
-def _failing(funnel: dict[str, dict[str, int]]) -> str:
-    """Return the first stage with failed items."""
-    return next((stage for stage, row in funnel.items() if row["failed"] + row["partial"]), "STAGE")

@@ -166,16 +166,12 @@ def _as_text(run: Path, view: StoreView, found: Mapping[str, Any]) -> str:
     if isinstance(usage := found["usage"], dict):  # of the manifest, which a foreign run may hold in another form
         lines += [_usage_line(role, row) for role, row in usage.items() if isinstance(row, dict)]
     if per_row := found["tokens_per_released_row"]:
-        lines.append(_per_row_line(per_row))
+        cached = f" ({per_row['cached']:,g} of them from the server's cache)" if per_row.get("cached") else ""
+        sent, got = per_row.get("prompt", 0), per_row.get("reply", 0)
+        lines.append(f"each released row took {sent:,g} prompt tokens{cached} and {got:,g} reply tokens of all models")
     if isinstance(last := found["usage_last_invocation"], dict):
         lines += [f"  last invocation, {_usage_line(role, row)}" for role, row in last.items() if isinstance(row, dict)]
     return "\n".join(lines)
-
-
-def _per_row_line(found: dict[str, float]) -> str:
-    cached = f" ({found['cached']:,g} of them from the server's cache)" if found.get("cached") else ""
-    prompt, reply = found.get("prompt", 0), found.get("reply", 0)
-    return f"each released row took {prompt:,g} prompt tokens{cached} and {reply:,g} reply tokens of all models"
 
 
 def _usage_line(role: str, row: dict[str, object]) -> str:

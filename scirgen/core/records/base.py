@@ -18,11 +18,7 @@ def plain_id(value: str) -> str:
 
     They are percent-encoded, as in an address; any other id stays as it is.
     """
-    return _BREAKS_LINES.sub(lambda found: _percent(found.group()), value)
-
-
-def _percent(text: str) -> str:
-    return "".join(f"%{byte:02X}" for byte in text.encode())
+    return _BREAKS_LINES.sub(lambda found: "".join(f"%{byte:02X}" for byte in found.group().encode()), value)
 
 
 Id = Annotated[str, AfterValidator(plain_id)]

@@ -182,7 +182,7 @@ def key_from_file(uri: ModelURI, file: str) -> str:
 
 def _is_azures(url: str) -> bool:
     endpoint = os.environ.get("AZURE_OPENAI_ENDPOINT", "").strip()
-    return _same(url, endpoint) if endpoint else _host(url).endswith(_AZURE_HOSTS)
+    return _same(url, endpoint) if endpoint else (urlsplit(url).hostname or "").lower().endswith(_AZURE_HOSTS)
 
 
 def _same(one: str, other: str) -> bool:
@@ -190,7 +190,3 @@ def _same(one: str, other: str) -> bool:
         return origin(one) == origin(other)
     except ValueError:
         return False
-
-
-def _host(url: str) -> str:
-    return (urlsplit(url).hostname or "").lower()

@@ -68,7 +68,8 @@ class OpenAIChat(ChatModel):
         self._forms = list(FORMS[FORMS.index(_form(wanted)) :])
         self._refused: set[str] = set()
         self._json_only = PromptLibrary(Resources()).get("llm/json_only")
-        self._context = _integer(models.options.get("context_tokens"))
+        size = models.options.get("context_tokens")
+        self._context = int(size) if isinstance(size, int | str) and str(size).isdigit() else None
         extra = models.options.get("extra_body")
         self._extra_body: dict[str, Any] = dict(extra) if isinstance(extra, dict) else {}
         hosted = uri.scheme == "azure" or not uri.urls or any("api.openai.com" in u for u in uri.urls)
@@ -344,7 +345,3 @@ def _form(value: object) -> Form:
         if value in (None, form):
             return form
     raise ConfigError(f"models.options.structured: {value!r} is unknown", hint=OPTIONS["structured"])
-
-
-def _integer(value: object) -> int | None:
-    return int(value) if isinstance(value, int | str) and str(value).isdigit() else None

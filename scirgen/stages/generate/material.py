@@ -178,7 +178,8 @@ def record_pieces(dataset: Dataset) -> Iterator[tuple[str, Span]]:
         if not line[value:].strip() or _PEOPLE.match(label) or _foreign(line[value:], dataset.language):
             continue
         sentences = sentence_spans(line[value:], dataset.language)
-        if label != "Title" and len(sentences) == 1 and not _is_sentence(line[value:]):
+        ended = len(line[value:].split()) >= _SENTENCE_WORDS and _END.search(line[value:].strip()) is not None
+        if label != "Title" and len(sentences) == 1 and not ended:
             yield " ".join(line.split()), _span(dataset, start, start + len(line.rstrip()))
             continue
         for n, (a, b) in enumerate(sentences):
@@ -189,10 +190,6 @@ def record_pieces(dataset: Dataset) -> Iterator[tuple[str, Span]]:
 
 def _span(dataset: Dataset, start: int, end: int) -> Span:
     return Span(document_id=dataset.id, start=start, end=end, text=dataset.text[start:end])
-
-
-def _is_sentence(text: str) -> bool:
-    return len(text.split()) >= _SENTENCE_WORDS and _END.search(text.strip()) is not None
 
 
 def _foreign(text: str, language: str) -> bool:

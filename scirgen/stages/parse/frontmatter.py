@@ -75,7 +75,8 @@ _KEYWORDS = re.compile(r"(?is)^\s*(?:key\s?words?|palavras-chave|palabras clave)
 def front_matter(parsed: ParsedPaper) -> FrontMatter:
     """Return the front matter of a parsed paper."""
     head = parsed.blocks[:_HEAD]
-    first = (*head, *filter(_on_first_page, parsed.blocks[_HEAD:]))
+    aside = (b for b in parsed.blocks[_HEAD:] if b.kind in _ASIDE and b.lines and b.lines[0].page == 1)
+    first = (*head, *aside)
     printed = "\n".join(b.text for b in first if b.kind in _ASIDE and (b in head or _OWN_DOI.match(b.text)))
     ends = (
         *first,
@@ -93,10 +94,6 @@ def front_matter(parsed: ParsedPaper) -> FrontMatter:
         language_guessed=not (parsed.language and parsed.kind in ("jats", "tei", "html")),
         passages=tuple(b.text for b in parsed.blocks if b.kind is not BlockKind.REFERENCE),
     )
-
-
-def _on_first_page(block: ParsedBlock) -> bool:
-    return block.kind in _ASIDE and bool(block.lines) and block.lines[0].page == 1
 
 
 def _is_prose(block: ParsedBlock) -> bool:

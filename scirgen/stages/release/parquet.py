@@ -26,7 +26,7 @@ class ParquetFormat:
         for name, model, rows in _tables(release):
             schema = pa.schema([pa.field(c["name"], _arrow_type(c)) for c in features(model)])
             with pq.ParquetWriter(folder / f"{name}.parquet", schema, compression="zstd") as writer:
-                for batch in _batches(rows):
+                while batch := [row.model_dump(mode="json") for row in islice(rows, _ROWS)]:
                     writer.write_table(pa.Table.from_pylist(batch, schema=schema))
 
 
@@ -38,11 +38,6 @@ def _tables(release: Release) -> Iterator[tuple[str, type[BaseModel], Iterator[B
     yield "passages", TABLES["passages"][0], release.passages()
     yield "papers", TABLES["papers"][0], release.papers()
     yield "aspects", TABLES["aspects"][0], release.aspects()
-
-
-def _batches(rows: Iterator[BaseModel]) -> Iterator[list[dict[str, Any]]]:
-    while batch := [row.model_dump(mode="json") for row in islice(rows, _ROWS)]:
-        yield batch
 
 
 def _arrow_type(column: Mapping[str, Any]) -> Any:

@@ -199,7 +199,7 @@ class ParserPool:
         except BaseException:
             self._drop(worker)
             raise
-        if served + 1 >= self._files or _is(reply, "memory") or reply.get("used_up"):
+        if served + 1 >= self._files or reply.get("error", {}).get("code") == "memory" or reply.get("used_up"):
             self._drop(worker)
         else:
             self._idle.put((worker, served + 1))
@@ -247,10 +247,6 @@ def _close_all(workers: set[_Worker], *executors: ThreadPoolExecutor) -> None:
     workers.clear()
     for executor in executors:
         executor.shutdown(wait=False, cancel_futures=True)
-
-
-def _is(reply: dict[str, Any], code: str) -> bool:
-    return bool(reply.get("error", {}).get("code") == code)
 
 
 def _too_slow(timeout_s: float) -> PaperError:
