@@ -24,8 +24,7 @@ from scirgen.plugin import (
     open_sessions,
     read_objects,
 )
-from scirgen.stages.base import AUTO
-from scirgen.stages.filter.deciding import possible_names, select_scorers
+from scirgen.stages.filter.deciding import AUTO, possible_names, select_scorers
 from scirgen.stages.filter.faithfulness.calibrated import coefficients_for
 from scirgen.stages.filter.stage import FilterStage
 from scirgen_bench.calibrate.coefficients import Fitted, fit, measure

@@ -16,8 +16,7 @@ from scirgen.core.records import rejected_pair
 from scirgen.core.taxonomy import LanguageWording
 from scirgen.pipeline.views.view import StoreView, open_view
 from scirgen.plugin import Aspect, Document
-from scirgen.stages.base import JUDGE
-from scirgen.stages.filter.deciding import score_all, scorer_names
+from scirgen.stages.filter.deciding import JUDGE, score_all, scorer_names
 from scirgen.stages.filter.faithfulness.calibrated import Coefficients, read_coefficients
 from scirgen.stages.filter.second_reader import READER
 from scirgen.stages.filter.stage import FilterStage, material_of, select_gates, verdicts_of

@@ -14,7 +14,9 @@ from scirgen.core.records import QAPair, Score
 from scirgen.core.registry import Registry, known_needs, returned_list, wrong_return
 from scirgen.core.text.textmatch import normalise
 from scirgen.core.text.untrusted import talks_to_machine
-from scirgen.stages.base import AUTO, JUDGE, StageContext
+from scirgen.stages.base import AUTO as AUTO
+from scirgen.stages.base import JUDGE as JUDGE
+from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import MODELS, Faithfulness, Material
 from scirgen.stages.filter.faithfulness.calibrated import BLIND, coefficients_for
 
