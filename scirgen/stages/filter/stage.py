@@ -374,13 +374,11 @@ def _undecided(pair: QAPair) -> QAPair:
 
 
 def _with_roles(pair: QAPair) -> QAPair:
-    """Return the pair with the roles of its spans as the judge corrects them."""
-    said = next((s.context for s in pair.scores if s.context is not None), None)
-    if said is None:
-        return pair
-    roles = ("context" if at in said else "answer" for at in range(len(pair.evidence)))
-    spans = tuple(s.model_copy(update={"role": role}) for s, role in zip(pair.evidence, roles, strict=True))
-    return pair.model_copy(update={"evidence": spans})
+    """Return the pair with the spans as context that the judge calls so; none that was context becomes an answer."""
+    said = next((s.context for s in pair.scores if s.context is not None), ())
+    spans = (s.model_copy(update={"role": "context"}) if at in said else s for at, s in enumerate(pair.evidence))
+    judged = pair.model_copy(update={"evidence": tuple(spans)})
+    return judged if judged.answer_evidence else pair
 
 
 UNSURE = "the scores cannot decide, and no judge did"

@@ -147,6 +147,13 @@ async def test_the_judge_corrects_the_roles_of_spans(make_ctx: Make) -> None:
     assert [s.role for s in one.evidence] == ["context", "answer"] and one.answer_evidence == spans[1:]
 
 
+@pytest.mark.parametrize("said", [[], [1], [2]])
+async def test_the_judge_makes_no_answer_of_context_and_leaves_one_answer(make_ctx: Make, said: list[int]) -> None:
+    head = span("Values are in mm per day.").model_copy(update={"role": "context"})
+    given = pair(evidence=(*CITED, head))
+    assert kept(await run(make_ctx(helps(0.5)), Judge(extra={"c1": said}), given)).evidence == given.evidence
+
+
 @pytest.mark.parametrize(
     ("share", "agrees", "measured"), [(0.0, "same", None), (0.999, "differs", 0.0), (1.0, "same", 1.0)]
 )
