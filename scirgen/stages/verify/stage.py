@@ -16,6 +16,7 @@ from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, W
 
 _SAME = 93.0
 _LEAST_WORDS = 4
+_NUMBERS = re.compile(r"\d+")
 _HAN = re.compile(r"[一-鿿]")
 _ITEM = re.compile(r"^(?:[•‣◦▪●■*–—-]|\(?(?:[a-z]|[ivx]{1,4}|\d{1,2})[.)])\s+")
 _BEGINS = re.compile(r"[\"'“‘«(\[]?[^\s,;:.)\]}!?]")
@@ -99,16 +100,21 @@ def _place(aspect: Aspect) -> tuple[str, int, int, tuple[Span, ...]]:
 
 
 def _repeated(aspect: Aspect, kept: Sequence[Aspect]) -> Aspect | None:
-    """Return a kept sentence with nearly the same words, of any aspect; papers often repeat their abstract."""
+    """Return a kept statement of any aspect that says the same: the same cells, or nearly the same words and the same
+    numbers; papers often repeat their abstract."""
     others = (k for k in kept if _place(k) != _place(aspect))
-    return next((k for k in others if fuzz.token_sort_ratio(k.text, aspect.text) >= _SAME), None)
+    return next((k for k in others if k.text == aspect.text or (not aspect.cells and _near(k.text, aspect.text))), None)
+
+
+def _near(one: str, other: str) -> bool:
+    return fuzz.token_sort_ratio(one, other) >= _SAME and _NUMBERS.findall(one) == _NUMBERS.findall(other)
 
 
 class VerifyStage(Stage):
     """One item is a dataset and a linked paper. Kept and rejected aspects together are the paper's extracted ones."""
 
     name = "verify"
-    version = 6
+    version = 7
 
     def uses(self, config: Config) -> Uses:
         """Return its prompt, the aspects' definitions and cues, and the model."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from scirgen.core.prompts import RenderedPrompt
-from scirgen.core.records import Aspect, AspectCategory, Dataset, Link, SectionClass
+from scirgen.core.records import Aspect, AspectCategory, Dataset, Link, SectionClass, Span
 from scirgen.stages.base import StageResult, WorkItem
-from scirgen.stages.verify.stage import VerifyStage, incomplete
+from scirgen.stages.verify.stage import VerifyStage, incomplete, screen
 from tests.support.papers import aspect, make_paper
 from tests.support.questioning import make_context
 from tests.support.scripted_chat import Rule
@@ -132,3 +132,36 @@ def test_incomplete_when_whole_sentence_then_nothing_is_wrong(text: str) -> None
 )
 def test_incomplete_or_pointing_sentence_is_rejected_with_why(text: str) -> None:
     assert incomplete(text)
+
+
+SEVEN = SAME.replace("18", "21")
+
+
+def cells(*values: str) -> Aspect:
+    at = sum(map(ord, "".join(values)))
+    headers = ("Collinder 121", "Light curves in the sectors of the second year, of all stars that were seen")
+    spans = tuple(
+        Span(document_id=DOCUMENT.id, start=at + n, end=at + n + 1, text=value, headers=(*headers, f"Sector {n}"))
+        for n, value in enumerate(values)
+    )
+    return Aspect(paper_id=DOCUMENT.paper_id, category=FINDINGS, span=spans[0], cells=spans)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "codes"),
+    [
+        (cells("986", "976"), cells("986", "977"), []),
+        (cells("986", "976"), cells("976", "986"), []),
+        (aspect(DOCUMENT, FINDINGS, FLOW), aspect(DOCUMENT, FINDINGS, SAME), ["redundant"]),
+        (
+            aspect(DOCUMENT, FINDINGS, FLOW),
+            aspect(make_paper([("Discussion", SectionClass.CONCLUSION, [SEVEN])])[0], FINDINGS, SEVEN),
+            [],
+        ),
+    ],
+)
+def test_statements_repeat_each_other_with_the_same_cells_or_numbers_only(
+    one: Aspect, other: Aspect, codes: list[str]
+) -> None:
+    undecided, out = screen([one, other])
+    assert [v.code for v in out] == codes and len(undecided) == 2 - len(codes)
