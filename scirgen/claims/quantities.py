@@ -203,7 +203,9 @@ _CELL = re.compile(
     r"(?P<number>[-+]?\s?\(?.+?\)?)(?:\s?±.*|\s?[(\[][^()\[\]]*[)\]])?(?P<marks>[\s*†‡§#]*|\s?\^?[a-z]{1,3})"
 )
 """A number with what tables print behind it: a deviation, an interval, marks of significance or of notes."""
-_IN_BRACKETS = re.compile(r"[(\[]([^()\[\]]{1,24})[)\]][\s*†‡a-d]*$|,\s([^\s,]{1,12})$|(%)")
+_IN_BRACKETS = re.compile(
+    r"[(\[](?:in )?([^()\[\]]{1,24})[)\]][\s*†‡a-d]*$|,\s([^\s,]{1,12})$|(%)(?!\)? ?[(\[<>≤≥~+−–.-]*\s?\d)"
+)
 _POWERED = re.compile(r"(?:\^?[-−–]?\d|[⁻⁺]?[¹²³⁴])*")
 
 

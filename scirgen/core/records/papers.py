@@ -23,7 +23,7 @@ from scirgen.core.records.base import (
     Span,
     Year,
 )
-from scirgen.core.records.table import Table
+from scirgen.core.records.table import Cell, Table
 
 _MEDIA: dict[BlockKind, Medium] = {BlockKind.TABLE: "table", BlockKind.CAPTION: "caption"}
 
@@ -218,10 +218,14 @@ class Document(Record):
             bbox=bbox,
             section=section,
             medium=_MEDIA.get(block.kind, "text") if block else "text",
-            headers=tuple(self.text[c.start : c.end] for c in block.table.headers(cell))
+            headers=tuple(self.header(block.table, c) for c in block.table.headers(cell))
             if cell and block and block.table
             else (),
         )
+
+    def header(self, table: Table, cell: Cell) -> str:
+        """Return what a header of a table says; a number after what heads it: "Depth (m) 10"."""
+        return " ".join(self.text[c.start : c.end] for c in (table.head(cell, self.text), cell) if c)
 
 
 class SectionLabel(Record):

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from functools import cached_property
 
 from pydantic import BaseModel, ConfigDict, Field
+
+_NUMBER = re.compile(r"[(\[<>≤≥~+−–.-]*\s?\d[\W\d]*")
+"""A header that is a number, an interval or a range, and says nothing by itself."""
 
 
 class Cell(BaseModel):
@@ -21,7 +25,9 @@ class Cell(BaseModel):
     columns: int = Field(default=1, description="columns that it covers")
     header: bool = Field(default=False, description="it names a column, a row or the rows below it")
     number: float | None = Field(default=None, description="its value, if it is one number")
-    unit: str = Field(default="", description="the number's unit, from the cell or else from its header")
+    unit: str = Field(
+        default="", description="the number's unit, from the cell or its header; of a header: what it says"
+    )
 
 
 class Table(BaseModel):
@@ -45,13 +51,18 @@ class Table(BaseModel):
         return [c for c in self.cells if self.is_group(c)]
 
     @cached_property
+    def _names(self) -> list[Cell]:
+        """The cells that name rows."""
+        below = (c for c in self.cells if c.row >= self.header_rows and c.column < self.header_columns)
+        return [c for c in below if not self.is_group(c)]
+
+    @cached_property
     def _beside(self) -> dict[int, list[Cell]]:
         """The cells that name each row."""
         found: dict[int, list[Cell]] = {}
-        for c in self.cells:
-            if c.row >= self.header_rows and c.column < self.header_columns and not self.is_group(c):
-                for row in range(c.row, c.row + c.rows):
-                    found.setdefault(row, []).append(c)
+        for c in self._names:
+            for row in range(c.row, c.row + c.rows):
+                found.setdefault(row, []).append(c)
         return found
 
     @cached_property
@@ -67,6 +78,18 @@ class Table(BaseModel):
         beside = (c for c in self._beside.get(cell.row, ()) if c.column < cell.column)
         above = (c for c in self._above if c.column < last and cell.column < c.column + c.columns)
         return (*self._groups[max(0, before - 1) : before], *beside, *above)
+
+    def head(self, header: Cell, text: str) -> Cell | None:
+        """Return the cell that says what a header is that is a number: the name of its column; of one in the top rows,
+        a unit at their left that is not of the numbers below. ``text`` is the document's."""
+        if not _NUMBER.fullmatch(text, header.start, header.end) or self.is_group(header):
+            return None
+        corner = [c for c in self._above if c.column < self.header_columns]
+        if header.row >= self.header_rows:
+            named = (c for c in corner if c.column <= header.column < c.column + c.columns)
+            return max(named, key=lambda c: c.row, default=None)
+        beside = (c for c in corner if c.unit and c.row <= header.row < c.row + c.rows)
+        return next((c for c in beside if not any(self.head(h, text) == c for h in self._names)), None)
 
     def is_group(self, cell: Cell) -> bool:
         """Check whether a cell fills its row below the header, and so heads the rows that follow."""

@@ -271,10 +271,10 @@ def _rows(document: Document, label: SectionLabel) -> Iterator[Sentence]:
             heads = [table.headers(c) for c in cells]
             named = [h for h in heads[0] if h.row >= table.header_rows and all(h in head for head in heads)]
             parts = [
-                f"({n}) {'; '.join(text[h.start : h.end] for h in head if h not in named)}: {text[c.start : c.end]}"
+                f"({n}) {'; '.join(document.header(table, h) for h in head if h not in named)}: {text[c.start : c.end]}"
                 for n, (c, head) in enumerate(zip(cells, heads, strict=True), 1)
             ]
-            row = f"{name}, {'; '.join(text[h.start : h.end] for h in named)}: "
+            row = f"{name}, {'; '.join(document.header(table, h) for h in named)}: "
             said = " ".join((row + " | ".join(parts)).split())
             yield Sentence(0, cells[0].start, cells[-1].end, said, label, cells, block.start)
 
@@ -284,7 +284,8 @@ def cell_spans(document: Document, row: Sentence, cells: Sequence[Cell]) -> tupl
     block = document.block_at(row.start)
     if not cells or block is None or block.table is None:
         return ()
-    heads = dict.fromkeys(h for c in cells for h in block.table.headers(c))
+    labels = (h for c in cells for h in block.table.headers(c))
+    heads = dict.fromkeys(x for h in labels for x in (block.table.head(h, document.text), h) if x)
     values = [document.span(c.start, c.end, row.section) for c in cells]
     only_said = {"role": "context", "headers": ()}
     context = [document.span(h.start, h.end, row.section).model_copy(update=only_said) for h in heads]

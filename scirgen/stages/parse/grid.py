@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from scirgen.claims.quantities import cell_quantity
+from scirgen.claims.quantities import cell_quantity, header_unit
 from scirgen.core.records import BlockKind, Box, PlacedLine
 from scirgen.core.records.table import Cell, Table
 from scirgen.stages.parse.base import ParsedBlock
@@ -182,9 +182,9 @@ def _written(placed: Sequence[_Placed], top: int) -> ParsedBlock:
 
 
 def _read(cell: Cell, table: Table, text: str) -> Cell:
-    """Return the cell with its number and unit."""
+    """Return the cell with its number and unit; a header with the unit that it states."""
     if not table.is_value(cell):
-        return cell
+        return cell.model_copy(update={"unit": header_unit(text[cell.start : cell.end])})
     found = cell_quantity(text[cell.start : cell.end], [text[h.start : h.end] for h in table.headers(cell)])
     return cell.model_copy(update={"number": found.value, "unit": found.unit}) if found else cell
 

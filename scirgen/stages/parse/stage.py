@@ -86,7 +86,7 @@ class ParseStage(Stage):
     """One item for each paper with a file. An error that no retry can fix rejects the paper, and the run continues."""
 
     name = "parse"
-    version = 8
+    version = 9
 
     def __init__(self) -> None:
         self._pool: ParserPool | None = None

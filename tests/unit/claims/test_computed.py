@@ -51,7 +51,7 @@ def test_cell_is_one_number_or_none(text: str, value: float | None) -> None:
     ("header", "unit"),
     [
         ("Depth (m)", "m"), ("Rate [mm yr−1]", "mm yr−1"), ("Share, %", "%"), ("Share (%) a", "%"),
-        ("Flux (g C m−2)", "g C m−2"),
+        ("Flux (g C m−2)", "g C m−2"), ("ΔG (in kcal/mol)", "kcal/mol"), ("Share (%) 10", ""),
         ("Group (A)", ""), ("Species (n = 20)", ""), ("Days", ""), ("Model (this study)", ""),
     ],
 )  # fmt: skip

@@ -22,7 +22,7 @@ from scirgen.core.records import (
 )
 from scirgen.llm.base import Capabilities
 from scirgen.stages.base import StageResult, WorkItem
-from scirgen.stages.extract.reading import Sentence, cut, section_sentences, tokens
+from scirgen.stages.extract.reading import Sentence, cell_spans, cut, section_sentences, tokens
 from scirgen.stages.extract.stage import ExtractStage
 from scirgen.stages.parse.assemble import assemble
 from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
@@ -219,6 +219,15 @@ def test_what_names_a_row_is_said_once() -> None:
         "Table 2, Winter; Upper: (1) Depth (m): 2.35 | (2) Days: 1,204",
         "Table 2, Winter; Lower: (1) Depth (m): 0.6 | (2) Days: 87",
     ]
+
+
+def test_a_row_named_by_a_number_says_of_what_and_cites_it() -> None:
+    document, label = paper_with_table([[GivenCell(t) for t in row] for row in (("Rot. (deg.)", "Days"), ("15", "87"))])
+    (row,) = (s for s in section_sentences(document, [label]) if s.cells)
+    assert row.text == "Table 2, Rot. (deg.) 15: (1) Days: 87"
+    assert [(c.text, c.role) for c in cell_spans(document, row, row.cells)] == [
+        ("87", "answer"), ("Rot. (deg.)", "context"), ("15", "context"), ("Days", "context"),
+    ]  # fmt: skip
 
 
 async def test_chosen_cells_are_one_statement_with_headers_and_caption() -> None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scirgen.claims.quantities import cell_quantity
 from scirgen.core.records import Document, Paper, Span
 from scirgen.stages.parse.assemble import assemble
 from scirgen.stages.parse.base import ParsedPaper, ParserOptions
@@ -92,6 +93,32 @@ def test_html_and_markdown_cells(tmp_path: Path, name: str, text: str, shown: st
     document = read(tmp_path / name, text)
     assert values(document)[shown] == (2.0, unit)
     assert all(b.table.caption for b in document.blocks if b.table)
+
+
+IONS = "| [Mg2+] (in mol) | 0 | 0.01 |\n|---|--:|--:|\n| ΔG (in kcal/mol) | 59.5 | 47.3 |\n| f | 9.5 | 7.3 |"
+LAKES = "| Share (%) | pH | 2010 |\n|---|--:|--:|\n| 10–20 | 7.5 | 3 |\n| [20, 30] | 7.1 | 2 |"
+LANDS = "| Land | 2010 | 2020 |\n|---|--:|--:|\n| Chad | 5 | 3 |\n| Mali | 6 | 2 |"
+
+
+@pytest.mark.parametrize(
+    ("table", "found"),
+    [
+        (IONS, ("ΔG (in kcal/mol); [Mg2+] (in mol) 0.01: 47.3", 47.3, "kcal/mol")),
+        (LAKES, ("Share (%) 10–20; pH: 7.5", 7.5, "")),
+        (LAKES, ("Share (%) [20, 30]; 2010: 2", 2.0, "")),
+        (LANDS, ("Chad; 2010: 5", 5.0, "")),
+    ],
+)
+def test_a_header_that_is_a_number_comes_after_what_heads_it(
+    tmp_path: Path, table: str, found: tuple[str, float, str]
+) -> None:
+    document = read(tmp_path / "p.md", f"# Snow\n\nSnow covers the valley.\n\nTable 1: Snow\n\n{table}\n")
+    shown, number, unit = found
+    assert values(document)[shown] == (number, unit)
+    (table_block_,) = (b for b in document.blocks if b.table)
+    spans = [document.span(c.start, c.end) for c in table_block_.table.cells if table_block_.table.is_value(c)]
+    read_again = {s.shown: cell_quantity(s.text, s.headers) for s in spans}
+    assert read_again[shown] and read_again[shown].unit == unit, "its headers give the same unit again"
 
 
 def cells(*rows: str) -> list[list[GivenCell]]:
