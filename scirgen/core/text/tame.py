@@ -25,6 +25,7 @@ _SIGNS = re2.compile(
 )
 _ANY = re2.compile("|".join(f"(?:{run.pattern})" for run in (_BLANKS, _LINES, _SIGNS)))
 _UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff]+")
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _WORD = re.compile(r"(?<![!-\u024f])[!-\u024f]{257,}+|(?<!\w)\w{257,}+")
 
 
@@ -101,6 +102,11 @@ def tame_strings(value: object, written: str | None = None) -> object:
 def visible(text: str) -> str:
     """Return a text without control characters (a terminal would obey them) and marks of reading direction."""
     return _UNSEEN.sub("", text)
+
+
+def uncontrolled(text: str) -> str:
+    """Return a text with a blank for each control character except tabs and line ends, so that offsets stay."""
+    return _CONTROL.sub(" ", text)
 
 
 def each_text(value: object, bounded: Callable[[str], str]) -> object:

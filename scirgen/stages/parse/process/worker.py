@@ -22,7 +22,7 @@ from typing import Any, cast
 from scirgen.core.errors import MissingExtraError, PaperError, PluginError, ScirgenError
 from scirgen.core.records import BlockKind
 from scirgen.core.registry import returned
-from scirgen.core.text.tame import tame
+from scirgen.core.text.tame import tame, uncontrolled
 from scirgen.core.text.untrusted import without_orders
 from scirgen.stages.parse.base import ParsedBlock, ParsedPaper, Parser, ParserOptions
 from scirgen.stages.parse.sniff import sniff
@@ -36,14 +36,14 @@ _MAX_AUTHORS = 5_000
 
 
 def presentable(parsed: ParsedPaper) -> ParsedPaper:
-    """Return the paper without sentences that address a language model; these are its ``orders``.
+    """Return the paper without control characters and sentences that address a language model, its ``orders``.
 
     They are removed here and not in later stages, so that no prompt, evidence or release ever holds them.
     """
     taken: list[str] = []
 
     def clean(text: str, max_run: int) -> str:
-        kept, orders = without_orders(tame(text, max_run), parsed.language or "en")
+        kept, orders = without_orders(tame(uncontrolled(text), max_run), parsed.language or "en")
         taken.extend(orders)
         return kept
 
@@ -79,12 +79,13 @@ def _length_limit(block: ParsedBlock) -> int:
 def _block(block: ParsedBlock, text: str) -> ParsedBlock:
     if text == block.text:
         return block
-    # After a removed sentence, the places of lines are unknown; lines before it keep theirs.
-    same = next(
-        (i for i, (a, b) in enumerate(zip(text, block.text, strict=False)) if a != b), min(len(text), len(block.text))
-    )
+    before = uncontrolled(block.text)
+    if text == before:
+        return block.model_copy(update={"text": text})
+    # After a removed sentence, the places of lines and cells are unknown; lines before it keep theirs.
+    same = next((i for i, (a, b) in enumerate(zip(text, before, strict=False)) if a != b), min(len(text), len(before)))
     lines = tuple(line for line in block.lines if line.start <= same)
-    return block.model_copy(update={"text": text, "lines": lines})
+    return block.model_copy(update={"text": text, "lines": lines, "table": None})
 
 
 _GRACE_S = 5.0
