@@ -33,7 +33,9 @@ from scirgen.core.records.papers import (
     Paper,
     PlacedLine,
     SectionLabel,
+    abouts,
     aspects_by_category,
+    caption_label,
     cells_text,
     context_text,
     count_links,
@@ -44,6 +46,6 @@ __all__ = [
     "GUESSED", "LINKED", "LINKS", "ORIGINS", "OWN", "Aspect", "AspectCategory", "Block", "BlockKind", "Box",
     "Criteria", "Dataset", "Document", "Doubt", "Failure", "Frozen", "Grade", "Id", "Ids", "Link", "Medium",
     "Origin", "Paper", "PlacedLine", "Provenance", "QAPair", "Record", "Rejection", "ReleaseFile", "Score",
-    "SectionClass", "SectionLabel", "Span", "SpanRole", "Year", "aspects_by_category", "cells_text", "context_text",
-    "count_links", "plain_id", "rejected_pair", "users_of",
+    "SectionClass", "SectionLabel", "Span", "SpanRole", "Year", "abouts", "aspects_by_category",
+    "caption_label", "cells_text", "context_text", "count_links", "plain_id", "rejected_pair", "users_of",
 ]  # fmt: skip

@@ -3,9 +3,11 @@ statements."""
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
+from textwrap import shorten
 from typing import Literal
 
 from pydantic import Field
@@ -25,6 +27,8 @@ from scirgen.core.records.base import (
 )
 from scirgen.core.records.table import Cell, Table
 
+_LABEL = re.compile(r"\S+\s+(?:\S*?\d[\w.]*|[IVX]+\b)")
+_LONGEST_CAPTION = 600
 _MEDIA: dict[BlockKind, Medium] = {BlockKind.TABLE: "table", BlockKind.CAPTION: "caption"}
 
 
@@ -281,6 +285,25 @@ def aspects_by_category(aspects: Iterable[Aspect]) -> dict[AspectCategory, list[
 def cells_text(cells: Iterable[Span]) -> str:
     """Return the cells of a table on one line, each after its headers."""
     return " | ".join(" ".join(c.shown.split()) for c in cells if c.role == "answer")
+
+
+def caption_label(caption: str) -> str:
+    """Return the name that a caption begins with: "Table 2"; empty if it has none."""
+    found = _LABEL.match(caption)
+    return found.group().rstrip(".:") if found else ""
+
+
+def abouts(statements: Iterable[tuple[str, Span | None]]) -> Iterator[str]:
+    """Yield what each statement of a prompt is about, from its context and the place that says so: of a table its
+    caption, the second time only the caption's label."""
+    seen: set[Span] = set()
+    for context, place in statements:
+        label = caption_label(place.text) if place and place.medium == "caption" else ""
+        if place and label and context.startswith(label):
+            yield label if place in seen else shorten(place.text, _LONGEST_CAPTION, placeholder=" ...")
+            seen.add(place)
+        else:
+            yield context
 
 
 def context_text(dataset: Dataset, aspects: Iterable[Aspect] = ()) -> str:

@@ -14,7 +14,16 @@ from itertools import groupby, islice
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from scirgen.core.records import AspectCategory, BlockKind, Dataset, Document, SectionClass, SectionLabel, Span
+from scirgen.core.records import (
+    AspectCategory,
+    BlockKind,
+    Dataset,
+    Document,
+    SectionClass,
+    SectionLabel,
+    Span,
+    caption_label,
+)
 from scirgen.core.records.table import Cell
 from scirgen.core.text.passages import windows
 from scirgen.core.text.sentences import PROSE, document_sentences, sentence_spans
@@ -214,7 +223,6 @@ _CITED = PROSE | {BlockKind.CAPTION}
 _CELL = re.compile(r"\[?(\d{1,6})\.(\d{1,3})\]?")
 _MAX_CELLS = 24
 """Cells of one statement; more are the table again."""
-_LABEL = re.compile(r"\S+\s+\S*?\d[\w.]*")
 _UNNAMED = "\ufffd"
 _LEAST_WORDS = 5
 _LEAST_LETTERS = 0.5
@@ -263,8 +271,7 @@ def _rows(document: Document, label: SectionLabel) -> Iterator[Sentence]:
         table = block.table
         if table is None or not label.start <= block.start < label.end:
             continue
-        label_of = _LABEL.match(text[slice(*table.caption)]) if table.caption else None
-        name = label_of.group().rstrip(".:") if label_of else "Table"
+        name = (caption_label(text[slice(*table.caption)]) if table.caption else "") or "Table"
         for _, group in groupby(filter(table.is_value, table.cells), key=lambda c: c.row):
             every = tuple(group)
             cells = tuple(c for c in every if not c.header) or every

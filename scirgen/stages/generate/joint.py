@@ -58,7 +58,7 @@ class JointStrategy:
     """One structured call for up to ``generate.types_per_call`` types; the writer chooses among the wishes."""
 
     name: ClassVar[str] = "joint"
-    version: ClassVar[int] = 11
+    version: ClassVar[int] = 12
     prompts: ClassVar[tuple[str, ...]] = ("joint", "name")
     writes_together: ClassVar[bool] = True
 

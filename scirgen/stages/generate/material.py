@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from scirgen.core.records import Dataset, Span
+from scirgen.core.records import Dataset, Span, abouts
 from scirgen.core.text.sentences import sentence_spans
 from scirgen.stages.generate.passages import by_worth
 from scirgen.stages.generate.strategy import Passage, SourcePaper, Task
@@ -131,16 +131,16 @@ def material(task: Task, room: int) -> Shown:
     """
     statements = [p for p in task.passages if p.category is not None]
     pieces = list(record_pieces(task.dataset))
-    kept = _fitting([text for text, _ in pieces], int(room * (_RECORD_SHARE if statements else 1)))
+    kept = _fitting([len(text) for text, _ in pieces], int(room * (_RECORD_SHARE if statements else 1)))
     record = tuple(Line(n, *pieces[i]) for n, i in enumerate(kept, 1))
     room -= sum(len(line.text) for line in record)
-    sizes = [len(_line_text(p)) for p in statements]
+    sizes = [len(text) for text in _line_texts(statements)]
     longest = max(sizes, default=0)
     few = len(task.wishes) <= _FEW_PAIRS
     count = 1 if sum(sizes) <= room or few else _MAX_PARTS
     order = by_worth(statements, task.dataset.id)
     most = room if count == 1 else count * max(0, room - longest)
-    chosen = {order[i] for i in _fitting([_line_text(statements[i]) for i in order], most)}
+    chosen = {order[i] for i in _fitting([sizes[i] for i in order], most)}
     total = sum(sizes[i] for i in chosen)
     groups: list[list[Passage]] = [[] for _ in range(count)]
     size = 0
@@ -157,7 +157,8 @@ def _part(record: tuple[Line, ...], statements: Sequence[Passage], task: Task) -
     papers: list[PaperLines] = []
     for paper in task.papers:
         mine = [p for p in statements if p.paper_id == paper.id]
-        lines = tuple(Line(number + n, _line_text(p), p.span, p.context_span, p.cells) for n, p in enumerate(mine, 1))
+        told = enumerate(zip(_line_texts(mine), mine, strict=True), 1)
+        lines = tuple(Line(number + n, text, p.span, p.context_span, p.cells) for n, (text, p) in told)
         number += len(lines)
         if lines:
             papers.append(PaperLines(paper, lines))
@@ -200,9 +201,11 @@ def _foreign(text: str, language: str) -> bool:
     return not language.lower().startswith(_HAN_LANGUAGES) and han > len(letters) / 2
 
 
-def _line_text(passage: Passage) -> str:
-    aspect = passage.category.value.replace("_", " ") if passage.category else ""
-    return f"({aspect}) {passage.in_context}"
+def _line_texts(passages: Sequence[Passage]) -> Iterator[str]:
+    """Yield the words of each passage on one line, after its kind and what it is about, if that is not in them."""
+    for passage, about in zip(passages, abouts((p.context, p.context_span) for p in passages), strict=True):
+        aspect = passage.category.value.replace("_", " ") if passage.category else ""
+        yield f"({aspect}) {about}{': ' * bool(about)}{' '.join(passage.text.split())}"
 
 
 def _words(text: str) -> set[str]:
@@ -213,11 +216,11 @@ def _context(span: Span) -> Span:
     return span.model_copy(update={"role": "context"})
 
 
-def _fitting(texts: Sequence[str], room: int) -> list[int]:
+def _fitting(sizes: Sequence[int], room: int) -> list[int]:
     """Return the indices of the texts that fit, taken in order."""
     kept: list[int] = []
-    for index, text in enumerate(texts):
-        if len(text) <= room:
+    for index, size in enumerate(sizes):
+        if size <= room:
             kept.append(index)
-            room -= len(text)
+            room -= size
     return kept

@@ -41,12 +41,6 @@ class Passage:
         return cells_text(self.cells) or self.span.text
 
     @property
-    def in_context(self) -> str:
-        """The words of the passage on one line, after what it is about, if that is not in them."""
-        words = " ".join(self.text.split())
-        return f"{self.context}: {words}" if self.context else words
-
-    @property
     def about(self) -> About:
         """The subject of a question that it answers."""
         return "dataset" if self.category is None else "paper"

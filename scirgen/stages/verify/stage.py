@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from rapidfuzz import fuzz
 
 from scirgen.core.config import Config
-from scirgen.core.records import OWN, Aspect, Dataset, Document, Link, Rejection, Span
+from scirgen.core.records import OWN, Aspect, Dataset, Document, Link, Rejection, Span, abouts
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
 
 _SAME = 93.0
@@ -208,8 +208,8 @@ async def judge_aspects(dataset: Dataset, aspects: Sequence[Aspect], ctx: StageC
 def _shown(batch: Sequence[Sequence[Aspect]]) -> list[str]:
     """Return the numbered sentences, each with its kinds and, where it does not say so itself, what it is about."""
     lines = []
-    for number, group in enumerate(batch, 1):
+    told = abouts((group[0].context, group[0].context_span) for group in batch)
+    for number, (group, about) in enumerate(zip(batch, told, strict=True), 1):
         kinds = ", ".join(a.category.value.replace("_", " ") for a in group)
-        about = f"; about {group[0].context}" if group[0].context else ""
-        lines.append(f"[{number}] ({kinds}{about}) {' '.join(group[0].text.split())}")
+        lines.append(f"[{number}] ({kinds}{'; about ' * bool(about)}{about}) {' '.join(group[0].text.split())}")
     return lines

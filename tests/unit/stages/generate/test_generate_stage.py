@@ -490,3 +490,19 @@ def test_a_target_that_chooses_types_or_levels_is_part_of_what_a_run_is_made_of(
     ]
     made = [GenerateStage().definitions(make_context(**{"generate.quota": t})[0]) for t in targets]
     assert len(set(made)) == 3, "without it, a run whose target is taken away stays narrow"
+
+
+async def test_a_tables_caption_is_shown_whole_once_and_then_by_its_label():
+    caption = "Table 2. Depth of the snow. " + "The stations are those of the Arvel survey. " * 5 + "Depths are in m."
+    told = Span(document_id="doc-1", start=900, end=900 + len(caption), text=caption, medium="caption")
+    short = caption[:150] + " ..."
+
+    def row(n: int) -> Aspect:
+        cell = Span(document_id="doc-1", start=2000 + n, end=2001 + n, text=f"{n}", medium="table", headers=("Upper",))
+        return Aspect(paper_id="10.1/p", category=AspectCategory.FINDINGS, span=cell, cells=(cell,), context=short,
+                      context_span=told, dataset_id="ds-1")  # fmt: skip
+
+    _, chat = await run(one("quantification", aspects=(row(1), row(2))), declining)
+    shown = calls(chat)[0].messages[-1][1]
+    assert f"(findings) {caption}: Upper: 1\n" in shown and "(findings) Table 2: Upper: 2\n" in shown
+    assert "caption stands before its first line" in calls(chat)[0].messages[0][1]
