@@ -223,6 +223,7 @@ _CITED = PROSE | {BlockKind.CAPTION}
 _CELL = re.compile(r"\[?(\d{1,6})\.(\d{1,3})\]?")
 _MAX_CELLS = 24
 """Cells of one statement; more are the table again."""
+_APPENDIX = re.compile(r"app?end|annex|anexo|anhang|suppl|附录", re.I)
 _UNNAMED = "\ufffd"
 _LEAST_WORDS = 5
 _LEAST_LETTERS = 0.5
@@ -284,6 +285,23 @@ def _rows(document: Document, label: SectionLabel) -> Iterator[Sentence]:
             row = f"{name}, {'; '.join(document.header(table, h) for h in named)}: "
             said = " ".join((row + " | ".join(parts)).split())
             yield Sentence(0, cells[0].start, cells[-1].end, said, label, cells, block.start)
+
+
+def floating(document: Document, labels: Sequence[SectionLabel]) -> Iterator[SectionLabel]:
+    """Yield a label for each captioned table that stands under a heading of no section, as behind the references: that
+    of the first section that names it, else of results. An appendix's stays out, and what only its own text names."""
+    text, body = document.text, [x for x in labels if x.label is not SectionClass.NONE]
+    tables = [(b.table.caption, b) for b in document.blocks if b.table and b.table.caption]
+    for label in (x for x in labels if x not in body and not _APPENDIX.search(" ".join((*x.heading_path, x.heading)))):
+        for (start, end), block in ((c, b) for c, b in tables if label.start <= b.start < label.end):
+            words = (caption_label(text[start:end]) or text[start:end]).split()
+            name = re.compile(r"\b" + r"s?\s+".join(map(re.escape, words)) + r"(?!\.?\w)", re.I)
+            home = next((x for x in body if name.search(text, x.start, x.end)), None)
+            if home is None and not name.search(text[label.start : start] + text[block.end : label.end]):
+                own = {"label": SectionClass.EXPERIMENT, "heading": "", "heading_path": ()}
+                home = label.model_copy(update=own)
+            if home:
+                yield home.model_copy(update={"start": start, "end": block.end})
 
 
 def cell_spans(document: Document, row: Sentence, cells: Sequence[Cell]) -> tuple[Span, ...]:

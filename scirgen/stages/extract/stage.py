@@ -18,6 +18,7 @@ from scirgen.stages.extract.reading import (
     Picked,
     Sentence,
     cell_spans,
+    floating,
     read_section,
     section_sentences,
     table_caption,
@@ -52,13 +53,16 @@ class ExtractStage(Stage):
         for link in scope.outputs("match", Link):
             if not link.used or link.paper_id not in documents:
                 continue
+            document = documents[link.paper_id]
+            mine = [x for x in labels if x.paper_id == link.paper_id]
+            mine = [*mine, *floating(document, mine)]
             for section in SectionClass:
-                runs = tuple(x for x in labels if x.paper_id == link.paper_id and x.label is section)
+                runs = tuple(x for x in mine if x.label is section)
                 if runs and section is not SectionClass.NONE:
                     key = f"{link.paper_id}|{section.value}"
                     # The item has all datasets of the paper, so that its sections are read once for all of them.
                     users = scope.users(link.paper_id) if self.for_all_users else ()
-                    yield WorkItem(key, (documents[link.paper_id], *runs, *users), {"section": section.value})
+                    yield WorkItem(key, (document, *runs, *users), {"section": section.value})
 
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
         document = item.one(Document)

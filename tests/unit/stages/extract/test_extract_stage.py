@@ -230,6 +230,39 @@ def test_a_row_named_by_a_number_says_of_what_and_cites_it() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("heading", "told", "below", "found"),
+    [
+        ("References", "Tables 2 and 1 show snow.", "", ("method", "Results")),
+        ("References", "Snow lies in Table 12.", "", ("experiment", "")),
+        ("Appendix A", "Table 2 shows the snow.", "", None),
+        ("A. More", "Snow falls.", "Table 2 shows the snow.", None),
+    ],
+)
+def test_a_table_under_a_heading_of_no_section_belongs_to_the_body(
+    heading: str, told: str, below: str, found: tuple[str, str] | None
+) -> None:
+    parts = [
+        ParsedBlock(kind=BlockKind.HEADING, text="Results", level=1), ParsedBlock(kind=BlockKind.PARAGRAPH, text=told),
+        ParsedBlock(kind=BlockKind.HEADING, text=heading, level=1), ParsedBlock(kind=BlockKind.PARAGRAPH, text=below),
+        ParsedBlock(kind=BlockKind.CAPTION, text="Table 2. Depth."), table_block(GRID, 1),
+    ]  # fmt: skip
+    document = assemble(Paper(id="10.1/p"), ParsedPaper(parser="t", blocks=tuple(parts)))
+    at = document.text.index(heading)
+    label = paper_with_table()[1].model_copy(update={"end": at})
+    none = label.model_copy(
+        update={"start": at, "end": len(document.text), "heading": heading, "label": SectionClass.NONE}
+    )
+    link = Link(dataset_id="ds-1", paper_id="10.1/p", found_by="doi", used=True)
+    scope = FakeScope({"parse": (document,), "section": (label, none), "match": (link,)})
+    ctx, _ = make_context(lambda p, n: EMPTY, stage="extract")
+    items = [i.of(SectionLabel) for i in ExtractStage().items(scope, ctx)]
+    rows = [
+        (s.label.label.value, s.label.heading) for runs in items for s in section_sentences(document, runs) if s.cells
+    ]
+    assert rows == [found] * 2 if found else not rows
+
+
 async def test_chosen_cells_are_one_statement_with_headers_and_caption() -> None:
     result, _ = await extracted({"aspect": "findings", "cells": ["2.1", "3.1"]})
     (aspect,) = result.outputs
