@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 
 from scirgen.core.fingerprint import content_id
 from scirgen.core.records import Block, BlockKind, Document, Paper, Provenance
@@ -13,7 +14,7 @@ from scirgen.core.text.doi import find_doi
 from scirgen.core.text.language import detect_language
 from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
 from scirgen.stages.parse.frontmatter import front_matter
-from scirgen.stages.parse.terms import kind_of_heading
+from scirgen.stages.parse.terms import CAPTION, kind_of_heading
 
 _BROKEN_DOI = re.compile(r"\b(10\.(?=\s\d{4,9}/)|10\.\d{4,9}/(?=\s\S)|10\.\d{4,9}(?=\s/\S))\s")
 """A DOI that continues in another line."""
@@ -26,7 +27,7 @@ def assemble(paper: Paper, parsed: ParsedPaper, provenance: Provenance | None = 
     parts: list[str] = []
     path: list[tuple[int, str]] = []
     offset = 0
-    for block in parsed.blocks:
+    for block in _titled(parsed.blocks):
         if not block.text.strip():
             continue
         level = (block.level or 1) if block.kind is BlockKind.HEADING else None
@@ -57,6 +58,22 @@ def assemble(paper: Paper, parsed: ParsedPaper, provenance: Provenance | None = 
         licence=front.licence,
         provenance=provenance,
     )
+
+
+def _titled(blocks: Sequence[ParsedBlock]) -> Iterator[ParsedBlock]:
+    """Yield the blocks; a table's title that follows it joins the caption's label, if that stands alone above it."""
+    taken = None
+    for block, table, title in zip_longest(blocks, blocks[1:], blocks[2:]):
+        if block is taken:
+            continue
+        if (
+            title and table.table and block.kind is title.kind is BlockKind.CAPTION
+            and CAPTION.fullmatch(block.text.strip()) and not CAPTION.match(title.text)
+        ):  # fmt: skip
+            moved = (x.model_copy(update={"start": x.start + len(block.text) + 1}) for x in title.lines)
+            joined = {"text": f"{block.text} {title.text}", "lines": (*block.lines, *moved)}
+            block, taken = block.model_copy(update=joined), title
+        yield block
 
 
 def _with_captions(blocks: Sequence[Block]) -> list[Block]:

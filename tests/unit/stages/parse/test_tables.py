@@ -146,6 +146,26 @@ def test_a_table_without_its_orders_has_no_cells_left() -> None:
     assert hostile not in block.text and block.table is None
 
 
+@pytest.mark.parametrize(
+    ("label", "title", "caption"),
+    [("TABLE I", "SNOW IN 2019", "TABLE I SNOW IN 2019"), ("Table 1.", "Figure 2. Snow", "Table 1."),
+     ("Table 1. Ice", "Snow", "Table 1. Ice")],
+)  # fmt: skip
+def test_a_title_behind_the_table_joins_its_label(label: str, title: str, caption: str) -> None:
+    places = [(PlacedLine(start=0, page=1, bbox=(0, y, 9, y + 1)),) for y in (0, 2)]
+    first, last = (
+        ParsedBlock(kind=BlockKind.CAPTION, text=text, lines=lines)
+        for text, lines in zip((label, title), places, strict=True)
+    )
+    table = table_block(cells("Station|Depth", "Upper|2", "Lower|3"), 1)
+    document = assemble(Paper(id="p"), ParsedPaper(parser="t", blocks=(first, table, last)))
+    (found,) = (b.table for b in document.blocks if b.table)
+    span = document.span(*(found.caption or (0, 0)))
+    assert span.text == caption and values(document)["Upper; Depth: 2"] == (2.0, "")
+    at = document.text.index(title)
+    assert document.span(at, at + len(title)).bbox == (0, 2, 9, 3)
+
+
 def cells(*rows: str) -> list[list[GivenCell]]:
     return [[GivenCell(text) for text in row.split("|")] for row in rows]
 
