@@ -107,10 +107,7 @@ class Table(BaseModel):
         self, cells: tuple[Cell, ...], caption: tuple[int, int] | None = None, notes: tuple[int, int] | None = None
     ) -> Table:
         """Return the same table with other cells; a copy of the model would keep what was derived from the old ones."""
-        return Table(
-            width=self.width, header_rows=self.header_rows, header_columns=self.header_columns, cells=cells,
-            caption=caption, notes=notes,
-        )  # fmt: skip
+        return Table(**{**self.model_dump(exclude={"cells"}), "cells": cells, "caption": caption, "notes": notes})
 
     def shifted(self, by: int, caption: tuple[int, int] | None = None, notes: tuple[int, int] | None = None) -> Table:
         """Return the table with its cells' places moved by ``by``."""

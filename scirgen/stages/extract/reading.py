@@ -149,20 +149,19 @@ async def read_section(
 
 def chosen_cells(given: CellsReply, passage: Mapping[int, Sentence]) -> Picked:
     """Return the cells of one table that a reply names together, or the code for why they cannot be kept."""
-    reference = ", ".join(given.cells)
-    places = [_CELL.fullmatch(one.strip()) for one in given.cells]
-    lines = [passage.get(int(p[1])) if p else None for p in places]
-    cells: list[Cell] = []
-    for place, line in zip(places, lines, strict=True):
+    reference, cells, lines = ", ".join(given.cells), [], []
+    for one in given.cells:
+        place = _CELL.fullmatch(one.strip())
+        line = passage.get(int(place[1])) if place else None
         if place is None or line is None or not 0 < int(place[2]) <= len(line.cells):
             return Picked(given.aspect, None, reference, "no_such_cell", "a cell that it names is not in the passage")
         cells.append(line.cells[int(place[2]) - 1])
-    first = next(iter(lines), None)
-    if first is None or len({line.table for line in lines if line}) > 1:
+        lines.append(line)
+    if len({line.table for line in lines}) != 1:
         return Picked(given.aspect, None, reference, "no_such_cell", "it names no cells, or cells of several tables")
     if len(cells) > _MAX_CELLS:
         return Picked(given.aspect, None, reference, "many_cells", f"{len(cells)} cells are more than a statement")
-    return Picked(given.aspect, first, reference, cells=tuple(sorted(set(cells), key=lambda c: c.start)))
+    return Picked(given.aspect, lines[0], reference, cells=tuple(sorted(set(cells), key=lambda c: c.start)))
 
 
 def _contexts(

@@ -11,7 +11,7 @@ from textwrap import shorten
 from typing import ClassVar
 
 from scirgen.core.config import Config
-from scirgen.core.records import Aspect, Dataset, Document, Link, Rejection, SectionClass, SectionLabel, Span
+from scirgen.core.records import Aspect, Dataset, Document, Link, Rejection, SectionClass, SectionLabel
 from scirgen.core.text.untrusted import talks_to_machine
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.extract.reading import (
@@ -89,10 +89,6 @@ def _hostile(sentence: Sentence, ctx: StageContext) -> Rejection:
     return ctx.reject("instructions", reason, ("Aspect", f"{ctx.key}|{sentence.number}"), record=sentence.text)
 
 
-def _short(caption: Span | None) -> str:
-    return shorten(caption.text, _LONGEST_CAPTION, placeholder=" ...") if caption else ""
-
-
 def _read_by_a_plugin(ctx: StageContext) -> bool:
     """Return whether a step that the settings add may read statements."""
     names = {n for n in ctx.registry.names("step") if n in ctx.config.steps or n in ctx.config.sections}
@@ -116,11 +112,12 @@ def _result(document: Document, picked: Sequence[Picked], ctx: StageContext) -> 
             values = [(c.start, c.end) for c in cells if c.role == "answer"] or [(where.start, where.end)]
             span = document.span(values[0][0], values[-1][1], where.section)
             caption = table_caption(document, where)
+            told = shorten(caption.text, _LONGEST_CAPTION, placeholder=" ...") if caption else ""
             aspect = Aspect(
                 paper_id=document.paper_id,
                 category=choice.category,
                 span=span,
-                context=choice.context.about if choice.context else _short(caption),
+                context=choice.context.about if choice.context else told,
                 context_span=choice.context.span if choice.context else caption,
                 cells=cells,
                 provenance=provenance,

@@ -52,9 +52,6 @@ def presentable(parsed: ParsedPaper) -> ParsedPaper:
     )
     title, abstract = clean(parsed.title, _LONGEST_HEADING * 2), clean(parsed.abstract, _LONGEST_BLOCK)
     authors = tuple(filter(None, (clean(name, _LONGEST_NAME) for name in parsed.authors[:_MAX_AUTHORS])))
-    same = len(blocks) == len(parsed.blocks) and all(new is old for new, old in zip(blocks, parsed.blocks, strict=True))
-    if same and (title, abstract, authors) == (parsed.title, parsed.abstract, parsed.authors):
-        return parsed
     found = {"title": title, "abstract": abstract, "authors": authors, "blocks": blocks}
     return parsed.model_copy(update={**found, "orders": tuple(dict.fromkeys(taken))})
 
@@ -77,10 +74,7 @@ def _length_limit(block: ParsedBlock) -> int:
 
 
 def _block(block: ParsedBlock, text: str) -> ParsedBlock:
-    if text == block.text:
-        return block
-    before = uncontrolled(block.text)
-    if text == before:
+    if text == (before := uncontrolled(block.text)):
         return block.model_copy(update={"text": text})
     # After a removed sentence, the places of lines and cells are unknown; lines before it keep theirs.
     same = next((i for i, (a, b) in enumerate(zip(text, before, strict=False)) if a != b), min(len(text), len(before)))
