@@ -54,8 +54,8 @@ _GOLD = (
     ("conclusion", r"^(?:conclu|considera..es finais|implications and future|summary and conclusion)"),
     (
         "none",
-        r"^(?:acknowledg|appendix|reference|conflict|author contrib|funding|data avail|supp|publisher"
-        r"|generative ai|footnote|agrad)",
+        r"^(?:acknowledg|appendix|references?$|references and notes|conflict|author contrib|funding|data avail|supp"
+        r"|publisher|generative ai|footnote|agrad)",
     ),
 )
 
