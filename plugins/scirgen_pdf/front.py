@@ -35,7 +35,7 @@ _LABELLED_KEYWORDS = re.compile(r"[A-ZÀ-Þ\u4e00-\u9fff][^.]{1,40}?[:：—–]
 _DOI_LINE = re.compile(r"\bdoi:\s*10\.\d|https?://doi\.org/10\.", re.I)
 _NOTE = re.compile(r"[*∗⁎⋆†‡§¶]\s?\w")
 _ADDRESS = re.compile(r"https?://\S+")
-_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+_NO_HEADING = re.compile(r"^by\s|\b(?:19|20)\d\d\b", re.I)
 _PARTS = re.compile(
     r"^(?:background|context|purpose|aims?|objectives?|introduction|importance|methods?|design|setting"
     r"|participants|materials? and methods|results?|findings"
@@ -534,7 +534,7 @@ def _first_prose(groups: list[Group], head: Sequence[int], title: int | None, bo
             return i
         if prose:
             above = groups[i - 1]
-            named = above.style != body and len(above.text) < _RULES.heading and not _YEAR.search(above.text)
+            named = above.style != body and len(above.text) < _RULES.heading and not _NO_HEADING.search(above.text)
             return i - 1 if i > after and named else i
     return after
 

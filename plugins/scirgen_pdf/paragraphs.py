@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from statistics import median
 from typing import Annotated
 
@@ -310,7 +310,9 @@ def _breaks(a: Line, b: Line, shape: _Shape, rules: Paragraphs) -> bool:
     """Return whether ``b``, the line after ``a``, begins a new group."""
     if same_row(a, b) or _is_far(a, b, shape, rules) or _is_centred_title(a, b, shape, rules):
         return True
-    if (_is_bit_of_equation(a, shape, rules) and _WORD.search(b.text)) or (_END.search(a.text) and _is_labelled(b)):
+    if _is_bit_of_equation(a, shape, rules) and _WORD.search(b.text):
+        return True
+    if _END.search(a.text) and (_is_labelled(b) or _is_led(a, b)):
         return True
     short = a.x1 < shape.right - max(rules.short_by * _size(a, b), rules.short * (shape.right - shape.left))
     if (_differs(a, b, short, rules) and (short or not _runs_on(a, b))) or (short and _SUBSECTION.match(b.text)):
@@ -344,6 +346,8 @@ def _is_far(a: Line, b: Line, shape: _Shape, rules: Paragraphs) -> bool:
 def _is_indented(a: Line, b: Line, shape: _Shape, short: bool, rules: Paragraphs) -> bool:
     """Return whether ``b`` begins a paragraph by its indent, or because ``a`` ends a sentence and is not full."""
     size, left = _size(a, b), shape.left
+    if len(a.runs[0].text) == 1 and a.text[:1].isupper() and [run.style for run in a.runs[:2]] == [a.style] * 2:
+        return False  # the second line beside a drop capital
     indent = b.x0 - max(left, min(a.x0, b.x0))
     if rules.indent * size < indent < rules.most_first * size and abs(a.x0 - left) < rules.moved * size:
         return True
@@ -355,6 +359,13 @@ def _is_labelled(line: Line) -> bool:
     first = line.runs[0].style
     label = _TERM.match(line.text)
     return label is not None and first != line.style
+
+
+def _is_led(a: Line, b: Line) -> bool:
+    """Return whether a line begins with a bold heading that ends in a stop, below one that is not bold at its end."""
+    lead = "".join(run.text for run in takewhile(lambda run: run.style.bold or not run.text.strip(), b.runs)).strip()
+    rest = len(b.text) > len(lead) > 1 and not b.style.bold
+    return rest and lead[:1].isupper() and lead[-1:] in ".:" and not a.runs[-1].style.bold
 
 
 def _wraps(a: Line, b: Line, shape: _Shape, rules: Paragraphs) -> bool:

@@ -122,7 +122,7 @@ def read_pages(path: Path, options: ParserOptions) -> Iterator[Reading]:
         if scans > _MAX_SCANS * len(pages):
             raise _no_text(options, f"{scans} of the PDF's {len(pages)} pages are pictures without text")
         tables = options.tables == "cells"
-        if is_unreadable(file, (page.text() for page in pages)):
+        if is_unreadable(file, pages):
             if not (options.ocr and has_tesseract()):
                 raise _unreadable(options)
             pages = [recognised(file, number, options.ocr_language) for number in range(file.count)]
@@ -226,7 +226,7 @@ def _unreadable(options: ParserOptions) -> PaperError:
     hint = "Install Tesseract and set parse.ocr: true to read its pages as pictures, or find another version."
     if options.ocr:
         hint = "parse.ocr is on, but Tesseract is not installed; install it (and its language data) and run again."
-    return PaperError("the PDF's fonts do not map to Unicode text", hint=hint, code="unreadable_text")
+    return PaperError("the PDF's fonts do not say which letters or words they show", hint=hint, code="unreadable_text")
 
 
 def _no_text(options: ParserOptions, message: str = "the PDF has no text layer") -> PaperError:

@@ -25,6 +25,7 @@ _STATEMENT: Final = re.compile(
     r"|case|step|algorithm|observation|question|problem|input|output|th[ée]or[èe]me|lemme|d[ée]finition|remarque|satz|beweis|teorema|lema)\b",
     re.I,
 )
+_APPENDIX: Final = re.compile(r"\W*(?:appendi|anhang|annex|anexo|ap[ée]ndice)", re.I)
 _ENTRY: Final = re.compile(r"^\[?\d{1,3}[\].]?\s+\S|^[A-ZÀ-Þ][\w'’-]+,?\s")
 _YEAR: Final = re.compile(r"\b(?:18|19|20)\d\d[a-z]?\b")
 _WORDS: Final = re.compile(r"[^\W\d_]{3,}|[\u4e00-\u9fff]{2,}")
@@ -71,6 +72,9 @@ def accept_series(
         apart = [c for c in members if _set_apart(c, body, rules)]
         if len(apart) >= rules.titles * len(members):
             _accept(apart, sum(_above_prose(c, groups, rules) for c in apart), threshold, rules)
+    for c in found:
+        if _is_back(c, body, rules) or _opens_references(c, groups, rules):
+            c.score = max(c.score, threshold)
     behind = _behind_the_paper(found, threshold)
     for members in _run_ins([c for c in found if c.index not in behind], body, rules):
         titles = [c for c in members if _is_title(c, groups, body, rules)]
@@ -78,8 +82,6 @@ def accept_series(
     for c in found:
         if c.index in behind and c.run_in and not c.name and not c.numbers:  # "Conceptualization: AB, CD"
             c.score = 0.0
-        if _is_back(c, body, rules) or _opens_references(c, groups, rules):
-            c.score = max(c.score, threshold)
     _accept_alike(found, groups, body, threshold, rules)
     _accept_reserved(found, groups, body, threshold, rules)
     _accept_children(found, groups, threshold, rules)
@@ -93,12 +95,13 @@ def _is_back(c: Candidate, body: Style, rules: Series) -> bool:
 
 
 def _behind_the_paper(found: Sequence[Candidate], threshold: float) -> set[int]:
-    """Return the indices of what is below back matter or references, such as roles below "Author contributions"."""
+    """Return the indices of what is below back matter or references, such as roles below "Author contributions"; an
+    appendix is the paper's own text."""
     behind: set[int] = set()
     inside = False
     for c in found:
         if not c.run_in and c.score >= threshold:
-            inside = c.name in ("back", "references")
+            inside = c.name in ("back", "references") and not _APPENDIX.match(c.text)
         elif inside:
             behind.add(c.index)
     return behind

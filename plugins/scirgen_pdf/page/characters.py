@@ -14,7 +14,7 @@ from typing import Annotated, Final
 
 from fontTools import agl
 
-from scirgen_pdf.reading.page import Glyph, PdfFile, Span, TextLine
+from scirgen_pdf.reading.page import Glyph, Page, PdfFile, Span, TextLine
 from scirgen_pdf.units import Count, Ems, Share
 
 _MARKS: Final = {
@@ -193,15 +193,19 @@ _VOWEL: Final = re.compile(r"[aeiouyà-åè-ïò-öù-üý]", re.I)
 _RIGHT_TO_LEFT: Final = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 
 
-def is_unreadable(file: PdfFile, texts: Iterable[str]) -> bool:
+def is_unreadable(file: PdfFile, pages: Sequence[Page]) -> bool:
     """Return whether a PDF's text is garbage.
 
     Args:
         file: the open PDF; a few pages are read again to count glyphs without a Unicode value.
-        texts: its pages' text as the parser reads it, with character codes where there is no Unicode value. These codes
-            may still be right; then the words look like words.
+        pages: its pages as the parser reads them, with character codes where there is no Unicode value. These codes
+            may still be right; then the words look like words. Type below a point is that of a font that is drawn
+            larger than it says, so that the blanks between its words cannot be found.
     """
-    joined = " ".join(texts)
+    spans = [span for page in pages for span in page.spans()]
+    if 2 * sum(len(span.text) for span in spans if span.size < 1) > sum(len(span.text) for span in spans):
+        return True
+    joined = " ".join(page.text() for page in pages)
     if _like_words(joined):
         return False
     if _unmapped(file) > _RULES.unmapped:

@@ -43,6 +43,7 @@ class Columns:
     narrower: Annotated[Times, "the least ratio of the widths of a paper's two columns"] = 0.6
     wider: Annotated[Times, "the highest ratio of these widths"] = 1.6
     shared: Annotated[Share, "the pages that show the paper's gutter"] = 0.3
+    overhang: Annotated[Points, "how far a long line of code or a table may reach into the column beside it"] = 2.0
     # Prose and boxes
     full: Annotated[Share, "of the column's width: a line of prose"] = 0.8
     least_prose: Annotated[Chars, "of a line of prose"] = 20
@@ -121,7 +122,7 @@ def _cut(lines: list[Line], depth: int, known: Interval | None, rules: Columns) 
             plain = []
         band = [line for strip in strips[index:end] for line in strip]
         middle = (gutter[0] + gutter[1]) / 2
-        for side in ([b for b in band if b.x1 <= middle], [b for b in band if b.x1 > middle]):
+        for side in ([b for b in band if b.x0 <= middle], [b for b in band if b.x0 > middle]):
             regions += _cut(side, depth + 1, known, rules) if side else []
         index = end
     if plain:
@@ -184,7 +185,7 @@ def _band(
     free: list[Interval] = [page]
     stages: list[tuple[int, list[Interval]]] = []
     for end in range(start, len(strips)):
-        left = [f for f in _without(free, strips[end]) if f[1] - f[0] >= rules.gutter]
+        left = [f for f in _without(free, strips[end], known, rules) if f[1] - f[0] >= rules.gutter]
         if not left:
             break
         if stages and left == free:
@@ -248,17 +249,19 @@ def _without_next_heading(strips: list[list[Line]], start: int, end: int, gutter
     return end
 
 
-def _without(free: list[Interval], lines: Sequence[Line]) -> list[Interval]:
+def _without(free: list[Interval], lines: Sequence[Line], known: Interval | None, rules: Columns) -> list[Interval]:
     for line in lines:
+        over = known is not None and line.x0 < known[0] < line.x1 <= known[1] + rules.overhang
+        end = known[0] if known and over else line.x1
         left: list[Interval] = []
         for a, b in free:
-            if line.x1 <= a or line.x0 >= b:
+            if end <= a or line.x0 >= b:
                 left.append((a, b))
                 continue
             if line.x0 > a:
                 left.append((a, line.x0))
-            if line.x1 < b:
-                left.append((line.x1, b))
+            if end < b:
+                left.append((end, b))
         free = left
     return free
 

@@ -18,7 +18,7 @@ from scirgen.stages.base import FrontMatter
 from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
 from scirgen.stages.parse.terms import kind_of_heading
 
-FRONT_VERSION: Final = 9
+FRONT_VERSION: Final = 10
 """Raise it when a paper gives another front matter: records made from papers are then made again."""
 _HEAD = 14  # blocks before which a paper's own DOI, date and licence are printed
 _TAIL = 12  # blocks at the end, without references, in which a licence may be printed
@@ -47,7 +47,7 @@ _ENTRY = 400  # characters of a paper's own entry before its year, as in "Cite a
 _ENTRY_YEAR = re.compile(rf"(?<![\w/.-]){_YEAR}\b(?![\w/-])")
 _VOLUME = re.compile(rf"\b{_YEAR}; ?\d+[(:]")
 """The year before a volume, as in "2021;28:e7"."""
-_ANY_YEAR = re.compile(rf"(?<![\w/.-]){_YEAR}\b(?!-\d{{3}})")
+_ANY_YEAR = re.compile(rf"(?<![\w/.-])(?<!\d \d ){_YEAR}\b(?!-\d{{3}})")  # not of an axis: "1 0 1999"
 _SHORT = 120  # characters; a longer paragraph is prose
 _NUMBERED = re.compile(r"\W*(?:\d{1,2}|[IVX]{1,4})(?:[.\s]|$)")
 _DATE_LINE = 100  # longest block that is a date, or a volume and year

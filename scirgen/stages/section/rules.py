@@ -19,6 +19,8 @@ _NUMBER: Final = re.compile(
     re.I,
 )
 
+_SIGN: Final = re.compile(r"[^\W\d_]\(|[{}<>=]|\w_\w")
+
 
 def normalise(heading: str) -> str:
     """Lower case, no accents, no numbering, no outer punctuation, letter-spaced capitals closed up, one blank between
@@ -68,13 +70,14 @@ class HeadingRules:
 @dataclass(frozen=True)
 class Run:
     """[start, end) of the document's text: a heading and what follows it up to the next one. Front matter has no
-    heading."""
+    heading. ``signs``: how many of them only programs and formulas have."""
 
     start: int
     end: int
     heading: str
     path: tuple[str, ...]
     prose: bool
+    signs: int
 
 
 def heading_runs(document: Document) -> list[Run]:
@@ -93,4 +96,4 @@ def heading_runs(document: Document) -> list[Run]:
 
 def _run(document: Document, start: int, end: int, heading: str, path: tuple[str, ...]) -> Run:
     prose = any(b.kind in _PROSE and start <= b.start < end for b in document.blocks)
-    return Run(start, end, heading, path, prose)
+    return Run(start, end, heading, path, prose, len(_SIGN.findall(document.text, start, end)))

@@ -19,6 +19,8 @@ _MAX_OUTLINE = 60
 _MAX_CALLS = 60
 """Largest number of model calls for one paper; rules decide about its further headings."""
 _MAX_AT_ONCE = 24
+_FORMAL = 0.003  # signs of programs and formulas in a character; reviews have fewer
+_APPENDIX = re.compile(r"[A-Z][.:]?\s+[^\W\d_]")
 _OPENING = re.compile(r"[\W\d]*(?:summary|synthesis|perspectives?|resumo|resumen)\W*$", re.I)
 
 
@@ -26,7 +28,7 @@ class SectionStage(Stage):
     """One item per document; its labels cover the whole text."""
 
     name = "section"
-    version = 4
+    version = 5
 
     def uses(self, config: Config) -> Uses:
         if not config.section.use_model:
@@ -123,30 +125,44 @@ def label_by_rules(document: Document, runs: Sequence[Run], rules: HeadingRules)
     whatever its heading.
     """
     labels: list[SectionClass | None] = []
+    concluded = False
+    opening = [run for run in runs if run.heading][:2]
     for run in runs:
+        path = (*run.path, run.heading)
         if not run.heading:
-            labels.append(SectionClass.INTRODUCTION)
-        elif not run.prose and _only_references(document, run):
-            labels.append(SectionClass.NONE)
+            label: SectionClass | None = SectionClass.INTRODUCTION
+        elif (not run.prose and _only_references(document, run)) or (concluded and _APPENDIX.match(path[0])):
+            label = SectionClass.NONE
         else:
-            labels.append(rules.label_path((*run.path, run.heading), document.language))
-    for index in [i for i, run in enumerate(runs) if run.heading][:2]:
-        # A "Summary" at the beginning of a paper is an introduction; at the end it is a conclusion.
-        if labels[index] is SectionClass.CONCLUSION and _OPENING.match(runs[index].heading):
-            labels[index] = SectionClass.INTRODUCTION
+            label = rules.label_path(path, document.language)
+        if label is SectionClass.CONCLUSION and run in opening and _OPENING.match(run.heading):
+            label = SectionClass.INTRODUCTION  # a "Summary" at the beginning; at the end it is a conclusion
+        concluded |= label is SectionClass.CONCLUSION
+        labels.append(label)
     return labels
 
 
 def fallback(runs: Sequence[Run], decided: Sequence[SectionClass | None], index: int) -> SectionClass:
-    """Classify a run that neither rules nor a model decide, by the runs around it.
+    """Classify a run that neither rules nor a model decide, by the outermost sections before and behind its own.
 
-    If a paper has no section of results, its results are in the sections between introduction and conclusion, so such a
-    section is ``experiment``. Otherwise it continues the section before it.
+    It continues the one before it. Between introduction and results, it is the method; so it is without results, if the
+    open sections are rich in formulas or programs. Where methods stand behind the results, or there are neither, it is
+    ``experiment``. Back matter between sections says nothing.
     """
-    before = next((d for d in reversed(decided[:index]) if d is not None), SectionClass.INTRODUCTION)
-    if before in (SectionClass.INTRODUCTION, SectionClass.RELATED_WORK):
-        return SectionClass.EXPERIMENT
-    return before
+    outer = [i for i, run in enumerate(runs) if not run.path]
+    own = max((i for i in outer if i <= index), default=index)
+    before = [d for i in outer if i <= own and (d := decided[i])]
+    behind = [d for i in outer if i > own and (d := decided[i]) and d is not SectionClass.NONE]
+    if behind:
+        before = [d for d in before if d is not SectionClass.NONE]
+    last = before[-1] if before else SectionClass.INTRODUCTION
+    if last not in (SectionClass.INTRODUCTION, SectionClass.RELATED_WORK):
+        return last
+    results = [i for i, d in enumerate(behind) if d is SectionClass.EXPERIMENT]
+    unnamed = [run for run, d in zip(runs, decided, strict=True) if d is None]
+    formal = sum(run.signs for run in unnamed) > _FORMAL * sum(run.end - run.start for run in unnamed)
+    method = SectionClass.METHOD not in behind[results[-1] :] if results else formal
+    return SectionClass.METHOD if method else SectionClass.EXPERIMENT
 
 
 def _only_references(document: Document, run: Run) -> bool:

@@ -203,6 +203,32 @@ def test_each_item_of_a_list_of_terms_is_a_paragraph() -> None:
     assert [len(group.lines) for group in group_lines([Region(lines, 60.0, 300.0)], 10.0)] == [1, 1, 1]
 
 
+def test_bold_heading_with_a_stop_begins_a_paragraph_below_a_full_line() -> None:
+    bold = SERIF._replace(bold=True)
+    lines = [line("The requests of the kernel are read in this order by the daemon.", 100)]
+    runs = [Run("Library levels.", bold, x0=60.0), Run(" The library has two levels in its", SERIF, x0=140.0)]
+    lines += [
+        Line(1, (60, 112, 300, 122), runs, 0).settle(),
+        line("code, of which the lower one takes the requests.", 124),
+    ]
+    assert [len(group.lines) for group in group_lines([Region(lines, 60.0, 300.0)], 10.0)] == [1, 2]
+
+
+def test_second_line_beside_a_drop_capital_begins_no_paragraph() -> None:
+    runs = [Run("M", SERIF, x0=60.0), Run("any principles of the art of programming", SERIF, x0=80.0)]
+    lines = [Line(1, (60, 100, 300, 110), runs, 0).settle(), line("are current and valuable in the work on", 112, 80)]
+    lines += [line("Lines of the paragraph below the capital", y) for y in range(124, 200, 12)]
+    assert len(group_lines([Region(lines, 60.0, 300.0)], 10.0)) == 1
+
+
+def test_line_that_hangs_over_into_the_next_column_ends_neither() -> None:
+    left = [line(f"Line {n} of the left column on the compiler", 100 + 12 * n, 60, 285) for n in range(30)]
+    right = [line(f"Line {n} of the right column on its signals", 100 + 12 * n, 304, 546) for n in range(30)]
+    left[15] = line("att = hslider(attenuation, 0.1, 0, 1, 0.01);", 280, 60, 305)
+    found = reading_order([*left, *right], known=(285.0, 304.0))
+    assert [found_line.text for region in found for found_line in region.lines] == [x.text for x in (*left, *right)]
+
+
 def test_a_line_with_double_blanks_is_cut_where_its_text_says() -> None:
     runs = [Run("Model  setup", SERIF), Run("  and  simulations.", SERIF), Run("  The model  ran.", SERIF)]
     line = Line(1, (60.0, 92.0, 300.0, 102.0), runs, 0).settle()

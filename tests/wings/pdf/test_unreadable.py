@@ -14,12 +14,12 @@ SENTENCE = "The lakes of the north freeze in November and their ice leaves again
 FONT = Path("/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf")
 
 
-def _pdf(path: Path, text: str, font: Path | None = None) -> Path:
+def _pdf(path: Path, text: str, font: Path | None = None, size: float = 9) -> Path:
     with pymupdf.open() as document:
         for number in range(3):
             page = document.new_page()
             embedded = {"fontname": "F0", "fontfile": str(font)} if font else {"fontname": "helv"}
-            page.insert_text((72, 72), [f"{text} {number}{line:02}" for line in range(30)], fontsize=9, **embedded)
+            page.insert_text((72, 72), [f"{text} {number}{line:02}" for line in range(30)], fontsize=size, **embedded)
         if font:
             for number in range(1, document.xref_length()):
                 if document.xref_get_key(number, "ToUnicode")[0] != "null":
@@ -32,6 +32,10 @@ def _code(path: Path) -> str:
     with pytest.raises(PaperError) as raised:
         PdfParser().parse(path, ParserOptions())
     return raised.value.error_code
+
+
+def test_type_that_is_drawn_larger_than_it_says_is_unreadable(tmp_path: Path) -> None:
+    assert _code(_pdf(tmp_path / "a.pdf", SENTENCE, size=0.12)) == "unreadable_text"
 
 
 @pytest.mark.skipif(not FONT.is_file(), reason="needs the DejaVu fonts")
