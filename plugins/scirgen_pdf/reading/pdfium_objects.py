@@ -82,36 +82,41 @@ def _rounded(value: float) -> float:
     return float(near) if abs(value - near) < _ROUNDED else value
 
 
-def objects(page: Any, kind: int) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Yield the addresses of a page's objects of a kind in the order of drawing, each with those of the forms that hold
-    it, from the inside.
+def objects(page: Any, *kinds: int) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """Yield the addresses of a page's objects of some kinds in the order of drawing, each with those of the forms that
+    hold it, from the inside.
 
     pypdfium2 makes a Python object for each of a page's thousands of paths, which takes longer than the text.
     """
     held = address(page)
-    return _among((_OBJECT(held, index) for index in range(pdfium.FPDFPage_CountObjects(page))), kind, ())
+    return _among((_OBJECT(held, index) for index in range(pdfium.FPDFPage_CountObjects(page))), kinds, ())
 
 
-def _among(items: Iterable[int], kind: int, forms: tuple[int, ...]) -> Iterator[tuple[int, tuple[int, ...]]]:
+def _among(
+    items: Iterable[int], kinds: tuple[int, ...], forms: tuple[int, ...]
+) -> Iterator[tuple[int, tuple[int, ...]]]:
     for item in items:
         is_a = _KIND(item)
-        if is_a == kind:
+        if is_a in kinds:
             yield item, forms
         elif is_a == pdfium.FPDF_PAGEOBJ_FORM and len(forms) + 1 < DEEPEST:
             inside = (_OBJECT_OF_FORM(item, index) for index in range(_OBJECTS_OF_FORM(item)))
-            yield from _among(inside, kind, (item, *forms))
+            yield from _among(inside, kinds, (item, *forms))
 
 
 def strokes(item: int, forms: Iterable[int], place: Place) -> list[Box]:
-    """Return the straight pieces of a path from point to point; of a filled path, `outlines` of its parts."""
+    """Return the straight pieces of a path from point to point; of a filled path, `outlines` of its parts; of a
+    picture, its box: some programs draw rules as thin pictures."""
+    matrix = _matrix(item)
+    for form in forms:
+        matrix = matrix.multiply(_matrix(form))
+    if _KIND(item) == pdfium.FPDF_PAGEOBJ_IMAGE:
+        return [(*place.point(*matrix.on_point(0, 0)), *place.point(*matrix.on_point(1, 1)))]
     mode, end = (ctypes.c_int * 2)(), (ctypes.c_float * 2)()
     _DRAW_MODE(item, ctypes.addressof(mode), ctypes.addressof(mode) + 4)
     filled, stroked = mode
     if not (filled or stroked):
         return []
-    matrix = _matrix(item)
-    for form in forms:
-        matrix = matrix.multiply(_matrix(form))
     parts: list[list[Point]] = []
     found: list[Box] = []
     at = ctypes.addressof(end)

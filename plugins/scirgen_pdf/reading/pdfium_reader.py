@@ -135,8 +135,8 @@ class PdfiumFile:
     def rules(self, number: int) -> list[Box]:
         page = self._page(number)
         place = Place(page)
-        paths = objects(page.raw, pdfium.FPDF_PAGEOBJ_PATH)
-        return [rule for item, forms in paths for rule in straight(strokes(item, forms, place))]
+        drawn = objects(page.raw, pdfium.FPDF_PAGEOBJ_PATH, pdfium.FPDF_PAGEOBJ_IMAGE)
+        return [rule for item, forms in drawn for rule in straight(strokes(item, forms, place))]
 
     def pictures(self, number: int) -> list[Box]:
         page = self._document[number]

@@ -74,8 +74,9 @@ class PyMuPDFFile:
         return Page(lines, page.cropbox.width, page.cropbox.height)
 
     def rules(self, number: int) -> list[Box]:
-        found: list[Box] = []
-        for drawing in self._document[number].get_cdrawings():
+        page = self._document[number]
+        found = straight(box for kind, box in page.get_bboxlog() if kind.startswith("fill-im"))  # thin pictures
+        for drawing in page.get_cdrawings():
             stroked = drawing["type"] != "f"
             for item in drawing["items"]:
                 if item[0] == "l":
