@@ -112,12 +112,16 @@ def _is_named(head: Iterable[Sequence[_Frame]], body: Iterable[Sequence[_Frame]]
     return all(lowest.get(f.column) == 1 for row in body for f in row if f.words and f.column > min(lowest, default=0))
 
 
-def _is_one_row(row: Iterable[_Frame]) -> bool:
+def _is_one_row(row: Sequence[_Frame]) -> bool:
+    """Check that a row does not hold several: three lines with a text in each cell, or with numbers below each other in
+    several columns behind the labels."""
     own = [f for f in row if f.words and f.bottom - f.row == 1]
     lines = printed_rows(w for f in own for w in f.words)
-    parts = ((line, {f.column: [w for w in line.words if w in f.words] for f in own}) for line in lines)
-    block = [(line, {n: words for n, words in cells.items() if words}) for line, cells in parts]
-    return not block or is_row(block)
+    parts = [(line, {f.column: [w for w in line.words if w in f.words] for f in own}) for line in lines]
+    full = len(parts) > 2 and len(own) > 1 and all(all(cells.values()) for _, cells in parts)
+    block = [(line, {n: words for n, words in cells.items() if words and n > row[0].column}) for line, cells in parts]
+    block = [part for part in block if part[1]]
+    return not full and (not block or is_row(block))
 
 
 def _is_several(cell: _Frame) -> bool:

@@ -59,7 +59,6 @@ class Grid:
     least_body: Annotated[Count, "lines of a table's body"] = 2
     in_line: Annotated[Points, "by which texts that begin or end at one place may differ"] = 1
     named: Annotated[Ems, "the least blank between columns if a line of the header has a name for each"] = 0.25
-    filled: Annotated[Share, "the cells of a body with text, at least"] = 0.3
 
 
 _RULES = Grid()
@@ -115,11 +114,17 @@ def page_table(
 def _areas(caption: Box, others: Sequence[Box], rules: Sequence[Box], words: Sequence[Word]) -> Iterator[Area]:
     """Yield the places that a caption's table may have, the likely one first."""
     ruled = _area(caption, others, rules)
-    if ruled and len(ruled.rules) <= _RULES.least_lines + 1:  # rules do not part its rows
-        yield ruled
-        ruled = None
     opened = _open_area(caption, others, rules, words)
-    yield from filter(None, (opened, ruled) if ruled and opened and _goes_on(ruled, opened) else (ruled, opened))
+    if ruled and opened and _alike(ruled.box, opened.box):
+        if opened.box[1] < ruled.box[1] - _RULES.thin < opened.box[3]:
+            ruled = None  # it lacks its header
+        elif _parts_rows(ruled) and _goes_on(ruled, opened):
+            ruled, opened = opened, ruled
+    yield from filter(None, (ruled, opened))
+
+
+def _parts_rows(area: Area) -> bool:
+    return len(area.rules) > _RULES.least_lines + 1
 
 
 def _goes_on(ruled: Area, opened: Area) -> bool:
@@ -129,7 +134,7 @@ def _goes_on(ruled: Area, opened: Area) -> bool:
 
 def further_start(table: PageTable, rules: Sequence[Box]) -> Box | None:
     """Return the place above the first rule of the next page that is as wide as a table."""
-    level = _joined(r for r in rules if _is_level(r))
+    level = level_rules(rules)
     alike = [r for r in level if abs((r[2] - r[0]) - (table.box[2] - table.box[0])) < _RULES.ends]
     top = min(alike, key=lambda r: r[1], default=None)
     return (top[0], top[1] - 1, top[2], top[1] - 1) if top else None
@@ -167,33 +172,32 @@ def _rows(words: Sequence[Word], area: Area, page: int) -> PageTable:
     lines = _lines(words, area)
     if len(lines) < _RULES.least_lines:
         return PageTable(area.box, refused="table_shape")
-    head, body = _parted(lines, area)
-    if not head:
-        head, body = _parted_by_numbers(lines)
-    if not head:
-        return PageTable(area.box, refused="table_header")
-    names = max(len(chunks_of(row, _HEAD_GAP)) for row in head)
-    columns, closer = _columns(body, area.uprights), _columns(body, area.uprights, gap=_RULES.named)
-    if len(columns) < names <= len(closer) <= names + 1:
-        columns = closer
-    if len(columns) == 1 or _text(head[-1]) in map(_text, body):  # or two tables
-        return PageTable(area.box, refused="table_columns")
-    top = head_rows(head, columns, _cells(body, columns, area), area, page)
-    below = body_rows(body, columns, area, page)
-    if below is None or not _is_sure(below, top):
-        return PageTable(area.box, refused="table_columns")
-    return PageTable(area.box, (*top, *below), len(top), head=tuple(map(_text, head)), columns=tuple(columns))
+    refused = "table_header"
+    for head, body in _partings(lines, area):
+        names = max(len(chunks_of(row, _HEAD_GAP)) for row in head)
+        columns, closer = _columns(body, area.uprights), _columns(body, area.uprights, gap=_RULES.named)
+        if len(columns) < names <= len(closer) <= names + 1:
+            columns = closer
+        if len(columns) > 1 and _text(head[-1]) not in map(_text, body):  # else two tables
+            top = head_rows(head, columns, _cells(body, columns, area), area, page)
+            below = body_rows(body, columns, area, page)
+            if below and _is_sure(below, top):
+                return PageTable(
+                    area.box, (*top, *below), len(top), head=tuple(map(_text, head)), columns=tuple(columns)
+                )
+        refused = "table_columns"
+    return PageTable(area.box, refused=refused)
 
 
 def _further_rows(words: Sequence[Word], area: Area, page: int, first: PageTable) -> PageTable | None:
     """Read rows below the header of another page, which may be repeated; another header begins another table."""
     lines = _lines(words, area)
     repeated = tuple(map(_text, lines[: len(first.head)])) == first.head != ()
-    other = _parted(lines, area)[0]
+    other = len(area.rules) <= len(lines) and any(_partings(lines, area))  # and rules do not part its rows
     body = lines[len(first.head) :] if repeated else [] if other else lines
     moved = area.box[0] - first.box[0]
     columns = _columns(body, area.uprights, [(a + moved, b + moved) for a, b in first.columns]) if body else []
-    below = body_rows(body, columns, area, page) if len(columns) == _width(first) else None
+    below = body_rows(body, columns, area, page, further=True) if len(columns) == _width(first) else None
     if below:
         return replace(first, box=area.box, rows=tuple(below), header_rows=0)
     return PageTable(area.box, refused="table_columns") if repeated else None
@@ -228,12 +232,10 @@ def _without_notes(lines: list[Row], area: Area) -> list[Row]:
 
 def _area(caption: Box, others: Sequence[Box], rules: Sequence[Box]) -> Area | None:
     """Return the rules of a caption's table: those of one width below it, or else above it, up to other text."""
-    level = _joined(r for r in rules if _is_level(r))
-    below = _first([r for r in level if -_RULES.slack < r[1] - caption[3] < _RULES.near], caption, down=True)
-    above = _first([r for r in level if -_RULES.slack < caption[1] - r[3] < _RULES.near], caption, down=False)
-    for first, down in ((below, True), (above, False)):
-        if first is None:
-            continue
+    level = level_rules(rules)
+    below = _near([r for r in level if -_RULES.slack < r[1] - caption[3] < _RULES.near], caption, down=True)
+    above = _near([r for r in level if -_RULES.slack < caption[1] - r[3] < _RULES.near], caption, down=False)
+    for first, down in (*((r, True) for r in below), *((r, False) for r in above)):
         chain = [first]
         for rule in sorted((r for r in level if _alike(r, first)), key=lambda r: r[1] if down else -r[1]):
             if (rule[1] > first[1]) if down else (rule[1] < first[1]):
@@ -243,8 +245,6 @@ def _area(caption: Box, others: Sequence[Box], rules: Sequence[Box]) -> Area | N
                         return None  # a text that touches a rule is a cell, not prose between two tables
                     break
                 chain.append(rule)
-        if down:  # a caption may stand below the first rule of its table
-            chain[0] = (first[0], max(first[1], min(caption[3], chain[-1][1])), first[2], first[3])
         ys = sorted(r[1] for r in chain)
         if ys[-1] - ys[0] < _RULES.lowest:
             continue
@@ -260,54 +260,77 @@ def _placed(box: Box, ys: list[float], rules: Iterable[Box]) -> Area:
         if _is_level(r) and box[0] - _RULES.ends <= r[0] and r[2] <= box[2] + _RULES.ends and box[1] < r[3] < box[3]
         and not any(abs(r[1] - y) < _RULES.slack for y in ys)
     ]  # fmt: skip
-    return Area(box, ys, [*_joined(drawn), *drawn], _uprights(box, rules))
-
-
-def _uprights(box: Box, rules: Iterable[Box]) -> list[float]:
-    """Return where upright rules part the columns of a table: in pieces or in one, over most of its height."""
+    walls = [
+        r for r in rules
+        if r[2] - r[0] < _RULES.thin < r[3] - r[1]
+        and box[0] - 1 < r[0] < box[2] + 1 and r[1] < box[3] and box[1] < r[3]
+    ]  # fmt: skip
     lengths: dict[int, float] = {}
-    for r in rules:
-        if r[2] - r[0] < _RULES.thin < r[3] - r[1] and box[0] < r[0] < box[2]:
-            lengths[round(r[0])] = lengths.get(round(r[0]), 0.0) + min(r[3], box[3]) - max(r[1], box[1])
-    return [x for x, length in lengths.items() if length > _RULES.upright * (box[3] - box[1])]
+    for r in walls:
+        lengths[round(r[0])] = lengths.get(round(r[0]), 0.0) + min(r[3], box[3]) - max(r[1], box[1])
+    uprights = [float(x) for x, length in lengths.items() if length > _RULES.upright * (box[3] - box[1])]
+    return Area(box, ys, [*level_rules(drawn), *drawn], walls, uprights)
 
 
 def _open_area(caption: Box, others: Sequence[Box], rules: Sequence[Box], words: Sequence[Word]) -> Area | None:
-    """Return the place of a table that only its first rule marks: the lines up to other text or a wide step."""
-    level = _joined(r for r in rules if _is_level(r))
-    first = _first([r for r in level if -_RULES.slack < r[1] - caption[3] < _RULES.close], caption, down=True)
-    if first is None:
+    """Return the place of a table without a first or a last rule, below a caption, or above it if no rule is below."""
+    level = level_rules(rules)
+    below = _near([r for r in level if -_RULES.slack < r[1] - caption[3] < _RULES.near], caption, down=True)
+    above = _near([r for r in level if r[1] < caption[1] - _RULES.lowest], caption, down=False)
+    down = bool(below)
+    if not below and not above:
         return None
-    x0, y0, x1, _ = first
-    end = min((o[1] for o in others if o[1] > y0 and min(o[2], x1) - max(o[0], x0) > _RULES.beside), default=math.inf)
-    lines = printed_rows(
-        w for w in words if x0 - _RULES.ends < w.box[0] and w.box[2] < x1 + _RULES.ends and y0 < w.box[1] < end
-    )
-    wide = _RULES.wide_step * median([b.middle - a.middle for a, b in pairwise(lines)] or [0.0])
-    last = next((n for n, (a, b) in enumerate(pairwise(lines)) if b.middle - a.middle > wide), len(lines) - 1)
-    while last >= 0 and len(chunks_of(lines[last], _HEAD_GAP)) == 1:
-        last -= 1
-    if last + 1 < _RULES.least_lines:
+    x0, y, x1, _ = first = max(below, key=lambda r: r[2] - r[0]) if down else above[0]
+    text = [o for o in (*others, caption) if min(o[2], x1) - max(o[0], x0) > _RULES.beside]
+    top = max((o[3] for o in text if o[1] < y), default=0.0)
+    end = min((o[1] for o in text if o[1] > y), default=math.inf)
+    ruled = sorted(r[1] for r in level if _alike(r, first) and (y if down else top) - 1 < r[1] < end)
+    if not ruled or (not down and (end < caption[1] - _RULES.thin or ruled[0] - top < _RULES.slack)):
+        return None  # a text that touches a rule is a cell
+    inside = [w for w in words if top < (w.box[1] + w.box[3]) / 2 < end]
+    own = [w for w in inside if x0 - _RULES.ends < w.box[0] and w.box[2] < x1 + _RULES.ends]
+    lines = printed_rows(own)
+    body = [r for r in lines if r.middle > ruled[0]]
+    steps = [b.middle - a.middle for a, b in pairwise(body)]
+    usual = median(steps or [0.0])
+    wide = _RULES.wide_step * usual
+    free = [n for n, step in enumerate(steps) if step > wide and body[n + 1].middle > ruled[-1]]
+    last = min([*free, len(steps)])
+    values = min((c[0].box[0] for r in body for c in chunks_of(r, _HEAD_GAP)[1:]), default=x1)
+    while (
+        last and body[last].middle > ruled[-1]
+        and len(chunks_of(body[last], _HEAD_GAP)) == 1 and body[last].words[0].box[0] < values
+    ):  # fmt: skip
+        last -= 1  # a note
+    head: list[Row] = []
+    for row in reversed(lines[: len(lines) - len(body)]):
+        step = (head[-1].middle if head else ruled[0]) - row.middle
+        beside = any(abs(w.box[3] - row.words[0].box[3]) < 1 for w in inside if w not in own)
+        if step > (wide if head else usual) or beside or not (head or len(chunks_of(row, _HEAD_GAP)) > 1):
+            break
+        head.append(row)
+    if last + 1 < _RULES.least_body or last + 1 + len(head) < _RULES.least_lines:
         return None
-    bottom = max(w.box[3] for w in lines[last].words)
-    inner = (r[1] for r in level if _alike(r, first) and y0 < r[1] < bottom)
-    return _placed((x0, y0, x1, bottom), sorted({y0, bottom, *inner}), rules)
+    y, bottom = min([ruled[0], *(w.box[1] for r in head for w in r.words)]), max(w.box[3] for w in body[last].words)
+    if not down and (free or caption[1] - bottom > _RULES.near):
+        return None
+    return _placed((x0, y, x1, bottom), sorted({y, bottom, *(r for r in ruled if r < bottom - _RULES.thin)}), rules)
 
 
 def _is_level(rule: Box) -> bool:
     return rule[3] - rule[1] < _RULES.thin <= rule[2] - rule[0]
 
 
-def _first(near: Sequence[Box], caption: Box, down: bool) -> Box | None:
-    """Return the rule next to a caption that is wide enough and in its column."""
-    fit = [r for r in near if r[2] - r[0] > _RULES.least_rule and r[0] < caption[2] and caption[0] < r[2]]
-    return min(fit, key=lambda r: (abs(r[1] - caption[3 if down else 1]), r[0] - r[2]), default=None)
+def _near(rules: Iterable[Box], caption: Box, down: bool) -> list[Box]:
+    """Return the rules that are wide enough and in a caption's column, the next one first."""
+    fit = [r for r in rules if r[2] - r[0] > _RULES.least_rule and r[0] < caption[2] and caption[0] < r[2]]
+    return sorted(fit, key=lambda r: (abs(r[1] - caption[3 if down else 1]), r[0] - r[2]))
 
 
-def _joined(rules: Iterable[Box]) -> list[Box]:
-    """Level rules, with the pieces of one that is drawn cell by cell joined."""
+def level_rules(rules: Iterable[Box]) -> list[Box]:
+    """Return the level rules, with the pieces of one that is drawn cell by cell joined."""
     result: list[Box] = []
-    for rule in sorted(rules, key=lambda r: (round(r[1]), r[0])):
+    for rule in sorted(filter(_is_level, rules), key=lambda r: (round(r[1]), r[0])):
         last = result[-1] if result else None
         if last and abs(last[1] - rule[1]) < _RULES.joined and rule[0] - last[2] < _RULES.joined:
             result[-1] = (last[0], last[1], max(last[2], rule[2]), last[3])
@@ -324,24 +347,21 @@ def _overlap(a: Box, b: Box) -> bool:
     return min(a[2], b[2]) - max(a[0], b[0]) > _RULES.beside and a[1] < (b[1] + b[3]) / 2 < a[3]
 
 
-def _parted(lines: Sequence[Row], area: Area) -> tuple[list[Row], list[Row]]:
-    """Return the lines of the header, above the first rule that has lines above and below it, and those of the body."""
-    for y in area.rules:
-        head = [r for r in lines if r.middle < y]
-        if head and len(head) < len(lines) - 1:
-            return head, [r for r in lines if r.middle >= y]
-    return [], list(lines)
-
-
-def _parted_by_numbers(lines: Sequence[Row]) -> tuple[list[Row], list[Row]]:
-    """Return the lines of a header that no rule ends: those before the first with a number behind its first text, if
-    nearly all lines from there on have one."""
+def _partings(lines: Sequence[Row], area: Area) -> Iterator[tuple[list[Row], list[Row]]]:
+    """Yield the lines of the header and of the body: those above and below the first rule between lines, or a further
+    one, below several texts, if no line up to it has numbers. Without such rules: those above the first line with a
+    number behind its first text, if nearly all lines from there on have one."""
     rest = [[chunk[0].text for chunk in chunks_of(r, _HEAD_GAP)[1:]] for r in lines]
     valued = [any(NUMBER.match(text) for text in texts) for texts in rest]
     first = valued.index(True) if any(valued) else 0
+    ends = sorted({sum(r.middle < y for r in lines) for y in area.rules})
+    ends = [end for end in ends if 0 < end < len(lines) - 1]
     few = 0 < first <= _RULES.most_head and any(rest[:first])
-    clear = few and sum(valued[first:]) >= _RULES.valued * (len(lines) - first)
-    return (list(lines[:first]), list(lines[first:])) if clear else ([], list(lines))
+    if not ends and few and sum(valued[first:]) >= _RULES.valued * (len(lines) - first):
+        ends = [first]
+    for end in ends:
+        if end == ends[0] or (end <= first and rest[end - 1]):
+            yield list(lines[:end]), list(lines[end:])
 
 
 def _columns(
@@ -383,7 +403,7 @@ def _cells(body: Sequence[Row], columns: Ends, area: Area) -> list[tuple[float, 
 
 
 def _is_sure(body: Sequence[Sequence[GivenCell]], head: Sequence[Sequence[GivenCell]]) -> bool:
-    """Check that the columns look right: all with content are named, and enough cells are filled."""
+    """Check that the columns look right: all with content are named."""
     if not head or len(body) < _RULES.least_body:
         return False
     filled = [n for row in body for n, cell in enumerate(row) if cell.text]
@@ -396,14 +416,19 @@ def _is_sure(body: Sequence[Sequence[GivenCell]], head: Sequence[Sequence[GivenC
                 return False  # a name over several columns, some without a name of their own
             column += cell.columns
         named |= _named(row)
-    if any(n > min(named, default=0) and n not in named for n in filled):
+    if any(n > min(named, default=0) and n not in named and not _is_label(body, n) for n in filled):
         return False
     several = [n for row in body for n, cell in enumerate(row) if _SEVERAL.fullmatch(cell.text)]
     if any(2 * several.count(n) > filled.count(n) for n in {*several}):
         return False
-    if not body[0][0].text and len(head) > 1 and head[-1] and head[-1][0].text and head[0][0].text:
-        return False  # the last line of the header names a row
-    return len(filled) >= _RULES.filled * len(body) * len(body[0])
+    labelled = len(head) > 1 and bool(head[-1] and head[-1][0].text and head[0][0].text)
+    return not labelled or bool(body[0][0].text and body[0][0].rows == 1)  # or the header's last line names a row
+
+
+def _is_label(body: Sequence[Sequence[GivenCell]], column: int) -> bool:
+    """Check whether a column goes on with the labels: it has a text in each row, and the one before it in fewer."""
+    before, own = ([bool(row[n].text) for row in body if len(row) == len(body[0])] for n in (0, column))
+    return column == 1 and all(own) and sum(before) <= len(before) / 2
 
 
 def _named(row: Sequence[GivenCell]) -> set[int]:

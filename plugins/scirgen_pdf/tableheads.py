@@ -118,11 +118,12 @@ def head_rows(head: Sequence[Row], columns: Ends, cells: Ends, area: Area, page:
 
 
 def _names(row: Row, rest: Sequence[Row], columns: Ends, area: Area) -> list[_Name]:
-    """Return the texts of a header's line with the columns below them, or below their short rule."""
+    """Return the texts of a header's line with the columns below them, or those below their short rule or between the
+    upright rules beside them."""
     names = []
-    for chunk, rule in _over_rules(_chunks(row, columns), rest, area):
-        over = [n for n, (a, b) in enumerate(columns) if rule and _is_under(rule, (a + b) / 2)]
-        sure, over = len(over) > 1, over if len(over) > 1 else columns_under(chunk, columns)
+    for chunk, place in _placed(row, rest, columns, area):
+        over = [n for n, (a, b) in enumerate(columns) if place and _is_under(place, (a + b) / 2)]
+        sure, over = bool(over), over or columns_under(chunk, columns)
         parts = [] if sure or len(over) == 1 else _widest_parts(chunk, len(over))
         if len(parts) == len(over) and all(
             n in columns_under(part, columns) for part, n in zip(parts, over, strict=True)
@@ -147,6 +148,28 @@ def _is_under(rule: Box, middle: float) -> bool:
     return rule[0] - _RULES.slack < middle < rule[2] + _RULES.slack
 
 
+def _placed(row: Row, rest: Sequence[Row], columns: Ends, area: Area) -> Iterator[tuple[list[Word], Box | None]]:
+    """Yield the texts of a line, each with its place, if rules mark it: between upright rules, or the widest short rule
+    right below it that is below no other text of the line and several columns."""
+    walls = sorted(r[0] for r in area.walls if r[1] - _RULES.slack < row.middle < r[3] + _RULES.slack)
+    within: list[tuple[list[list[Word]], Box]] = []
+    for left, right in pairwise([area.box[0], *walls, area.box[2]]):
+        words = [w for w in row.words if left <= (w.box[0] + w.box[2]) / 2 < right]
+        if words:
+            within.append((_chunks(Row(words), columns), (left, 0, right, 0)))
+    chunks = [chunk for own, _ in within for chunk in own]
+    below = [r for r in area.parts if r[1] > row.middle and sum(_is_under(r, (a + b) / 2) for a, b in columns) > 1]
+    for own, place in within:
+        for chunk in own:
+            middle = (chunk[0].box[0] + chunk[-1].box[2]) / 2
+            under = [
+                r for r in below
+                if _is_under(r, middle) and sum(r[0] < c[-1].box[2] and c[0].box[0] < r[2] for c in chunks) == 1
+                and not any(r[0] < w.box[0] < r[2] and x.middle < r[1] for x in rest for w in x.words)
+            ]  # fmt: skip
+            yield chunk, place if len(own) == 1 and walls else max(under, key=lambda r: r[2] - r[0], default=None)
+
+
 def _chunks(row: Row, columns: Ends) -> list[list[Word]]:
     """Return the texts of a line; one over the labels and other columns is parted where its blank is widest."""
     chunks = []
@@ -154,22 +177,6 @@ def _chunks(row: Row, columns: Ends) -> list[list[Word]]:
         over = columns_under(chunk, columns)
         chunks += (over[0] == 0 < over[-1] and _widest_parts(chunk, 2)) or [chunk]
     return chunks
-
-
-def _over_rules(
-    chunks: Sequence[list[Word]], rest: Sequence[Row], area: Area
-) -> Iterator[tuple[list[Word], Box | None]]:
-    """Yield the texts of a line, each with the widest rule right below it that is below no other text of the line."""
-    middle = median((w.box[1] + w.box[3]) / 2 for chunk in chunks for w in chunk)
-    below = [r for r in area.parts if r[1] > middle]
-    for chunk in chunks:
-        middle = (chunk[0].box[0] + chunk[-1].box[2]) / 2
-        own = [
-            r for r in below
-            if _is_under(r, middle) and sum(r[0] < c[-1].box[2] and c[0].box[0] < r[2] for c in chunks) == 1
-            and not any(r[0] < w.box[0] < r[2] and x.middle < r[1] for x in rest for w in x.words)
-        ]  # fmt: skip
-        yield chunk, max(own, key=lambda r: r[2] - r[0], default=None)
 
 
 def _spans(level: Sequence[_Name], lower: Sequence[_Name], cells: Ends) -> list[_Name] | None:

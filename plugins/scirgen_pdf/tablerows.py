@@ -34,6 +34,9 @@ class TableRows:
     ruled: Annotated[Share, "the lines of a body that rules part if they part its rows"] = 0.3
     overlap: Annotated[Ems, "lines that are closer are not two of one cell, but cells set at middle height"] = 0.8
     closer: Annotated[Times, "the least step between lines: those of one row are closer, rows farther apart"] = 1.15
+    level: Annotated[
+        Points, "by which the place of a row may differ from that which the middle label of its group tells"
+    ] = 4
     far: Annotated[Times, "the usual step between lines: no text goes on over a wider one"] = 1.5
 
 
@@ -59,11 +62,13 @@ class Row:
 
 @dataclass
 class Area:
-    """A table's place: the level rules over its whole width, shorter ones, and where upright ones part columns."""
+    """A table's place: the level rules over its whole width, shorter ones, upright ones (``walls``), and where these
+    part columns over most of its height."""
 
     box: Box
     rules: list[float]
     parts: list[Box] = field(default_factory=list)
+    walls: list[Box] = field(default_factory=list)
     uprights: list[float] = field(default_factory=list)
 
 
@@ -112,7 +117,9 @@ def made_cell(words: Sequence[Word], page: int, columns: int = 1) -> GivenCell:
     return GivenCell(text, columns=columns, page=page, box=tuple(round(v, 2) for v in box))  # type: ignore[arg-type]
 
 
-def body_rows(body: Sequence[Row], columns: Ends, area: Area, page: int) -> list[tuple[GivenCell, ...]] | None:
+def body_rows(
+    body: Sequence[Row], columns: Ends, area: Area, page: int, *, further: bool = False
+) -> list[tuple[GivenCell, ...]] | None:
     """Return the rows of the body, with the further lines of a cell joined to its first; None if they are not clear."""
     parts: list[_Part] = []
     for row in body:
@@ -129,6 +136,8 @@ def body_rows(body: Sequence[Row], columns: Ends, area: Area, page: int) -> list
     rows = _parted_rows(parts, columns, area)
     if rows is None:
         return None
+    if not further:  # its first rows may be those of a label on the page before
+        rows = _with_middle_labels(rows, area)
     made: list[tuple[GivenCell, ...]] = []
     covered = 0
     for cells, height in rows:
@@ -184,6 +193,44 @@ def _parted_rows(parts: Sequence[_Part], columns: Ends, area: Area) -> list[tupl
         else:
             rows.append((_joined([here]), height))
     return rows
+
+
+def _with_middle_labels(
+    rows: Sequence[tuple[dict[int, list[Word]], int]], area: Area
+) -> list[tuple[dict[int, list[Word]], int]]:
+    """Return the rows with each label that stands in the middle of several, the first of them without one, over all of
+    them, if such labels divide all rows between two rules."""
+    result = list(rows)
+    places = [_height([w for n, words in cells.items() if n or len(cells) == 1 for w in words]) for cells, _ in rows]
+    cuts = [n for n, (a, b) in enumerate(pairwise(places), 1) if any(a < y < b for y in area.rules)]
+    for start, end in pairwise([0, *cuts, len(rows)]):
+        top, groups = start, []
+        for n in range(start, end):
+            label = rows[n][0].get(0)
+            middle = label and _height(label)
+            last = next(
+                (
+                    m
+                    for m in range(n, end)
+                    if middle and top <= n and abs(places[top] + places[m] - 2 * middle) < _RULES.level
+                ),
+                None,
+            )
+            if last is not None:
+                groups.append((top, n, last + 1))
+                top = last + 1
+            elif label:
+                break
+        if top == end and 0 not in rows[start][0]:
+            for first, n, behind in groups:
+                cells = result[n][0]
+                label = cells.pop(0)
+                result[first] = ({**result[first][0], 0: label}, behind - first)
+    return result
+
+
+def _height(words: Sequence[Word]) -> float:
+    return (min(w.box[1] for w in words) + max(w.box[3] for w in words)) / 2
 
 
 def _ruled(parts: Sequence[_Part], area: Area) -> list[bool]:

@@ -16,7 +16,7 @@ from scirgen_pdf.page.characters import composed
 from scirgen_pdf.page.lines import LIGATURES, UNKNOWN, Line, Lines, Run, Style
 from scirgen_pdf.paragraphs import Group
 from scirgen_pdf.reading.page import Marks, Signs, TextLine, Word, around
-from scirgen_pdf.tablegrid import Grid, PageTable, further_start, page_table
+from scirgen_pdf.tablegrid import Grid, PageTable, further_start, level_rules, page_table
 from scirgen_pdf.units import Chars, Ems
 
 _CAPTION: Final = re.compile(
@@ -32,6 +32,7 @@ class Tables:
     away: Annotated[Ems, "from the left edge of a caption to a line that is not its own"] = 10
     gap: Annotated[Ems, "a wider gap parts words"] = 0.5
     below: Annotated[Ems, "from a caption to its repetition in another language"] = 2
+    rest: Annotated[Chars, "of a caption that is a label alone, behind its first digit"] = 4
     long: Annotated[Chars, "of prose that ends a table; text behind a table that ends on its page"] = 200
 
 
@@ -86,9 +87,11 @@ def _words(characters: Iterable[tuple[str, Box]]) -> Iterator[list[tuple[str, Bo
 
 
 def may_go_on(before: Sequence[Box], rules: Sequence[Box]) -> bool:
-    """Check whether a table of the page before may go on: a rule of both pages has one length."""
-    long = [[max(r[2] - r[0], r[3] - r[1]) for r in part] for part in (before, rules)]
-    return any(abs(a - b) < 1 for a, b in product(*({n for n in part if n > _LEAST_RULE} for part in long)))
+    """Check whether a table of the page before may go on, upright or sideways: a rule of both pages has one length."""
+    turned = ([(y0, x0, y1, x1) for x0, y0, x1, y1 in part] for part in (before, rules))
+    levels = ([*level_rules(part), *level_rules(other)] for part, other in zip((before, rules), turned, strict=True))
+    long = [{r[2] - r[0] for r in level if r[2] - r[0] > _LEAST_RULE} for level in levels]
+    return any(abs(a - b) < 1 for a, b in product(*long))
 
 
 def with_tables(groups: list[Group], body: Style, marks: Callable[[int], Marks], count: int) -> list[Group]:
@@ -104,20 +107,21 @@ def with_tables(groups: list[Group], body: Style, marks: Callable[[int], Marks],
             continue
         captions = [
             one for one, below in zip_longest(captions, captions[1:])
-            if _CAPTION.match(one.text) and not (below and _in_two_languages(one, below, number))
+            if _CAPTION.match(one.text) and not (below and _in_two_languages(one, below))
+            and not _is_mention(one, captions)
         ]  # fmt: skip
         claimed = _claimed(groups, body, captions, page, sides)
         for caption in captions:
             found = claimed.get(id(caption))
-            parts = [found] if found else []
-            while parts and not parts[-1].refused and (more := _further(groups, body, caption, parts, marks, count)):
+            parts = [(number, found)] if found else []
+            while parts and not parts[-1][1].refused and (more := _further(groups, body, caption, parts, marks, count)):
                 parts.append(more)
-            made = _block(parts)
-            if found is None or made is None or made.table is None or (found.columns and _holds_header(caption)):
+            made = _block([part for _, part in parts])
+            if found is None or made is None or made.table is None:
                 caption.refused = (made.refused if made else "") or ("table_header" if found else "table_columns")
                 continue
             sides[_is_below(found, caption)] += 1
-            for n, part in enumerate(parts, number):
+            for n, part in parts:
                 groups = list(_outside(groups, part, n))
             line = Line(number, found.box, [Run("table", caption.style)], 0).settle()
             table = Group(
@@ -140,7 +144,9 @@ def _claimed(
     def read(caption: Group, without: Collection[Box] = ()) -> PageTable | None:
         words = [w for w in page.words if not any(_within(w.box, box) for box in without)]
         rules = [r for r in page.rules if not any(_within(r, box) for box in without)]
-        return page_table(_box(caption, caption.page), _ends(groups, body, caption), words, rules, caption.page)
+        title = next((g for g in groups if g.kind is BlockKind.CAPTION and _is_title(caption, g)), None)
+        box = _box(title, caption.page) if title else _own_box(caption)
+        return page_table(box, _ends(groups, body, caption), words, rules, caption.page)
 
     found = {id(c): table for c in captions if (table := read(c))}
     for pair in combinations(captions, 2):
@@ -190,36 +196,46 @@ def _further(
     groups: Sequence[Group],
     body: Style,
     caption: Group,
-    parts: Sequence[PageTable],
+    parts: Sequence[tuple[int, PageTable]],
     marks: Callable[[int], Marks],
     count: int,
-) -> PageTable | None:
-    """Return the part of a table on the page after its last part; None if it ends there.
+) -> tuple[int, PageTable] | None:
+    """Return the part of a table in the next column of its last part's page, or else on the next page, and the page;
+    None if it ends there.
 
-    It ends where text follows it, or where the next page has text or another caption above its first wide rule.
+    It ends where text follows it, or where the next column or page has text or another caption above its first wide
+    rule.
     """
-    number = caption.page + len(parts)
-    last = parts[-1]
-    below = [g for g in groups if g.page == number - 1 and _box(g, number - 1)[1] > last.box[3] - 1]
-    if number > count or _size(below) > _RULES.long or not (page := marks(number - 1)).words:
-        return None
-    start = further_start(last, page.rules)
-    above = [g for g in groups if g.page == number and start and _box(g, number)[1] < start[1]]
+    number, last = parts[-1]
     label = (m := _CAPTION.match(caption.text)) and m.group()
-    same = [
-        g for g in above if g.kind is BlockKind.CAPTION and g.text.startswith(str(label)) and _CONTINUED.search(g.text)
-    ]
-    rest = [g for g in above if g not in same]
-    if (
-        start is None
-        or _size(rest) > _RULES.long
-        or any(_CAPTION.match(g.text) and not _CONTINUED.search(g.text) for g in (*rest, *below))
-    ):
-        return None
-    found = page_table(start, _ends(groups, body, caption, number), page.words, page.rules, number, parts[0])
-    for group in same if found else ():
-        group.kind = BlockKind.OTHER
-    return found
+    for here, left in ((number, last.box[2]), (number + 1, 0.0)):
+        if here > count or not (page := marks(here - 1)).words:
+            continue
+        start = further_start(last, [r for r in page.rules if r[0] > left])
+        below = [
+            g for g in groups
+            if g.page == number and (box := _box(g, number))[1] > last.box[3] - 1 and (not left or box[0] < left)
+        ]  # fmt: skip
+        above = [
+            g for g in groups
+            if g.page == here and start and (box := _box(g, here))[1] < start[1] and box[2] > max(left, start[0])
+        ]  # fmt: skip
+        told = any(_CONTINUED.search(g.text) for g in above)
+        same = [g for g in above if told and g.kind is BlockKind.CAPTION and g.text.startswith(str(label))]
+        rest = [g for g in above if g not in same]
+        if (
+            start is None
+            or max(_size(rest), _size(below)) > _RULES.long
+            or any(_CAPTION.match(g.text) and not _CONTINUED.search(g.text) for g in (*rest, *below))
+        ):
+            continue
+        words = [w for w in page.words if w.box[0] > left]
+        found = page_table(start, _ends(groups, body, caption, here), words, page.rules, here, parts[0][1])
+        for group in same if found else ():
+            group.kind = BlockKind.OTHER
+        if found:
+            return here, found
+    return None
 
 
 def _size(groups: Iterable[Group]) -> int:
@@ -241,24 +257,44 @@ def _is_labelled(caption: Group) -> bool:
     return re.match(r"\s*(?:fig|图)", caption.text, re.I) is not None or _CAPTION.match(caption.text) is not None
 
 
-def _in_two_languages(caption: Group, below: Group, page: int) -> bool:
+def _is_title(caption: Group, below: Group) -> bool:
+    """Check whether a group stands directly below a caption that is a label alone."""
+    label = _CAPTION.match(caption.text)
+    alone = label is not None and len(caption.text) - label.end() < _RULES.rest
+    return alone and below.page == caption.page and not _is_labelled(below) and _is_near(caption, below)
+
+
+def _in_two_languages(caption: Group, below: Group) -> bool:
     """Check whether a caption is repeated directly below it in another language; the table belongs to the second."""
-    near = 0 <= _box(below, page)[1] - _box(caption, page)[3] < _RULES.below * caption.style.size
-    return near and _CAPTION.match(below.text) is not None
+    return _is_near(caption, below) and _CAPTION.match(below.text) is not None
+
+
+def _is_mention(caption: Group, others: Iterable[Group]) -> bool:
+    """Check whether a text is a sentence that begins with the label of another caption."""
+    *label, first = [*caption.text.split()[:3], ""][:3]
+    same = (o for o in others if o is not caption and [w.rstrip(".:") for w in o.text.split()[:2]] == label)
+    return first[:1].islower() and any(same)
+
+
+def _is_near(caption: Group, below: Group) -> bool:
+    (x0, _, x1, y), (left, top, right, _) = _box(caption, caption.page), _box(below, caption.page)
+    return 0 <= top - y < _RULES.below * caption.style.size and left < x1 and x0 < right
 
 
 def _inside(line: Line, box: Box) -> bool:
     return box[0] - 1 <= (line.x0 + line.x1) / 2 <= box[2] + 1 and box[1] - 1 <= line.middle <= box[3] + 1
 
 
-def _holds_header(caption: Group) -> bool:
-    """Check whether a caption's last line begins away from its left edge, as the first line of a header does."""
-    first, last = caption.lines[0], caption.lines[-1]
-    return (
-        last.y0 > first.y1
-        and last.x0 > first.x0 + _RULES.away * caption.style.size
-        and first.x1 - last.x1 < last.x0 - first.x0
-    )
+def _own_box(caption: Group) -> Box:
+    """Return the box of a caption up to a line that begins away from its left edge, as the first of a header does."""
+    first = caption.lines[0]
+    away = [
+        n for n, line in enumerate(caption.lines)
+        if line.y0 > first.y1
+        and line.x0 > first.x0 + _RULES.away * caption.style.size
+        and first.x1 - line.x1 < line.x0 - first.x0
+    ]  # fmt: skip
+    return around([line.box for line in caption.lines[: min(away, default=None)] if line.page == caption.page])
 
 
 def _box(group: Group, page: int) -> Box:

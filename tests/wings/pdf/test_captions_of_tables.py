@@ -60,3 +60,8 @@ def test_it_stays_with_the_caption_on_whose_side_the_tables_so_far_stood(tmp_pat
     found = tables(tmp_path / "p.pdf", parts)
     assert "Station 10" in found["Table 1."]
     assert "Table 3." not in found
+
+
+def test_a_sentence_that_begins_with_a_label_takes_no_table(tmp_path: Path) -> None:
+    found = tables(tmp_path / "p.pdf", ["Table 1. Days with snow.", SNOW, "Table 1 shows days with snow."])
+    assert "Station 10" in found["Table 1."]

@@ -56,3 +56,21 @@ def test_another_table_on_the_next_page_stays_another(tmp_path: Path, second: st
     assert document.text[first.start : first.end].count("\n") == len(ROWS[:6]) + 1
     captions = [document.text[b.start : b.end] for b in document.blocks if b.kind is BlockKind.CAPTION]
     assert second in captions, "its caption is not lost with a part that does not belong"
+
+
+@pytest.mark.parametrize("reader", ["pdfium", "pymupdf"])
+def test_rules_that_are_pictures_and_a_part_in_the_next_column(tmp_path: Path, reader: str) -> None:
+    dot = pymupdf.Pixmap(pymupdf.csGRAY, pymupdf.IRect(0, 0, 1, 1), False)
+    with pymupdf.open() as made:
+        page = made.new_page(width=595, height=842)
+        page.insert_text((60, 560), "Table 1. Days with snow.", fontname="tiro", fontsize=9)
+        for x, y, lines in ((60, 580, [HEADER, *ROWS[:6]]), (310, 80, [HEADER, *ROWS[6:]])):
+            for number, row in enumerate(lines):
+                for column, text in enumerate(row):
+                    page.insert_text((x + 80 * column, y + 14 * number), text[:12], fontname="tiro", fontsize=9)
+            for level in (y - 12, y + 4, y + 14 * len(lines) - 6):
+                page.insert_image((x - 4, level, x + 220, level + 0.5), pixmap=dot, keep_proportion=False)
+        made.save(tmp_path / "p.pdf")
+    document = assemble(Paper(id="p"), PdfParser().parse(tmp_path / "p.pdf", ParserOptions(reader=reader)))
+    (block,) = [b for b in document.blocks if b.kind is BlockKind.TABLE]
+    assert document.text[block.start : block.end].count("\n") == len(ROWS) + 1

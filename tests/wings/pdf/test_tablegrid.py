@@ -183,14 +183,13 @@ def test_rules_around_groups_of_rows_do_not_frame_cells() -> None:
 
 
 def test_a_text_that_touches_a_rule_is_not_prose_above_a_table() -> None:
-    body = [(x, y, text) for y in (140, 155, 170, 185) for x, text in ((50, "Farm"), (150, "12"))]
-    above = [(50.0, 60.0, 350.0, 134.0)]
-    head = [(50, 100, "Function"), (150, 100, "Value")]
-    for box, read in ((above, False), ([(50.0, 60.0, 350.0, 124.0)], True)):
-        below = (50.0, 205.0, 300.0, 215.0)
+    body = [(x, y, f"{text}{y}") for y in (155, 170, 185) for x, text in ((50, "Farm"), (150, ""))]
+    head = [(50, 138, "Function"), (150, 138, "Value")]
+    for bottom, read in ((134.0, 0), (124.0, 4)):
         rules: list[Box] = [(50, y, 350, y + 0.5) for y in (55, 135, 150, 200)]
-        table = page_table(below, box, words(*head, *body), rules, 1)
-        assert (table is not None) == read
+        above = [(50.0, 60.0, 350.0, bottom)]
+        table = page_table((50.0, 205.0, 300.0, 215.0), above, words(*head, *body), rules, 1)
+        assert len(table.rows if table else ()) == read
 
 
 def test_a_long_cell_between_upright_rules_ends_no_table() -> None:
@@ -201,3 +200,34 @@ def test_a_long_cell_between_upright_rules_ends_no_table() -> None:
              (150, 127, "by default"), (52, 143, "coef()"), (150, 143, "none")]  # fmt: skip
     found = page_table(CAPTION, [(150, 115, 340, 137)], words(*texts), [*level, *upright], 1)
     assert [row[0][0] for row in rows(found)] == ["Function", "print()", "coef()"]
+
+
+def test_one_rule_below_a_header_marks_a_table_above_or_below_its_caption() -> None:
+    texts = [(50, 122, "Rooms"), (150, 122, "Mean")]
+    texts += [(x, y, f"{y}") for y in (138, 150, 162) for x in (50, 150)]
+    for caption in ((50.0, 90.0, 300.0, 100.0), (50.0, 180.0, 300.0, 190.0)):
+        found = rows(page_table(caption, [], words(*texts, (40, 40, "An end of prose")), [(50, 135, 350, 135.5)], 1))
+        assert [row[0][0] for row in found] == ["Rooms", "138", "150", "162"]
+
+
+def test_upright_rules_in_a_header_tell_which_columns_a_text_names() -> None:
+    head = [(50, 100, "Lake"), (112, 100, "Ice"), (150, 100, "Snow depth"), (50, 115, "-"), (112, 115, "Days"),
+            (150, 115, "Mean"), (230, 115, "Max")]  # fmt: skip
+    body = [(x, y, f"{y}") for y in (140, 155, 170) for x in (50, 112, 150, 230)]
+    uprights: list[Box] = [(x, 95, x + 0.4, 200) for x in (105, 145)]
+    found = rows(page_table(CAPTION, [], words(*head, *body), [*RULES, *uprights], 1))
+    assert found[0] == [("Lake", 1, 1), ("Ice", 1, 1), ("Snow depth", 1, 2)]
+
+
+def test_labels_in_the_middle_of_their_rows_are_those_of_all_of_them() -> None:
+    head = [(50, 115, "Lake"), (150, 115, "Month"), (250, 115, "Depth")]
+    body = [(x, 138 + 10 * n, f"{n + 1} m") for n in range(6) for x in (150, 250)]
+    table = page_table(CAPTION, [], words(*head, *body, (50, 148, "Upper"), (50, 178, "Lower")), RULES, 1)
+    assert [row[0] for row in rows(table)[1:] if len(row) == 3] == [("Upper", 3, 1), ("Lower", 3, 1)]
+
+
+def test_a_rule_below_each_line_of_a_header_does_not_end_it() -> None:
+    head = [(180, 100, "Snow depth"), (50, 115, "Station"), (150, 115, "Mean"), (250, 115, "Max")]
+    body = [(x, y, f"{y}") for y in (140, 155, 170) for x in (50, 150, 250)]
+    found = page_table(CAPTION, [], words(*head, *body), [*RULES, (50, 112, 350, 112.5)], 1)
+    assert found and found.header_rows == 2 and len(rows(found)) == 5
