@@ -28,6 +28,7 @@ class TableRows:
     same_line: Annotated[Ems, "by which a word of a line's size may be above or below its middle"] = 0.3
     index: Annotated[Ems, "likewise, an index"] = 0.5
     small: Annotated[Times, "the size of an index in its line's"] = 0.85
+    tall: Annotated[Times, "the usual height, of the box of a sign that begins at its line's top"] = 1.4
     column_gap: Annotated[Ems, "the least blank between columns; a blank between words has 0.25"] = 0.5
     blank: Annotated[Ems, "the least blank between words"] = 0.2
     over: Annotated[Points, "in common of a text and a column that it is over"] = 0.5
@@ -73,17 +74,24 @@ class Area:
 
 
 def printed_rows(words: Iterable[Word]) -> list[Row]:
-    """Words by printed line; a raised or lowered sign belongs to the line that it overlaps."""
+    """Words by printed line; a raised or lowered sign belongs to the line that it overlaps.
+
+    The box of some signs, as TeX's minus, is much higher than their line and begins at its top.
+    """
+    words = list(words)
     rows: list[tuple[float, float, list[Word]]] = []
-    for word in sorted(words, key=lambda w: w.box[1] - w.box[3]):  # large type first, so that indices find their line
-        middle = (word.box[1] + word.box[3]) / 2
+    usual = median([w.box[3] - w.box[1] for w in words] or [0.0])
+    heights = {id(w): h if (h := w.box[3] - w.box[1]) < _RULES.tall * usual else usual for w in words}
+    for word in sorted(words, key=lambda w: -heights[id(w)]):  # large type first, so that indices find their line
+        height = heights[id(word)]
+        middle = word.box[1] + height / 2
         near = min(rows, key=lambda r: abs(r[0] - middle), default=None)
-        large = word.box[3] - word.box[1] > _RULES.small * (near[1] if near else 0)
+        large = height > _RULES.small * (near[1] if near else 0)
         within = _RULES.same_line if large else _RULES.index
         if near and abs(near[0] - middle) < within * near[1]:
             near[2].append(word)
         else:
-            rows.append((middle, word.box[3] - word.box[1], [word]))
+            rows.append((middle, height, [word]))
     return sorted((Row(sorted(r[2], key=lambda w: w.box[0])) for r in rows), key=lambda r: r.middle)
 
 
