@@ -190,7 +190,7 @@ def _parted_rows(parts: Sequence[_Part], columns: Ends, area: Area) -> list[tupl
         fewer = len(keys) < min(len(columns), max(len(above[1]), 3))  # three texts and more do not all go on
         # values here and there below others, none of them next to the labels
         loose = not {0, 1} & keys and 2 * len(keys) <= min(len(above[1]), 2 * (max(keys) - min(keys)))
-        broken = fewer and ((rest and keys <= wraps) or _is_broken(above, here, columns))
+        broken = (fewer and ((rest and keys <= wraps) or _is_broken(above, here, columns))) or _is_bracketed(above, here)
         if not cut and (broken or (anchor >= 0 and anchor not in keys and keys != {0})):
             for n, words in here[1].items():
                 rows[-1][0].setdefault(n, []).extend(words)
@@ -362,6 +362,12 @@ def _is_rest(above: _Part, here: _Part, columns: Ends) -> bool:
         n for n, words in here[1].items() if _ends(above, n) and words[0].text[0] not in "(["
     ]
     return ended is not False and 2 * len(ended) <= len(here[1]) and not any(_is_number(here, n) for n in ended)
+
+
+def _is_bracketed(above: _Part, here: _Part) -> bool:
+    """Check whether a line without a label has deviations in brackets below the values of the one above it."""
+    starts = {words[0].text[0] for words in here[1].values()}
+    return here[1].keys() == above[1].keys() - {0} != above[1].keys() and "(" in starts <= {*"(—–-"}
 
 
 def _is_broken(above: _Part, here: _Part, columns: Ends) -> bool:
