@@ -19,6 +19,7 @@ _LONGEST_CELL = 300
 """Characters of a middling cell; longer ones are those of a page that is laid out by a table."""
 _MAX_HEADER_COLUMNS = 3
 _VALUE = re.compile(r"[<>≤≥~−–+-]?\s?\d")
+_NO_NAME = re.compile(r"(?![<>=≤≥])[\W\d_]*")
 REFUSED = {
     "table_shape": "its rows and columns do not make a table: overlapping or too many cells, fewer than two rows or "
     "columns, or cells of running text",
@@ -121,20 +122,23 @@ def _header_rows(placed: Sequence[_Placed]) -> int:
 
 
 def _header_columns(placed: Sequence[_Placed], top: int, width: int) -> int:
-    """Return the columns at the left that name rows: as many as name each row by itself, of those that hold no numbers.
+    """Return the columns at the left that name rows: as many as name each row of a group by itself, of those that hold
+    no numbers.
 
     Marked columns are such, too; a column that counts the rows names none.
     """
-    body = [p for p in placed if p.row >= top and p.given.text and p.given.columns < width]
+    heads = {p.row for p in placed if p.given.columns >= width}
+    body = [p for p in placed if p.row >= top and p.given.text and p.row not in heads]
     height = len({p.row for p in body})
     marked = 0
     while marked < width - 1 and all(p.given.header for p in body if p.column == marked):
         marked += 1
-    named: dict[int, tuple[str, ...]] = dict.fromkeys((p.row for p in body), ())
+    named: dict[int, tuple[str, ...]] = {p.row: (str(sum(h < p.row for h in heads)),) for p in body}
     for column in range(min(_MAX_HEADER_COLUMNS, width - 1)):
         cells = {p.row: p.given.text for p in body if p.column == column}
         counts = list(cells.values()) == [str(n) for n in range(1, height + 1)]
-        if column and sum(map(_is_number, cells.values())) > 0.5 * len(cells):
+        values = sum(_is_number(text) or _NO_NAME.fullmatch(text) is not None for text in cells.values())
+        if column and values > 0.5 * len(cells):
             return max(1, marked, column)
         last = ""
         for row in sorted(named):  # an empty first cell means the one above
@@ -153,8 +157,9 @@ def _written(placed: Sequence[_Placed], top: int) -> ParsedBlock:
     """Return the table as Markdown, each text once in the first row and column that it covers."""
     width = max(p.column + p.given.columns for p in placed)
     height = max(p.row for p in placed) + 1
+    placed = _grouped(placed, top, width)
     side = _header_columns(placed, top, width)
-    placed = _spread(_grouped(placed, top, width), top, side)
+    placed = _spread(placed, top, side)
     by_place = {(p.row, p.column): p for p in placed}
     text = ""
     cells: list[Cell] = []
