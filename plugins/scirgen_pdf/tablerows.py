@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -172,13 +172,22 @@ def _parted_rows(parts: Sequence[_Part], columns: Ends, area: Area) -> list[tupl
         return None
     lines = [(row, cells) for row, cells, _ in merged]
     anchor = _anchor(lines, columns)
+    small: set[int] = set()
+    for n in range(len(columns)):
+        lower = [cells[n][0].text[0].islower() for _, cells in lines if n in cells]
+        if lower and lower[0] and 2 * sum(lower) > len(lower):
+            small.add(n)
     wraps = {
         n for a, b in pairwise(lines) if b[1].keys() <= a[1].keys() for n in b[1]
-        if _is_broken(a, (b[0], {n: b[1][n]}), columns)
+        if _is_broken(a, (b[0], {n: b[1][n]}), columns, small)
     }  # fmt: skip
     alone = [(a, b) for a, b in pairwise(lines) if b[1].keys() == {0}]
     names = {tuple(w.text for w in b[1][0]) for _, b in alone}
-    if all(_is_full(a, b, columns) for a, b in alone) and (len(names) < len(alone) or lines[-1][1].keys() == {0}):
+    if (
+        0 not in small
+        and all(_is_full(a, b, columns) for a, b in alone)
+        and (len(names) < len(alone) or lines[-1][1].keys() == {0})
+    ):
         wraps.add(0)  # two groups have two names, and no name stands behind all rows
     rows = [(_joined(lines[:1]), merged[0][2])]
     steps = [b[0].middle - a[0].middle for a, b in pairwise(lines)]
@@ -190,7 +199,9 @@ def _parted_rows(parts: Sequence[_Part], columns: Ends, area: Area) -> list[tupl
         fewer = len(keys) < min(len(columns), max(len(above[1]), 3))  # three texts and more do not all go on
         # values here and there below others, none of them next to the labels
         loose = not {0, 1} & keys and 2 * len(keys) <= min(len(above[1]), 2 * (max(keys) - min(keys)))
-        broken = (fewer and ((rest and keys <= wraps) or _is_broken(above, here, columns))) or _is_bracketed(above, here)
+        broken = (fewer and ((rest and keys <= wraps) or _is_broken(above, here, columns, small))) or _is_bracketed(
+            above, here
+        )
         if not cut and (broken or (anchor >= 0 and anchor not in keys and keys != {0})):
             for n, words in here[1].items():
                 rows[-1][0].setdefault(n, []).extend(words)
@@ -370,11 +381,14 @@ def _is_bracketed(above: _Part, here: _Part) -> bool:
     return here[1].keys() == above[1].keys() - {0} != above[1].keys() and "(" in starts <= {*"(—–-"}
 
 
-def _is_broken(above: _Part, here: _Part, columns: Ends) -> bool:
-    """Check whether all texts of a line look like the rest of those above them, which had no room for more."""
+def _is_broken(above: _Part, here: _Part, columns: Ends, small: Collection[int]) -> bool:
+    """Check whether all texts of a line look like the rest of those above them, which had no room for more.
+
+    ``small``: columns whose first text begins with a small letter, as in lists of functions.
+    """
     return _is_full(above, here, columns) and all(
         _is_open(above[1][n])
-        or (words[0].text[:1].islower() and "_" not in words[0].text)
+        or (words[0].text[:1].islower() and "_" not in words[0].text and n not in small)
         or (n == 0 and words[0].text[0] in "([")
         for n, words in here[1].items()
     )

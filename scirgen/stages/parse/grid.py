@@ -195,13 +195,14 @@ def _read(cell: Cell, table: Table, text: str) -> Cell:
 
 
 def _grouped(placed: Sequence[_Placed], top: int, width: int) -> list[_Placed]:
-    """Return the cells, with one that is alone in its row below the header over the whole row, as a group's head."""
+    """Return the cells, with one that is alone in its row below the header, and above a row of several, over the whole
+    row, as a group's head."""
     filled: dict[int, list[_Placed]] = {}
     for p in placed:
         for row in range(p.row, p.row + p.given.rows):
             if p.given.text:
                 filled.setdefault(row, []).append(p)
-    last = max(filled, default=0)
+    last = max((row for row, cells in filled.items() if len(cells) > 1), default=0)
     alone = {
         row
         for row, cells in filled.items()
