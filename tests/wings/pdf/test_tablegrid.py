@@ -255,3 +255,11 @@ def test_box_of_two_lines_does_not_merge_them() -> None:
     tall = Word("−1", (145, 140, 150, 157))
     found = rows(page_table(CAPTION, [], [*words(*HEAD[1:4], *body), tall], RULES, 1))
     assert [row[0][0] for row in found[1:]] == ["Upper", "Lower", "Middle"]
+
+
+def test_narrow_blank_parts_columns_if_texts_and_names_end_and_begin_at_it() -> None:
+    head = [(50, 115, "Bone"), (154, 115, "Measure"), (194, 115, "Remarks")]
+    body = [(50, 140, "Arm"), (170, 140, "24.7"), (194, 140, "longest"), (50, 155, "Leg"), (170, 155, "46.7"),
+            (194, 155, "in a line"), (50, 170, "Skull"), (170, 170, "52.0"), (194, 170, "with teeth")]  # fmt: skip
+    found = rows(page_table(CAPTION, [], words(*head, *body), RULES, 1))
+    assert [row[1][0] for row in found] == ["Measure", "24.7", "46.7", "52.0"]
