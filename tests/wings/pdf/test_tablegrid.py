@@ -263,3 +263,12 @@ def test_narrow_blank_parts_columns_if_texts_and_names_end_and_begin_at_it() -> 
             (194, 155, "in a line"), (50, 170, "Skull"), (170, 170, "52.0"), (194, 170, "with teeth")]  # fmt: skip
     found = rows(page_table(CAPTION, [], words(*head, *body), RULES, 1))
     assert [row[1][0] for row in found] == ["Measure", "24.7", "46.7", "52.0"]
+
+
+def test_name_at_the_right_end_of_several_columns_may_be_that_of_all() -> None:
+    head = [(50, 100, "Station"), (265, 100, "Days by case"), *((150 + 40 * n, 115, f"C{n}") for n in range(5))]
+    body = [
+        (x, y, text) for y in (140, 155, 170) for x, text in ((50, f"At{y}"), *((150 + 40 * n, "12") for n in range(5)))
+    ]
+    table = page_table(CAPTION, [], words(*head, *body), RULES, 1)
+    assert table and table.refused == "table_columns"
