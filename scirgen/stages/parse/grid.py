@@ -69,7 +69,8 @@ def table_block(rows: Sequence[Sequence[GivenCell]], header_rows: int | None = N
         pairs = last.column + last.given.columns == 2 and _VALUE.match(
             last.given.text
         )  # names and their values, without a header
-        code = "" if 0 < top < height and not pairs else "table_header"
+        numbered = all(_is_number(p.given.text) for p in placed if p.column == 0)
+        code = "" if 0 < top < height and not pairs and not numbered else "table_header"
     if code:
         text = "\n".join(" | ".join(cell.text for cell in row) for row in lines)
         places = [PlacedLine(start=0, page=c.page, bbox=c.box) for r in rows for c in r if c.page and c.box]
@@ -214,17 +215,18 @@ def _grouped(placed: Sequence[_Placed], top: int, width: int) -> list[_Placed]:
 
 
 def _spread(placed: Sequence[_Placed], top: int, side: int) -> list[_Placed]:
-    """Return the cells, with the first of several header columns over the rows below in which it is empty."""
-    if side < 2:
-        return list(placed)
+    """Return the cells, with the first header column over the rows below in which it is empty; a single one may be a
+    sum."""
     result = list(placed)
     filled = {(p.row + y, p.column + x) for p in placed if p.given.text
               for y in range(p.given.rows) for x in range(p.given.columns)}  # fmt: skip
-    height = max(p.row for p in placed) + 1
+    rows = {row for row, _ in filled}
+    if side < 2 > sum(row >= top and (row, 0) not in filled for row in rows):
+        return result
     for index, p in enumerate(result):
         if p.column == 0 and p.row >= top and p.given.text and p.given.columns == 1:
             below = p.row + p.given.rows
-            while below < height and (below, 0) not in filled and (below, 1) in filled:
+            while below in rows and (below, 0) not in filled and (side < 2 or (below, 1) in filled):
                 below += 1
             result[index] = replace(p, given=replace(p.given, rows=below - p.row))
     return result

@@ -205,6 +205,12 @@ def test_texts_name_rows_and_may_name_those_of_another_group_too(rows: list[list
     assert table and table.header_columns == columns
 
 
+def test_label_names_the_rows_below_without_one_and_numbers_alone_name_nothing() -> None:
+    table = table_block(cells("Lake|Days", "Upper|8", "|9", "Lower|4", "|5")).table
+    assert table and [c.rows for c in table.cells if c.column == 0] == [1, 2, 2]
+    assert table_block(cells("3|is local", "2|is sparse", "1|is at a tie")).refused == "table_header"
+
+
 @given(st.lists(st.lists(st.text("ab 1.2|\n", max_size=6), min_size=1, max_size=5), min_size=1, max_size=6))
 def test_any_rows_are_refused_or_keep_each_text_once(rows: list[list[str]]) -> None:
     given_ = [[GivenCell(" ".join(text.split())) for text in row] for row in rows]
