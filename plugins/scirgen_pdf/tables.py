@@ -101,6 +101,7 @@ def with_tables(groups: list[Group], body: Style, marks: Callable[[int], Marks],
     those of each of the ``count`` pages; numbers are from 0.
     """
     sides = Counter[bool]()
+    groups = list(_with_titles(groups))
     for number in range(1, count + 1):
         captions = [g for g in groups if g.page == number and g.kind is BlockKind.CAPTION]
         if not any(_CAPTION.match(g.text) for g in captions) or not (page := marks(number - 1)).words:
@@ -131,6 +132,18 @@ def with_tables(groups: list[Group], body: Style, marks: Callable[[int], Marks],
     return groups
 
 
+def _with_titles(groups: Iterable[Group]) -> Iterator[Group]:
+    """Yield the groups, with the title below a table's label that is a line by itself, as "TABLE I", joined to it."""
+    last: Group | None = None
+    for group in groups:
+        if last and last.kind is group.kind is BlockKind.CAPTION and _is_title(last, group):
+            last.lines += group.lines
+            last.settle()
+        else:
+            yield group
+            last = group
+
+
 def _claimed(
     groups: Sequence[Group], body: Style, captions: Sequence[Group], page: Marks, sides: Mapping[bool, int]
 ) -> dict[int, PageTable]:
@@ -144,9 +157,7 @@ def _claimed(
     def read(caption: Group, without: Collection[Box] = ()) -> PageTable | None:
         words = [w for w in page.words if not any(_within(w.box, box) for box in without)]
         rules = [r for r in page.rules if not any(_within(r, box) for box in without)]
-        title = next((g for g in groups if g.kind is BlockKind.CAPTION and _is_title(caption, g)), None)
-        box = _box(title, caption.page) if title else _own_box(caption)
-        return page_table(box, _ends(groups, body, caption), words, rules, caption.page)
+        return page_table(_own_box(caption), _ends(groups, body, caption), words, rules, caption.page)
 
     found = {id(c): table for c in captions if (table := read(c))}
     for pair in combinations(captions, 2):
@@ -278,7 +289,7 @@ def _is_mention(caption: Group, others: Iterable[Group]) -> bool:
 
 def _is_near(caption: Group, below: Group) -> bool:
     (x0, _, x1, y), (left, top, right, _) = _box(caption, caption.page), _box(below, caption.page)
-    return 0 <= top - y < _RULES.below * caption.style.size and left < x1 and x0 < right
+    return abs(top - y) < _RULES.below * caption.style.size and left < x1 and x0 < right
 
 
 def _inside(line: Line, box: Box) -> bool:
