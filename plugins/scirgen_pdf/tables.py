@@ -22,6 +22,7 @@ from scirgen_pdf.units import Chars, Ems
 _CAPTION: Final = re.compile(
     r"\s*(?:tab(?:le|ela|la|elle|leau|\\.)?|quadro|cuadro|表)\s*\.?\s*(?:\d|[IVX]+\b|[A-Z]\.?\d)", re.I
 )
+_POWER: Final = re.compile(r"(?<![\d.,])10([-–−]?\d{1,2})[-)\],;]*$")
 _CONTINUED: Final = re.compile(r"\b(?:contin|cont(?:\.|['’]?d\b)|suite\b|forts|续)", re.I)
 
 
@@ -31,6 +32,7 @@ class Tables:
 
     away: Annotated[Ems, "from the left edge of a caption to a line that is not its own"] = 10
     gap: Annotated[Ems, "a wider gap parts words"] = 0.5
+    raised: Annotated[Ems, "by which the last digit of a power of ten is higher than the ten, at least"] = 0.15
     below: Annotated[Ems, "from a caption to its repetition in another language"] = 2
     rest: Annotated[Chars, "of a caption that is a label alone, behind its first digit"] = 4
     long: Annotated[Chars, "of prose that ends a table; text behind a table that ends on its page"] = 200
@@ -60,8 +62,16 @@ def page_words(lines: Iterable[TextLine], signs: Signs) -> list[Word]:
         ]
         for word in _words(characters):
             texts, boxes = zip(*word, strict=True)
-            found.append(Word(_spelt("".join(texts)), around(boxes)))
+            text = "".join(texts)
+            power = _POWER.search(text) if len(text) == len(texts) else None
+            if power and _is_raised(boxes[power.end(1) - 1], boxes[power.start(1) - 1]):
+                text = f"{text[: power.start(1)]}^{text[power.start(1) :]}"
+            found.append(Word(_spelt(text), around(boxes)))
     return found
+
+
+def _is_raised(digit: Box, ten: Box) -> bool:
+    return ten[3] - digit[3] > _RULES.raised * (ten[3] - ten[1])
 
 
 def _spelt(text: str) -> str:

@@ -13,7 +13,8 @@ from scirgen.stages.parse.base import ParserOptions
 from scirgen_pdf.page.lines import Line, Run, Style
 from scirgen_pdf.paragraphs import Group
 from scirgen_pdf.parser import PdfParser
-from scirgen_pdf.tables import _with_titles
+from scirgen_pdf.reading.page import Glyph, Span, TextLine
+from scirgen_pdf.tables import _with_titles, page_words
 
 pymupdf = pytest.importorskip("pymupdf")
 
@@ -80,3 +81,13 @@ def test_title_below_a_label_of_its_own_belongs_to_the_caption() -> None:
     texts = ("TABLE I", "Days with snow.", "Table 2. Days with ice.", "Notes.")
     groups = list(_with_titles([caption(text, 60 + 11 * n) for n, text in enumerate(texts)]))
     assert [g.text for g in groups] == ["TABLE I Days with snow.", "Table 2. Days with ice.", "Notes."]
+
+
+def test_raised_digits_behind_a_ten_are_a_power() -> None:
+    def word(text: str, raised: str) -> str:
+        glyphs = [Glyph(t, (5.0 * n, 0.0, 5.0 * n + 5, 10.0)) for n, t in enumerate(text)]
+        glyphs += [Glyph(t, (5.0 * n, -1.0, 5.0 * n + 4, 6.0)) for n, t in enumerate(raised, len(text))]
+        box = (0.0, 0.0, 50.0, 10.0)
+        return page_words([TextLine([Span(text, "F", 10, box, (0, 8), glyphs=glyphs)], box)], {})[0].text
+
+    assert [word("10", "–5"), word("10", "6)"), word("104", ""), word("210", "3")] == ["10^–5", "10^6)", "104", "2103"]
