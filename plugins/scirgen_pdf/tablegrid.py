@@ -65,6 +65,7 @@ _RULES = Grid()
 _GAP: Final = TableRows().column_gap
 _SEVERAL: Final = re.compile(r"[-−–]?\d+(?:[.,]\d+)?(?:±\d+(?:[.,]\d+)?)?(?:\s(?!\d{3}\b)[-−–]?\d+(?:[.,]\d+)?)+")
 _HEAD_GAP: Final = Heads().chunk_gap
+_CLOSE: Final = Heads().close_names
 
 
 @dataclass(frozen=True)
@@ -176,7 +177,7 @@ def _rows(words: Sequence[Word], area: Area, page: int) -> PageTable:
     for head, body in _partings(lines, area):
         names = max(len(chunks_of(row, _HEAD_GAP)) for row in head)
         columns, closer = _columns(body, area.uprights), _columns(body, area.uprights, gap=_RULES.named)
-        if len(columns) < names <= len(closer) <= names + 1:
+        if len(columns) < names <= len(closer) <= names + 1 or _are_flush(head, body, closer):
             columns = closer
         if len(columns) > 1 and _text(head[-1]) not in map(_text, body):  # else two tables
             top = head_rows(head, columns, _cells(body, columns, area), area, page)
@@ -385,6 +386,22 @@ def _columns(
         if over == [0] and len(columns) > 1 and chunk[-1].box[2] < columns[1][0] - gap * size:
             columns[0] = (columns[0][0], max(columns[0][1], chunk[-1].box[2]))
     return columns
+
+
+def _are_flush(head: Iterable[Row], body: Sequence[Row], columns: Ends) -> bool:
+    """Check whether all texts on both sides of each narrow blank end and begin at its edges, and a line of the header
+    has as many names as columns, two of which part there."""
+    chunks = [chunks_of(row, _CLOSE) for row in head]
+    names = [(a[-1].box[2], b[0].box[0]) for c in chunks if len(c) == len(columns) for a, b in pairwise(c)]
+    for (_, end), (start, _) in pairwise(columns):
+        if start - end < _GAP * median(r.size for r in body):
+            sides = [(w.box[2] for w in r.words if w.box[2] < start) for r in body]
+            others = [(w.box[0] for w in r.words if w.box[0] > end) for r in body]
+            both = [(max(a, default=0.0), min(b, default=0.0)) for a, b in zip(sides, others, strict=True)]
+            apart = [max(end - a, b - start) for a, b in both if a and b]
+            if max(apart, default=start) > _RULES.in_line or not any(a < start and end < b for a, b in names):
+                return False
+    return True
 
 
 def _cells(body: Sequence[Row], columns: Ends, area: Area) -> list[tuple[float, float]]:

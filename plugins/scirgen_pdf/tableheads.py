@@ -232,7 +232,7 @@ def _may_name(span: _Name, beside: int, lower: Sequence[_Name], cells: Ends) -> 
     x0, _, x1, _ = span.box
     ends = cells[min(span.first, beside)][0] + cells[max(span.last, beside)][1]
     whole = span.first == span.last and any(n.ends(span, cells) for n in lower if n.meets(span))
-    flush = beside < span.first == span.last and abs(x1 - cells[span.last][1]) < 1
+    flush = beside < span.first and abs(x1 - cells[span.last][1]) < 1
     near = abs(ends - x0 - x1) / 2 < _RULES.nearly * (span.words[0].box[3] - span.words[0].box[1])
     return not whole and (near or flush)
 

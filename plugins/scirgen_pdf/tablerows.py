@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -28,6 +28,7 @@ class TableRows:
     same_line: Annotated[Ems, "by which a word of a line's size may be above or below its middle"] = 0.3
     index: Annotated[Ems, "likewise, an index"] = 0.5
     small: Annotated[Times, "the size of an index in its line's"] = 0.85
+    tall: Annotated[Times, "the usual height, of the box of a sign that begins at its line's top"] = 1.4
     column_gap: Annotated[Ems, "the least blank between columns; a blank between words has 0.25"] = 0.5
     blank: Annotated[Ems, "the least blank between words"] = 0.2
     over: Annotated[Points, "in common of a text and a column that it is over"] = 0.5
@@ -73,17 +74,24 @@ class Area:
 
 
 def printed_rows(words: Iterable[Word]) -> list[Row]:
-    """Words by printed line; a raised or lowered sign belongs to the line that it overlaps."""
+    """Words by printed line; a raised or lowered sign belongs to the line that it overlaps.
+
+    The box of some signs, as TeX's minus, is much higher than their line and begins at its top.
+    """
+    words = list(words)
     rows: list[tuple[float, float, list[Word]]] = []
-    for word in sorted(words, key=lambda w: w.box[1] - w.box[3]):  # large type first, so that indices find their line
-        middle = (word.box[1] + word.box[3]) / 2
+    usual = median([w.box[3] - w.box[1] for w in words] or [0.0])
+    heights = {id(w): h if (h := w.box[3] - w.box[1]) < _RULES.tall * usual else usual for w in words}
+    for word in sorted(words, key=lambda w: -heights[id(w)]):  # large type first, so that indices find their line
+        height = heights[id(word)]
+        middle = word.box[1] + height / 2
         near = min(rows, key=lambda r: abs(r[0] - middle), default=None)
-        large = word.box[3] - word.box[1] > _RULES.small * (near[1] if near else 0)
+        large = height > _RULES.small * (near[1] if near else 0)
         within = _RULES.same_line if large else _RULES.index
         if near and abs(near[0] - middle) < within * near[1]:
             near[2].append(word)
         else:
-            rows.append((middle, word.box[3] - word.box[1], [word]))
+            rows.append((middle, height, [word]))
     return sorted((Row(sorted(r[2], key=lambda w: w.box[0])) for r in rows), key=lambda r: r.middle)
 
 
@@ -164,13 +172,22 @@ def _parted_rows(parts: Sequence[_Part], columns: Ends, area: Area) -> list[tupl
         return None
     lines = [(row, cells) for row, cells, _ in merged]
     anchor = _anchor(lines, columns)
+    small: set[int] = set()
+    for n in range(len(columns)):
+        lower = [cells[n][0].text[0].islower() for _, cells in lines if n in cells]
+        if lower and lower[0] and 2 * sum(lower) > len(lower):
+            small.add(n)
     wraps = {
         n for a, b in pairwise(lines) if b[1].keys() <= a[1].keys() for n in b[1]
-        if _is_broken(a, (b[0], {n: b[1][n]}), columns)
+        if _is_broken(a, (b[0], {n: b[1][n]}), columns, small)
     }  # fmt: skip
     alone = [(a, b) for a, b in pairwise(lines) if b[1].keys() == {0}]
     names = {tuple(w.text for w in b[1][0]) for _, b in alone}
-    if all(_is_full(a, b, columns) for a, b in alone) and (len(names) < len(alone) or lines[-1][1].keys() == {0}):
+    if (
+        0 not in small
+        and all(_is_full(a, b, columns) for a, b in alone)
+        and (len(names) < len(alone) or lines[-1][1].keys() == {0})
+    ):
         wraps.add(0)  # two groups have two names, and no name stands behind all rows
     rows = [(_joined(lines[:1]), merged[0][2])]
     steps = [b[0].middle - a[0].middle for a, b in pairwise(lines)]
@@ -182,7 +199,9 @@ def _parted_rows(parts: Sequence[_Part], columns: Ends, area: Area) -> list[tupl
         fewer = len(keys) < min(len(columns), max(len(above[1]), 3))  # three texts and more do not all go on
         # values here and there below others, none of them next to the labels
         loose = not {0, 1} & keys and 2 * len(keys) <= min(len(above[1]), 2 * (max(keys) - min(keys)))
-        broken = fewer and ((rest and keys <= wraps) or _is_broken(above, here, columns))
+        broken = (fewer and ((rest and keys <= wraps) or _is_broken(above, here, columns, small))) or _is_bracketed(
+            above, here
+        )
         if not cut and (broken or (anchor >= 0 and anchor not in keys and keys != {0})):
             for n, words in here[1].items():
                 rows[-1][0].setdefault(n, []).extend(words)
@@ -356,11 +375,20 @@ def _is_rest(above: _Part, here: _Part, columns: Ends) -> bool:
     return ended is not False and 2 * len(ended) <= len(here[1]) and not any(_is_number(here, n) for n in ended)
 
 
-def _is_broken(above: _Part, here: _Part, columns: Ends) -> bool:
-    """Check whether all texts of a line look like the rest of those above them, which had no room for more."""
+def _is_bracketed(above: _Part, here: _Part) -> bool:
+    """Check whether a line without a label has deviations in brackets below the values of the one above it."""
+    starts = {words[0].text[0] for words in here[1].values()}
+    return here[1].keys() == above[1].keys() - {0} != above[1].keys() and "(" in starts <= {*"(—–-"}
+
+
+def _is_broken(above: _Part, here: _Part, columns: Ends, small: Collection[int]) -> bool:
+    """Check whether all texts of a line look like the rest of those above them, which had no room for more.
+
+    ``small``: columns whose first text begins with a small letter, as in lists of functions.
+    """
     return _is_full(above, here, columns) and all(
         _is_open(above[1][n])
-        or (words[0].text[:1].islower() and "_" not in words[0].text)
+        or (words[0].text[:1].islower() and "_" not in words[0].text and n not in small)
         or (n == 0 and words[0].text[0] in "([")
         for n, words in here[1].items()
     )

@@ -22,6 +22,7 @@ from scirgen_pdf.units import Chars, Ems
 _CAPTION: Final = re.compile(
     r"\s*(?:tab(?:le|ela|la|elle|leau|\\.)?|quadro|cuadro|表)\s*\.?\s*(?:\d|[IVX]+\b|[A-Z]\.?\d)", re.I
 )
+_POWER: Final = re.compile(r"(?<![\d.,])10([-–−]?\d{1,2})[-)\],;]*$")
 _CONTINUED: Final = re.compile(r"\b(?:contin|cont(?:\.|['’]?d\b)|suite\b|forts|续)", re.I)
 
 
@@ -31,6 +32,7 @@ class Tables:
 
     away: Annotated[Ems, "from the left edge of a caption to a line that is not its own"] = 10
     gap: Annotated[Ems, "a wider gap parts words"] = 0.5
+    raised: Annotated[Ems, "by which the last digit of a power of ten is higher than the ten, at least"] = 0.15
     below: Annotated[Ems, "from a caption to its repetition in another language"] = 2
     rest: Annotated[Chars, "of a caption that is a label alone, behind its first digit"] = 4
     long: Annotated[Chars, "of prose that ends a table; text behind a table that ends on its page"] = 200
@@ -60,8 +62,16 @@ def page_words(lines: Iterable[TextLine], signs: Signs) -> list[Word]:
         ]
         for word in _words(characters):
             texts, boxes = zip(*word, strict=True)
-            found.append(Word(_spelt("".join(texts)), around(boxes)))
+            text = "".join(texts)
+            power = _POWER.search(text) if len(text) == len(texts) else None
+            if power and _is_raised(boxes[power.end(1) - 1], boxes[power.start(1) - 1]):
+                text = f"{text[: power.start(1)]}^{text[power.start(1) :]}"
+            found.append(Word(_spelt(text), around(boxes)))
     return found
+
+
+def _is_raised(digit: Box, ten: Box) -> bool:
+    return ten[3] - digit[3] > _RULES.raised * (ten[3] - ten[1])
 
 
 def _spelt(text: str) -> str:
@@ -101,6 +111,7 @@ def with_tables(groups: list[Group], body: Style, marks: Callable[[int], Marks],
     those of each of the ``count`` pages; numbers are from 0.
     """
     sides = Counter[bool]()
+    groups = list(_with_titles(groups))
     for number in range(1, count + 1):
         captions = [g for g in groups if g.page == number and g.kind is BlockKind.CAPTION]
         if not any(_CAPTION.match(g.text) for g in captions) or not (page := marks(number - 1)).words:
@@ -131,6 +142,18 @@ def with_tables(groups: list[Group], body: Style, marks: Callable[[int], Marks],
     return groups
 
 
+def _with_titles(groups: Iterable[Group]) -> Iterator[Group]:
+    """Yield the groups, with the title below a table's label that is a line by itself, as "TABLE I", joined to it."""
+    last: Group | None = None
+    for group in groups:
+        if last and last.kind is group.kind is BlockKind.CAPTION and _is_title(last, group):
+            last.lines += group.lines
+            last.settle()
+        else:
+            yield group
+            last = group
+
+
 def _claimed(
     groups: Sequence[Group], body: Style, captions: Sequence[Group], page: Marks, sides: Mapping[bool, int]
 ) -> dict[int, PageTable]:
@@ -144,9 +167,7 @@ def _claimed(
     def read(caption: Group, without: Collection[Box] = ()) -> PageTable | None:
         words = [w for w in page.words if not any(_within(w.box, box) for box in without)]
         rules = [r for r in page.rules if not any(_within(r, box) for box in without)]
-        title = next((g for g in groups if g.kind is BlockKind.CAPTION and _is_title(caption, g)), None)
-        box = _box(title, caption.page) if title else _own_box(caption)
-        return page_table(box, _ends(groups, body, caption), words, rules, caption.page)
+        return page_table(_own_box(caption), _ends(groups, body, caption), words, rules, caption.page)
 
     found = {id(c): table for c in captions if (table := read(c))}
     for pair in combinations(captions, 2):
@@ -278,7 +299,7 @@ def _is_mention(caption: Group, others: Iterable[Group]) -> bool:
 
 def _is_near(caption: Group, below: Group) -> bool:
     (x0, _, x1, y), (left, top, right, _) = _box(caption, caption.page), _box(below, caption.page)
-    return 0 <= top - y < _RULES.below * caption.style.size and left < x1 and x0 < right
+    return abs(top - y) < _RULES.below * caption.style.size and left < x1 and x0 < right
 
 
 def _inside(line: Line, box: Box) -> bool:

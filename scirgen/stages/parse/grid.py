@@ -19,6 +19,7 @@ _LONGEST_CELL = 300
 """Characters of a middling cell; longer ones are those of a page that is laid out by a table."""
 _MAX_HEADER_COLUMNS = 3
 _VALUE = re.compile(r"[<>≤≥~−–+-]?\s?\d")
+_NO_NAME = re.compile(r"(?![<>=≤≥])[\W\d_]*")
 REFUSED = {
     "table_shape": "its rows and columns do not make a table: overlapping or too many cells, fewer than two rows or "
     "columns, or cells of running text",
@@ -68,7 +69,8 @@ def table_block(rows: Sequence[Sequence[GivenCell]], header_rows: int | None = N
         pairs = last.column + last.given.columns == 2 and _VALUE.match(
             last.given.text
         )  # names and their values, without a header
-        code = "" if 0 < top < height and not pairs else "table_header"
+        numbered = all(_is_number(p.given.text) for p in placed if p.column == 0)
+        code = "" if 0 < top < height and not pairs and not numbered else "table_header"
     if code:
         text = "\n".join(" | ".join(cell.text for cell in row) for row in lines)
         places = [PlacedLine(start=0, page=c.page, bbox=c.box) for r in rows for c in r if c.page and c.box]
@@ -121,20 +123,23 @@ def _header_rows(placed: Sequence[_Placed]) -> int:
 
 
 def _header_columns(placed: Sequence[_Placed], top: int, width: int) -> int:
-    """Return the columns at the left that name rows: as many as name each row by itself, of those that hold no numbers.
+    """Return the columns at the left that name rows: as many as name each row of a group by itself, of those that hold
+    no numbers.
 
     Marked columns are such, too; a column that counts the rows names none.
     """
-    body = [p for p in placed if p.row >= top and p.given.text and p.given.columns < width]
+    heads = {p.row for p in placed if p.given.columns >= width}
+    body = [p for p in placed if p.row >= top and p.given.text and p.row not in heads]
     height = len({p.row for p in body})
     marked = 0
     while marked < width - 1 and all(p.given.header for p in body if p.column == marked):
         marked += 1
-    named: dict[int, tuple[str, ...]] = dict.fromkeys((p.row for p in body), ())
+    named: dict[int, tuple[str, ...]] = {p.row: (str(sum(h < p.row for h in heads)),) for p in body}
     for column in range(min(_MAX_HEADER_COLUMNS, width - 1)):
         cells = {p.row: p.given.text for p in body if p.column == column}
         counts = list(cells.values()) == [str(n) for n in range(1, height + 1)]
-        if column and sum(map(_is_number, cells.values())) > 0.5 * len(cells):
+        values = sum(_is_number(text) or _NO_NAME.fullmatch(text) is not None for text in cells.values())
+        if column and values > 0.5 * len(cells):
             return max(1, marked, column)
         last = ""
         for row in sorted(named):  # an empty first cell means the one above
@@ -153,8 +158,9 @@ def _written(placed: Sequence[_Placed], top: int) -> ParsedBlock:
     """Return the table as Markdown, each text once in the first row and column that it covers."""
     width = max(p.column + p.given.columns for p in placed)
     height = max(p.row for p in placed) + 1
+    placed = _grouped(placed, top, width)
     side = _header_columns(placed, top, width)
-    placed = _spread(_grouped(placed, top, width), top, side)
+    placed = _spread(placed, top, side)
     by_place = {(p.row, p.column): p for p in placed}
     text = ""
     cells: list[Cell] = []
@@ -190,13 +196,14 @@ def _read(cell: Cell, table: Table, text: str) -> Cell:
 
 
 def _grouped(placed: Sequence[_Placed], top: int, width: int) -> list[_Placed]:
-    """Return the cells, with one that is alone in its row below the header over the whole row, as a group's head."""
+    """Return the cells, with one that is alone in its row below the header, and above a row of several, over the whole
+    row, as a group's head."""
     filled: dict[int, list[_Placed]] = {}
     for p in placed:
         for row in range(p.row, p.row + p.given.rows):
             if p.given.text:
                 filled.setdefault(row, []).append(p)
-    last = max(filled, default=0)
+    last = max((row for row, cells in filled.items() if len(cells) > 1), default=0)
     alone = {
         row
         for row, cells in filled.items()
@@ -208,17 +215,18 @@ def _grouped(placed: Sequence[_Placed], top: int, width: int) -> list[_Placed]:
 
 
 def _spread(placed: Sequence[_Placed], top: int, side: int) -> list[_Placed]:
-    """Return the cells, with the first of several header columns over the rows below in which it is empty."""
-    if side < 2:
-        return list(placed)
+    """Return the cells, with the first header column over the rows below in which it is empty; a single one may be a
+    sum."""
     result = list(placed)
     filled = {(p.row + y, p.column + x) for p in placed if p.given.text
               for y in range(p.given.rows) for x in range(p.given.columns)}  # fmt: skip
-    height = max(p.row for p in placed) + 1
+    rows = {row for row, _ in filled}
+    if side < 2 > sum(row >= top and (row, 0) not in filled for row in rows):
+        return result
     for index, p in enumerate(result):
         if p.column == 0 and p.row >= top and p.given.text and p.given.columns == 1:
             below = p.row + p.given.rows
-            while below < height and (below, 0) not in filled and (below, 1) in filled:
+            while below in rows and (below, 0) not in filled and (side < 2 or (below, 1) in filled):
                 below += 1
             result[index] = replace(p, given=replace(p.given, rows=below - p.row))
     return result

@@ -10,7 +10,11 @@ import pytest
 from scirgen.core.records import BlockKind, Paper
 from scirgen.stages.parse.assemble import assemble
 from scirgen.stages.parse.base import ParserOptions
+from scirgen_pdf.page.lines import Line, Run, Style
+from scirgen_pdf.paragraphs import Group
 from scirgen_pdf.parser import PdfParser
+from scirgen_pdf.reading.page import Glyph, Span, TextLine
+from scirgen_pdf.tables import _with_titles, page_words
 
 pymupdf = pytest.importorskip("pymupdf")
 
@@ -65,3 +69,25 @@ def test_it_stays_with_the_caption_on_whose_side_the_tables_so_far_stood(tmp_pat
 def test_a_sentence_that_begins_with_a_label_takes_no_table(tmp_path: Path) -> None:
     found = tables(tmp_path / "p.pdf", ["Table 1. Days with snow.", SNOW, "Table 1 shows days with snow."])
     assert "Station 10" in found["Table 1."]
+
+
+def test_title_below_a_label_of_its_own_belongs_to_the_caption() -> None:
+    style = Style("tiro", 9, False, False)
+
+    def caption(text: str, y: float) -> Group:
+        line = Line(1, (60, y, 200, y + 10), [Run(text, style)], 0).settle()
+        return Group([line], 0, 60, 200, kind=BlockKind.CAPTION).settle()
+
+    texts = ("TABLE I", "Days with snow.", "Table 2. Days with ice.", "Notes.")
+    groups = list(_with_titles([caption(text, 60 + 11 * n) for n, text in enumerate(texts)]))
+    assert [g.text for g in groups] == ["TABLE I Days with snow.", "Table 2. Days with ice.", "Notes."]
+
+
+def test_raised_digits_behind_a_ten_are_a_power() -> None:
+    def word(text: str, raised: str) -> str:
+        glyphs = [Glyph(t, (5.0 * n, 0.0, 5.0 * n + 5, 10.0)) for n, t in enumerate(text)]
+        glyphs += [Glyph(t, (5.0 * n, -1.0, 5.0 * n + 4, 6.0)) for n, t in enumerate(raised, len(text))]
+        box = (0.0, 0.0, 50.0, 10.0)
+        return page_words([TextLine([Span(text, "F", 10, box, (0, 8), glyphs=glyphs)], box)], {})[0].text
+
+    assert [word("10", "–5"), word("10", "6)"), word("104", ""), word("210", "3")] == ["10^–5", "10^6)", "104", "2103"]

@@ -231,3 +231,44 @@ def test_a_rule_below_each_line_of_a_header_does_not_end_it() -> None:
     body = [(x, y, f"{y}") for y in (140, 155, 170) for x in (50, 150, 250)]
     found = page_table(CAPTION, [], words(*head, *body), [*RULES, (50, 112, 350, 112.5)], 1)
     assert found and found.header_rows == 2 and len(rows(found)) == 5
+
+
+def test_lists_of_small_letters_are_no_texts_of_several_lines() -> None:
+    head = [(50, 115, "Spatial"), (150, 115, "Temporal")]
+    names = ["constant", "gaussian", "powerlaw", "step", "student"]
+    body = [(50, 140 + 11 * n, name) for n, name in enumerate(names)] + [(150, 140, "constant"), (150, 151, "step")]
+    found = rows(page_table(CAPTION, [], words(*head, *body), RULES, 1))
+    assert [row[0][0] for row in found[1:]] == names
+
+
+def test_deviations_in_brackets_belong_to_the_values_above_them() -> None:
+    body = [(50, 140, "Upper"), (150, 140, "2.3"), (200, 140, "3.1"), (300, 140, "87"), (150, 151, "(0.2)"),
+            (200, 151, "—"), (300, 151, "(1)"), (50, 165, "Lower"), (150, 165, "0.6"), (200, 165, "1.0"),
+            (300, 165, "12")]  # fmt: skip
+    found = rows(page_table(CAPTION, [], words(*HEAD[1:], *body), RULES, 1))
+    assert [cell[0] for cell in found[1]] == ["Upper", "2.3 (0.2)", "3.1 —", "87 (1)"]
+
+
+def test_box_of_two_lines_does_not_merge_them() -> None:
+    body = [(50, 140, "Upper"), (150, 140, "2.3"), (200, 140, "3.1"), (50, 150, "Lower"), (150, 150, "0.6"),
+            (200, 150, "1.0"), (50, 160, "Middle"), (150, 160, "0.7"), (200, 160, "1.2")]  # fmt: skip
+    tall = Word("−1", (145, 140, 150, 157))
+    found = rows(page_table(CAPTION, [], [*words(*HEAD[1:4], *body), tall], RULES, 1))
+    assert [row[0][0] for row in found[1:]] == ["Upper", "Lower", "Middle"]
+
+
+def test_narrow_blank_parts_columns_if_texts_and_names_end_and_begin_at_it() -> None:
+    head = [(50, 115, "Bone"), (154, 115, "Measure"), (194, 115, "Remarks")]
+    body = [(50, 140, "Arm"), (170, 140, "24.7"), (194, 140, "longest"), (50, 155, "Leg"), (170, 155, "46.7"),
+            (194, 155, "in a line"), (50, 170, "Skull"), (170, 170, "52.0"), (194, 170, "with teeth")]  # fmt: skip
+    found = rows(page_table(CAPTION, [], words(*head, *body), RULES, 1))
+    assert [row[1][0] for row in found] == ["Measure", "24.7", "46.7", "52.0"]
+
+
+def test_name_at_the_right_end_of_several_columns_may_be_that_of_all() -> None:
+    head = [(50, 100, "Station"), (265, 100, "Days by case"), *((150 + 40 * n, 115, f"C{n}") for n in range(5))]
+    body = [
+        (x, y, text) for y in (140, 155, 170) for x, text in ((50, f"At{y}"), *((150 + 40 * n, "12") for n in range(5)))
+    ]
+    table = page_table(CAPTION, [], words(*head, *body), RULES, 1)
+    assert table and table.refused == "table_columns"

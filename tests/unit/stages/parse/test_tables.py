@@ -192,6 +192,25 @@ def test_text_alone_in_its_row_heads_the_rows_below_in_tables_of_two_columns_too
     assert table and [table.is_group(c) for c in table.cells if c.column == 0] == [False, True, False, True, False]
 
 
+@pytest.mark.parametrize(
+    ("rows", "columns"),
+    [
+        (cells("Set|Jamba|Yi", "English", "Sum|-|3.1", "Name|4.5|2.2", "Many", "Sum|-|1.0"), 1),
+        (cells("Model|Error|Near", "metric|[6.82]|10", "metric|[3.31]|50", "sum|[3.3]|5"), 1),
+        (cells("Group|Step|n|m", "Answer|Major|9|2", "|Minor|1|1", "Length||25|5"), 2),
+    ],
+)
+def test_texts_name_rows_and_may_name_those_of_another_group_too(rows: list[list[GivenCell]], columns: int) -> None:
+    table = table_block(rows).table
+    assert table and table.header_columns == columns
+
+
+def test_label_names_the_rows_below_without_one_and_numbers_alone_name_nothing() -> None:
+    table = table_block(cells("Lake|Days", "Upper|8", "|9", "Lower|4", "|5")).table
+    assert table and [c.rows for c in table.cells if c.column == 0] == [1, 2, 2]
+    assert table_block(cells("3|is local", "2|is sparse", "1|is at a tie")).refused == "table_header"
+
+
 @given(st.lists(st.lists(st.text("ab 1.2|\n", max_size=6), min_size=1, max_size=5), min_size=1, max_size=6))
 def test_any_rows_are_refused_or_keep_each_text_once(rows: list[list[str]]) -> None:
     given_ = [[GivenCell(" ".join(text.split())) for text in row] for row in rows]
