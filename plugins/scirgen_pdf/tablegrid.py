@@ -16,7 +16,7 @@ from typing import Annotated, Final
 
 from scirgen.plugin import Box
 from scirgen.stages.parse.grid import GivenCell
-from scirgen_pdf.reading.page import Word
+from scirgen_pdf.reading.page import Word, around
 from scirgen_pdf.tableframes import framed_rows
 from scirgen_pdf.tableheads import Heads, head_rows
 from scirgen_pdf.tablerows import (
@@ -106,9 +106,11 @@ def page_table(
         read = _framed(words, area, rules, page, first) or (
             _further_rows(words, area, page, first) if first else _rows(words, area, page)
         )
-        found = read if found is None or (read and not read.refused) else found
-        if found and not found.refused:
-            break
+        if read and not read.refused:
+            return read
+        place = [t.box for t in (found, read) if t and _alike(t.box, area.box)]
+        found = found or read
+        found = replace(found, box=around(place)) if found and place else found
     return found
 
 

@@ -10,13 +10,14 @@ from itertools import combinations, product, zip_longest
 from typing import Annotated, Final
 
 from scirgen import BlockKind, ParsedBlock
-from scirgen.plugin import Box
+from scirgen.plugin import Box, PlacedLine
 from scirgen.stages.parse.grid import table_block
 from scirgen_pdf.page.characters import composed
-from scirgen_pdf.page.lines import LIGATURES, UNKNOWN, Line, Lines, Run, Style
+from scirgen_pdf.page.lines import LIGATURES, UNKNOWN, Line, Lines, Run, Style, same_size
 from scirgen_pdf.paragraphs import Group
 from scirgen_pdf.reading.page import Marks, Signs, TextLine, Word, around
 from scirgen_pdf.tablegrid import Grid, PageTable, further_start, level_rules, page_table
+from scirgen_pdf.tablerows import made_cell, printed_rows
 from scirgen_pdf.units import Chars, Ems
 
 _CAPTION: Final = re.compile(
@@ -107,8 +108,8 @@ def may_go_on(before: Sequence[Box], rules: Sequence[Box]) -> bool:
 def with_tables(groups: list[Group], body: Style, marks: Callable[[int], Marks], count: int) -> list[Group]:
     """Return the groups of a paper, with the lines of each table replaced by one group behind its caption.
 
-    A table that is not sure stays as it is printed, and its caption keeps the code of the refusal. ``marks`` gives
-    those of each of the ``count`` pages; numbers are from 0.
+    A table that is not sure is one group of printed rows a page, and its caption keeps the code of the refusal.
+    ``marks`` gives those of each of the ``count`` pages; numbers are from 0.
     """
     sides = Counter[bool]()
     groups = list(_with_titles(groups))
@@ -125,20 +126,24 @@ def with_tables(groups: list[Group], body: Style, marks: Callable[[int], Marks],
         for caption in captions:
             found = claimed.get(id(caption))
             parts = [(number, found)] if found else []
-            while parts and not parts[-1][1].refused and (more := _further(groups, body, caption, parts, marks, count)):
+            while parts and (more := _further(groups, body, caption, parts, marks, count)):
                 parts.append(more)
             made = _block([part for _, part in parts])
-            if found is None or made is None or made.table is None:
-                caption.refused = (made.refused if made else "") or ("table_header" if found else "table_columns")
+            if found is None or made is None:
+                caption.refused = "table_columns"
                 continue
-            sides[_is_below(found, caption)] += 1
+            blocks = [made]
+            if made.table is None:
+                caption.refused = made.refused
+                if any(_has_headings(groups, body, part, n) for n, part in parts):
+                    continue  # rules of something else
+                blocks = [_printed(marks(n - 1).words, part.box, n) for n, part in parts]
+            else:
+                sides[_is_below(found, caption)] += 1
             for n, part in parts:
                 groups = list(_outside(groups, part, n))
-            line = Line(number, found.box, [Run("table", caption.style)], 0).settle()
-            table = Group(
-                [line], caption.region, found.box[0], found.box[2], kind=BlockKind.TABLE, in_table=True, made=made
-            )
-            groups.insert(next(n for n, g in enumerate(groups) if g is caption) + 1, table)
+            at = next(n for n, g in enumerate(groups) if g is caption) + 1
+            groups[at:at] = [_group(block, *part, caption) for block, part in zip(blocks, parts, strict=False)]
     return groups
 
 
@@ -152,6 +157,29 @@ def _with_titles(groups: Iterable[Group]) -> Iterator[Group]:
         else:
             yield group
             last = group
+
+
+def _group(made: ParsedBlock, page: int, table: PageTable, caption: Group) -> Group:
+    line = Line(page, table.box, [Run("table", caption.style)], 0).settle()
+    x0, _, x1, _ = table.box
+    return Group([line], caption.region, x0, x1, kind=BlockKind.TABLE, in_table=True, made=made)
+
+
+def _has_headings(groups: Iterable[Group], body: Style, table: PageTable, page: int) -> bool:
+    """Check whether a text in larger type than the body stands in a table's place."""
+    inside = (g.style.size for g in groups if g.page == page and _inside(g.lines[0], table.box))
+    return any(size > body.size and not same_size(size, body.size) for size in inside)
+
+
+def _printed(words: Iterable[Word], box: Box, page: int) -> ParsedBlock:
+    """Return the printed rows in a box as a block without cells."""
+    text, lines = "", []
+    for row in printed_rows(w for w in words if _within(w.box, box)):
+        cell = made_cell(row.words, page)
+        assert cell.box
+        lines.append(PlacedLine(start=len(text), page=page, bbox=cell.box))
+        text += f"{cell.text}\n"
+    return ParsedBlock(kind=BlockKind.TABLE, text=text.strip(), lines=tuple(lines))
 
 
 def _claimed(
@@ -199,7 +227,7 @@ def _block(parts: Sequence[PageTable]) -> ParsedBlock | None:
     if not parts:
         return None
     rows = [row for n, part in enumerate(parts) for row in part.rows[part.header_rows if n else 0 :]]
-    return table_block(rows, parts[0].header_rows, parts[-1].refused)
+    return table_block(rows, parts[0].header_rows, next((part.refused for part in parts if part.refused), ""))
 
 
 def _ends(groups: Sequence[Group], body: Style, caption: Group, page: int = 0) -> list[Box]:
@@ -251,7 +279,8 @@ def _further(
         ):
             continue
         words = [w for w in page.words if w.box[0] > left]
-        found = page_table(start, _ends(groups, body, caption, here), words, page.rules, here, parts[0][1])
+        first = None if last.refused else parts[0][1]
+        found = page_table(start, _ends(groups, body, caption, here), words, page.rules, here, first)
         for group in same if found else ():
             group.kind = BlockKind.OTHER
         if found:

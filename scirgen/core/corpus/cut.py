@@ -19,9 +19,8 @@ PASSAGE_WORDS = 100
 TABLE_WORDS = 300
 """Most words of a table's passage; a longer table is cut by rows, each part with the caption and the header."""
 
-_ALONE = frozenset({BlockKind.TABLE, BlockKind.CAPTION})
-"""Blocks that share a passage with no other block."""
 _MEDIA: dict[BlockKind, Medium] = {BlockKind.TABLE: "table", BlockKind.CAPTION: "caption"}
+"""Blocks that share a passage with no other block."""
 
 
 class Sentence(Record):
@@ -83,7 +82,7 @@ def passages_of(document: Document) -> Iterator[Passage]:
     words = 0
     under: tuple[str, ...] = ()
     for block in document.blocks:
-        alone = block.kind in _ALONE
+        alone, medium = block.kind in _MEDIA, _MEDIA.get(block.kind, "text")
         if (block.kind not in PROSE and not alone) or (block.start, block.end) in captions:
             continue
         if sentences and (alone or block.heading_path != under):
@@ -96,14 +95,13 @@ def passages_of(document: Document) -> Iterator[Passage]:
         for start, end in _sentences(document, block.start, block.end, lines=block.kind is BlockKind.TABLE):
             count = count_words(document.text[start:end])
             if sentences and words + count > PASSAGE_WORDS:
-                yield _passage(document, document.title, sentences, under)
+                yield _passage(document, document.title, sentences, under, medium)
                 sentences, words = [], 0
             placed = document.span(start, end)
             sentences.append(Sentence(start=start, end=end, page=placed.page, bbox=placed.bbox))
             words += count
         if sentences and alone:
-            made = _passage(document, document.title, sentences, under)
-            yield made.model_copy(update={"medium": _MEDIA[block.kind]})
+            yield _passage(document, document.title, sentences, under, medium)
             sentences, words = [], 0
     if sentences:
         yield _passage(document, document.title, sentences, under)
@@ -140,8 +138,8 @@ def _table(document: Document, block: Block, table: Table) -> Iterator[Passage]:
                 )
             )  # fmt: skip
         if own := [s for s in sentences if not s.text]:
-            made = _passage(document, document.title, own, block.heading_path)
-            yield made.model_copy(update={"sentences": tuple(sentences), "medium": "table"})
+            made = _passage(document, document.title, own, block.heading_path, "table")
+            yield made.model_copy(update={"sentences": tuple(sentences)})
 
 
 def _is_said(text: str, row: tuple[int, int]) -> bool:
@@ -172,7 +170,9 @@ def _sentences(document: Document, start: int, end: int, *, lines: bool) -> list
     return found
 
 
-def _passage(of: Document | Dataset, title: str, sentences: list[Sentence], heading: tuple[str, ...]) -> Passage:
+def _passage(
+    of: Document | Dataset, title: str, sentences: list[Sentence], heading: tuple[str, ...], medium: Medium = "text"
+) -> Passage:
     start, end = sentences[0].start, sentences[-1].end
     said = of.text[start:end]
     return Passage(
@@ -185,4 +185,5 @@ def _passage(of: Document | Dataset, title: str, sentences: list[Sentence], head
         heading=" > ".join(heading),
         language=of.language,
         sentences=tuple(sentences),
+        medium=medium,
     )

@@ -30,7 +30,7 @@ _BATCH = 256
 _BLOCK = 65_536
 _FUSION = 60
 """The constant of reciprocal rank fusion (Cormack et al. 2009)."""
-FORMAT = 7
+FORMAT = 8
 """Raised when the cut, the index or what is beside it changes."""
 
 

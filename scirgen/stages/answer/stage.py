@@ -109,7 +109,7 @@ class AnswerStage(Stage):
     """One item is up to four questions about one subject with their pools."""
 
     name: ClassVar[str] = "answer"
-    version: ClassVar[int] = 6
+    version: ClassVar[int] = 7
 
     def notes(self, ctx: StageContext) -> Iterable[str]:
         """Yield that linked questions are left out, where the settings ask for them and no judge reads them."""
@@ -307,15 +307,15 @@ def _subject(question: Question) -> tuple[str, str, str]:
 
 
 def best_passages(questions: Sequence[Question], pools: Sequence[Pool], ctx: StageContext) -> tuple[Passage, ...]:
-    """Return the best of all pools that fit the window: what they were asked about, then their first entries, their
-    second ones, and so on, at least eight of each."""
+    """Return the best of all pools that fit the window, without tables that are not read as cells: what they were
+    asked about, then their first entries, their second ones, and so on, at least eight of each."""
     window = ctx.chat.capabilities.context_tokens or _DEFAULT_CONTEXT
     wants = questions[0].wants
     room = min(_SHOWN_WORDS[wants], int(window * _WINDOW_SHARE * _WORDS_PER_TOKEN))
     chosen: dict[str, Passage] = {}
     used = 0
     for rank, passage in _in_turn(questions, pools):
-        if passage.id in chosen:
+        if passage.id in chosen or (passage.medium == "table" and not any(s.heads for s in passage.sentences)):
             continue
         count = min(count_words(passage.text), _RECORD_WORDS) if wants == "data" else count_words(passage.text)
         if rank >= _LEAST_SHOWN and used + count > room:

@@ -30,6 +30,7 @@ class SearchStage(Stage):
     """One item is a question."""
 
     name: ClassVar[str] = "search"
+    version: ClassVar[int] = 2
     reads_run: ClassVar[bool] = True
     on_driver: ClassVar[bool] = True
 

@@ -74,3 +74,28 @@ def test_rules_that_are_pictures_and_a_part_in_the_next_column(tmp_path: Path, r
     document = assemble(Paper(id="p"), PdfParser().parse(tmp_path / "p.pdf", ParserOptions(reader=reader)))
     (block,) = [b for b in document.blocks if b.kind is BlockKind.TABLE]
     assert document.text[block.start : block.end].count("\n") == len(ROWS) + 1
+
+
+def test_a_refused_table_is_one_block_a_page_without_headings(tmp_path: Path) -> None:
+    prose = "We describe how authors report their studies and what readers may expect of them in the future. " * 4
+    with pymupdf.open() as made:
+        for above, numbers in (("Table 1. Checklist of items to report.", range(1, 8)), ("", range(8, 15))):
+            page = made.new_page(width=595, height=842)
+            page.insert_textbox((60, 40 if above else 430, 420, 420 if above else 700), prose, fontname="tiro")
+            page.insert_text((60, 196), above, fontname="tiro", fontsize=9)
+            for line, number in enumerate(numbers):
+                y = 220 + 24 * line
+                page.insert_text((64, y), f"PART {'IVX'[number % 3]}", fontname="tibo", fontsize=9)
+                page.insert_text((64, y + 11), f"{number} Describe what was done in 1985.", fontname="tiro", fontsize=9)
+            for rule in (206, y + 18):
+                page.draw_line((60, rule), (420, rule))
+        made.save(tmp_path / "p.pdf")
+    parsed = PdfParser().parse(tmp_path / "p.pdf", ParserOptions())
+    inside = [b for b in parsed.blocks if "PART" in b.text or "Describe what" in b.text]
+    assert [(b.kind, b.table, {line.page for line in b.lines}) for b in inside] == [
+        (BlockKind.TABLE, None, {1}),
+        (BlockKind.TABLE, None, {2}),
+    ]
+    assert inside[0].text.splitlines()[:2] == ["PART V", "1 Describe what was done in 1985."]
+    assert sum(b.refused != "" for b in parsed.blocks) == 1
+    assert not parsed.abstract

@@ -56,6 +56,12 @@ def test_references_are_no_passages_and_a_table_stands_alone() -> None:
     ]  # fmt: skip
 
 
+def test_all_parts_of_a_long_table_without_cells_are_of_a_table() -> None:
+    rows = "\n".join(f"lake number {n} has {n} days of ice" for n in range(40))
+    parts = list(passages_of(document((BlockKind.TABLE, ("A",), rows))))
+    assert len(parts) > 1 and {p.medium for p in parts} == {"table"}
+
+
 def test_sentences_know_their_page() -> None:
     paper = document((BlockKind.PARAGRAPH, ("A",), "Ice melts in spring."))
     [block] = paper.blocks

@@ -98,6 +98,15 @@ async def test_a_cited_row_brings_along_what_says_what_it_is(monkeypatch) -> Non
     ]  # fmt: skip
 
 
+async def test_a_table_without_cells_is_not_shown_to_the_writer(monkeypatch) -> None:
+    shown = (PASSAGES[0].model_copy(update={"medium": "table"}), *PASSAGES[1:])
+    monkeypatch.setattr(f"{__name__}.PASSAGES", shown)
+    result, prompt = await run({"lines": ["Snow insulates ice."]}, GRADES)
+    pair = only(result)
+    assert isinstance(pair, QAPair) and "Inari" not in prompt
+    assert {g.passage_id for g in pair.grades} == {"psg-1", "psg-2"}
+
+
 async def test_a_sentence_of_a_useless_passage_makes_it_useful() -> None:
     result, _ = await run({"lines": ["Snow insulates ice.", "Rain fell."]}, GRADES)
     pair = only(result)
