@@ -18,6 +18,7 @@ from scirgen.core.records import QAPair, Score
 from scirgen.pipeline.store import Store
 from scirgen.release_files.release import Release
 from scirgen.testing.server import FakeServer
+from tests.support.made_papers import made_pdf, sentence
 from tests.support.small_runs import run_small, write_records
 
 
@@ -48,6 +49,19 @@ async def test_reasons_name_the_papers_file_and_json_gives_the_records(tmp_path:
         shown = CliRunner().invoke(inspect, [folder, pair.id], catch_exceptions=False).output
         assert "gates passed: schema, not_verbatim" in shown
         assert f"dataset {pair.dataset_id} “Snow depth at station" in shown and shown.count(pair.question) == 1
+
+
+async def test_a_table_that_is_not_read_is_named_by_file_page_and_caption(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    table = "<p>Table 1. Ice of two lakes by year</p><p>62 63 and 7</p><p>70 to 75 in all</p>"
+    made_pdf(tmp_path / "in" / "ice.pdf", headings=("Methods", f"Results</h2>{table}<h2>More"))
+    text = f"# Ice\n\n{sentence(1)} {sentence(2)}\n\n| 1 | 2 |\n| --- | --- |\n| 3 | 4 |\n"
+    (tmp_path / "in" / "snow.md").write_text(text, "utf-8")
+    async with FakeServer() as server:
+        run = await run_small(server, tmp_path / "in", tmp_path / "run", collect__source="papers")
+    said = CliRunner().invoke(status, [str(run.folder), "--reasons", "parse"], catch_exceptions=False).output
+    assert "#0 (ice.pdf), page 1, “Table 1. Ice of two lakes by year”: where" in said
+    assert "#0 (snow.md), “1 | 2 3 | 4”: no row names its columns" in said
 
 
 async def test_a_refused_file_is_not_called_by_the_name_of_its_twin(tmp_path: Path) -> None:
