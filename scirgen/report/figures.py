@@ -31,7 +31,6 @@ from scirgen.report.about import day_of, field_of, judgements, most_rows, publis
 from scirgen.report.counting import Counted, Nearest, accepted_row, aspect_rows, drawn, figures_of, histogram
 from scirgen.report.data import (
     SHOWN_SPAN,
-    SHOWN_SPANS,
     Highlight,
     NearRow,
     PaperRow,
@@ -40,6 +39,7 @@ from scirgen.report.data import (
     ScoreRow,
     StageRow,
     cut_out,
+    highlights,
     shown,
 )
 
@@ -256,7 +256,7 @@ def _sample(
     for pair in view.pairs():
         if (about := shown_pairs.get(pair.id)) is None:
             continue
-        evidence = tuple(texts.around(s) for s in pair.evidence[:SHOWN_SPANS])
+        evidence = highlights(pair.evidence, texts.around)
         yield accepted_row(pair, "tag", titles.get(about, about), evidence)
     chosen = {
         (r.stage, r.code, r.record_id)
@@ -280,7 +280,7 @@ def _sample(
             question_type=rejection.question_type or "",
             bloom="",
             dataset=titles.get(about, about) or "about no dataset",
-            evidence=tuple(texts.around(s) for s in found.evidence[:SHOWN_SPANS]) if found else (),
+            evidence=highlights(found.evidence, texts.around) if found else (),
             scores={s.name: s.value for s in found.scores} if found else {},
         )
 

@@ -27,6 +27,7 @@ from scirgen.core.records import (
     Rejection,
     ReleaseFile,
     Score,
+    Span,
 )
 from scirgen.pipeline.runner import Outcome
 from scirgen.pipeline.store import Store
@@ -217,6 +218,23 @@ def test_losses_are_those_of_all_steps_in_the_unit_of_their_step(run: Path) -> N
 def test_evidence_is_shown_in_its_surroundings_with_its_page(run: Path) -> None:
     shown = next(r for r in gather(run).sample if r.status == "accepted").evidence[0]
     assert shown.text == TEXT[0:33] and shown.after.startswith(TEXT[33:40]) and shown.where.endswith("page 3")
+
+
+def test_cells_are_shown_after_their_headers_and_evidence_left_out_is_counted(run: Path) -> None:
+    pieces = [Span(document_id="doc", start=n, end=n + 1, text=TEXT[n], page=3) for n in range(5)]
+    cell = {"document_id": "doc", "page": 8, "medium": "table"}
+    pieces[1:1] = [
+        Span(start=17, end=19, text="12", headers=("[15, 45]", "Iter."), **cell),
+        Span(start=44, end=46, text="30", headers=("[15, 45]", "RE"), **cell),
+        *(Span(start=0, end=4, text=text, role="context", **cell) for text in ("[15, 45]", "Iter.", "RE")),
+    ]
+    pair = QAPair(id="t", dataset_id="d1", question="Q?", answer="12", question_type="example", evidence=tuple(pieces))
+    with Store(run / "run.db") as store:
+        store.use("d1", "tag", "t", store.put("tag", "t", "f", StageResult((pair,)), 0.1).id)
+    evidence = next(r for r in gather(run).sample if r.id == "t").evidence
+    assert evidence[1].text == "[15, 45]; Iter.: 12\n[15, 45]; RE: 30"
+    assert (evidence[1].before, evidence[1].after) == ("", "") and evidence[1].where.endswith("page 8")
+    assert len(evidence) == 5 and evidence[4].where == "2 more: scirgen inspect RUN ROW_ID"
 
 
 def test_a_rejection_without_a_question_shows_its_reason_in_its_place(run: Path) -> None:
