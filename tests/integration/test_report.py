@@ -35,6 +35,7 @@ from scirgen.report import gather, write_report
 from scirgen.report.charts import binned, histograms
 from scirgen.report.page import render
 from scirgen.report.plain import in_plain_words
+from scirgen.report.profile import as_html, build_profile
 from scirgen.stages.base import StageResult
 from scirgen_bench.tasks.records import Query
 
@@ -437,6 +438,17 @@ def test_page_opens_without_errors_and_its_filters_work(run: Path) -> None:
         unnamed = "[...document.querySelectorAll('svg')].filter(s => !s.getAttribute('aria-label')).length"
         assert page.evaluate(unnamed) == 0
         assert problems == []
+
+
+@pytest.mark.browser
+def test_a_datasets_page_fits_a_window_and_a_phone(run: Path, tmp_path: Path) -> None:
+    found = build_profile(run, "d1")
+    row = found.rows[0].model_copy(update={"asked_with": "Depth of snow " * 20})
+    (tmp_path / "page.html").write_text(as_html(found.model_copy(update={"rows": (row,)})), encoding="utf-8")
+    for page, _ in _opened(tmp_path / "page.html"):
+        for width in (1000, 390):
+            page.set_viewport_size({"width": width, "height": 800})
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 @pytest.mark.browser
