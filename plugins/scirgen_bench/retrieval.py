@@ -344,7 +344,10 @@ def _notes(rows: Sequence[dict[str, object]], questions: Questions, documents: i
     notes = []
     notes += too_few(len(questions.rows), len({r.dataset_id for r in questions.rows}))
     if documents <= DEPTH:
-        notes.append(f"The corpus has {documents} documents: recall at {documents} and beyond is meaningless.")
+        notes.append(
+            f"The corpus has {documents} documents: recall at {documents} and beyond is meaningless. For passages: "
+            "--unit passage."
+        )
     if judged and max(judged) < 1:
         low, high = f"{min(judged):.1%}", f"{max(judged):.1%}"
         notes.append(

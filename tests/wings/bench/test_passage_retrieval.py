@@ -88,6 +88,27 @@ def test_passages_of_other_releases_are_searched_unless_they_repeat_one(release,
     assert measured.rows[0]["setting"] == "passages + 30"
 
 
+def test_quotations_are_counted_and_all_that_the_run_read_can_be_searched(tmp_path):
+    run = sought_run()
+    run.stored["collect"] = [p.model_copy(update={"licence": "unknown"}) for p in run.stored["collect"]]
+    quoted = write(run, tmp_path / "release", ratios=ALL_TRAIN)
+    read_passages = list(passages_of(run.stored["parse"][0]))
+    (tmp_path / "corpus" / "passages").mkdir(parents=True)
+    (tmp_path / "corpus" / "corpus.json").write_text("{}")
+    lines = [p.model_dump_json(exclude_defaults=True) + "\n" for p in read_passages]
+    (tmp_path / "corpus" / "passages" / "passages.jsonl").write_text("".join(lines))
+
+    def said(*more: str) -> str:
+        command = ["benchmark", "retrieval", str(quoted.folder), "--unit", "passage", "--split", "train", *more]
+        return CliRunner().invoke(cli, command, catch_exceptions=False).output
+
+    assert (few := sum(not p.whole for p in quoted.passages())) < len(read_passages)
+    assert f"{few} of {(own := len(list(quoted.passages())))} passages hold only what is quoted" in (text := said())
+    assert "papers.csv" in text and "--distractors RUN/corpus" in text
+    whole = said("--distractors", str(tmp_path / "corpus"))
+    assert "only what is quoted" not in whole and f" {own - few + len(read_passages)} passages" in whole
+
+
 def test_the_card_prints_grades_only_where_there_is_enough_to_search(release, tmp_path):
     assert "fewer than 10 a question that answer none" in (release.folder / "README.md").read_text()
     run = sought_run()
