@@ -15,6 +15,7 @@ import click
 
 from scirgen.cli.options import PATH, as_json_flag, counted
 from scirgen.core.errors import InputError
+from scirgen.core.files.named import ordinary
 from scirgen.core.records import Document, Failure, Link, Paper, Rejection, count_links
 from scirgen.pipeline.plan import PLAN
 from scirgen.pipeline.store import StoredResult
@@ -24,7 +25,7 @@ from scirgen.release_files.release import Release
 
 _OF_PAPERS = ("collect", "parse", "section", "match")
 """Stages whose items are papers; users know papers by their files."""
-_BEGINNING = 60
+_BEGINNING, _LAST_LINE = 60, 20_000
 _OF_PAIRS = ("answer", "generate", "filter")  # the keys of their items begin with the dataset's id
 
 
@@ -90,6 +91,7 @@ def collect_status(run: Path, view: StoreView) -> dict[str, Any]:
         "dropped_datasets": view.dropped_datasets(),
         "parts": _parts(manifest),
         "stages": stages,
+        "error": _last_error(run / "log.jsonl"),
         "links": count_links(view.records("match", Link)),
         "queries": view.queries_by_recipe(),
         "own_questions": dict(Counter(fate.outcome for fate in view.own_questions())),
@@ -99,6 +101,15 @@ def collect_status(run: Path, view: StoreView) -> dict[str, Any]:
         "tokens_per_released_row": view.tokens_per_released_row(),
         "usage_last_invocation": manifest.get("usage_last_invocation", {}),
     }
+
+
+def _last_error(log: Path) -> str:
+    """Return the error that ended the run's last process; empty if it ended in another way, or is working."""
+    with suppress(OSError, ValueError), ordinary(log, None).open("rb") as file:
+        file.seek(max(0, log.stat().st_size - _LAST_LINE))
+        last = json.loads(file.read().rpartition(b"\n")[0].rpartition(b"\n")[2])
+        return f"[{last['code']}] {last['message']}" if last.get("status") == "error" else ""
+    return ""
 
 
 def _parts(manifest: Mapping[str, Any]) -> list[str]:
@@ -166,6 +177,8 @@ def _as_text(run: Path, view: StoreView, found: Mapping[str, Any]) -> str:
             f"{stage:10}{row['done']:>7}{row['todo']:>7}{failed:>8}{row['outputs']:>7}{row['rejected']:>10}  "
             + ", ".join(why)
         )
+    if found["error"]:
+        lines.append(f"the last process ended with an error: {found['error']}")
     if found["links"]["links"]:
         lines.append(", ".join(f"{name.replace('_', ' ')} {n}" for name, n in found["links"].items()))
     if found["queries"]:
