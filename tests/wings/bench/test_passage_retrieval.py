@@ -71,6 +71,15 @@ def test_a_retriever_is_measured_by_the_passages_that_answer(release, tmp_path):
     assert any("that answer none; below 10" in note for note in report["notes"])
 
 
+def test_questions_that_a_run_lacks_are_counted(release, tmp_path):
+    query, grades = next(iter(release.passage_qrels("train").items()))
+    (tmp_path / "part.trec").write_text(f"{query} Q0 {next(iter(grades))} 1 2.0 mine\n")
+    spec = f"run:{tmp_path / 'part.trec'}"
+    measured = evaluate_passages(release, ["bm25", spec], registry=load_registry(), split="train")
+    assert f"{spec} finds nothing for 6 of 7 questions, which count as 0." in measured.notes
+    assert not any(note.startswith("bm25 finds") for note in measured.notes)
+
+
 def test_all_splits_are_measured_together(release):
     measured = evaluate_passages(release, ["bm25"], registry=load_registry(), split="all")
     assert measured.queries == len(release.passage_qrels(None)) == 7
