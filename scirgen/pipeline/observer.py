@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Self
 
 from scirgen.core import __version__
 from scirgen.core.errors import ScirgenError, StoreError
@@ -113,10 +112,8 @@ class JsonLog(Observer):
                 f"{path} cannot be written: {error.strerror}", hint="Remove the link, pipe or folder of that name."
             ) from error
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def leave(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Close the log; an error that ends the process is its last line."""
         if isinstance(error, ScirgenError):
             self.ended("error", code=error.error_code, message=error.message)
         self.close()

@@ -13,15 +13,7 @@ from scirgen.core.corpus.questions import Question
 from scirgen.core.records import QAPair
 from scirgen.stages.ask.stage import AGAIN, seeking_share
 from scirgen.stages.base import RunView, StageContext
-from scirgen.stages.generate.quotas import (
-    Progress,
-    budget,
-    keep_sought,
-    plan_round,
-    progress,
-    rest_of,
-    wanted_of_people,
-)
+from scirgen.stages.generate.quotas import budget, keep_sought, plan_round, progress, rest_of, wanted_of_people
 
 _LOWEST_YIELD = 0.1
 _FIRST_YIELD = 0.5
@@ -69,7 +61,9 @@ def next_round(view: RunView, ctx: StageContext, round: int) -> Cells:
     kinds = ctx.taxonomies.wanted_types(config.types, ctx.pack, ctx.config.language)
     reached = progress(view, ctx.taxonomies, before=round, distinct=True)
     counted, asked = keep_sought(config, kinds, reached)
-    again = _ask_again(view, ctx, reached, len(asked), round) if share and round <= config.quota.max_rounds else {}
+    missing = wanted_of_people(config, reached.accepted) - len(asked) if share else 0
+    left = budget(config.quota) - reached.spent if round <= config.quota.max_rounds else 0
+    again = _ask_again(view, ctx, {a.id for a in reached.accepted}, missing, left, round)
     hoped = sum(cast(int, cell["count"]) for cells in again.values() for cell in cells)
     counted = replace(counted, answered=counted.answered + hoped)
     for cells in (again, plan_round(rest_of(config, reached, asked, hoped=bool(again)), kinds, counted, round)):
@@ -78,15 +72,14 @@ def next_round(view: RunView, ctx: StageContext, round: int) -> Cells:
     return found
 
 
-def _ask_again(view: RunView, ctx: StageContext, reached: Progress, kept: int, round: int) -> Cells:
-    """Return the subjects that are asked about again, fewest rows first, as often as the yield suggests."""
-    config, accepted = ctx.config.generate, reached.accepted
-    missing, left = wanted_of_people(config, accepted) - kept, budget(config.quota) - reached.spent
-    subjects = list(subject_progress(view, round, {a.id for a in accepted}))
+def _ask_again(view: RunView, ctx: StageContext, accepted: set[str], missing: int, left: int, round: int) -> Cells:
+    """Return the subjects that are asked about again, fewest rows first, as often as the yield suggests, but at most
+    ``left`` times."""
+    subjects = list(subject_progress(view, round, accepted)) if missing > 0 and left > 0 else []
     able = sorted(
         (s for s in subjects if not s.exhausted), key=lambda s: (s.accepted, s.asked.total(), s.dataset_id, s.id)
     )
-    if missing <= 0 or left <= 0 or not able:
+    if not able:
         return {}
     asked, got = sum(s.asked.total() for s in subjects), sum(s.accepted for s in subjects)
     needed = math.ceil(missing / (max(_LOWEST_YIELD, got / asked) if asked else _FIRST_YIELD))

@@ -73,7 +73,8 @@ async def execute(
         for note in notes:
             observer.note(note)
         store = closing.enter_context(Store(folder / "run.db", shared=config.shared))
-        log = closing.enter_context(JsonLog(folder / "log.jsonl", shared=config.shared))
+        log = JsonLog(folder / "log.jsonl", shared=config.shared)
+        closing.push(log.leave)
         store.set_meta("input", input_identity(config))
         prompts = PromptLibrary(resources)
         replies = ReplyCache(store.writer)

@@ -6,9 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from functools import partial
 
-from scirgen.release_files.release import CorpusDocument, EvidenceRow, Passage, Release, ReleaseRow
+from scirgen.release_files.release import CorpusDocument, EvidenceRow, Passage, Release
 from scirgen.report.about import day_of, field_of, judgements, most_rows, publishing
-from scirgen.report.counting import Counted, accepted_row, aspect_rows, drawn, figures_of, histogram
+from scirgen.report.counting import Counted, accepted_row, aspect_rows, drawn, figures_of, histogram, score_rows
 from scirgen.report.data import (
     AspectRow,
     Highlight,
@@ -38,7 +38,7 @@ def gather_release(release: Release, *, sample: int = 300) -> ReportData:
         about = row.dataset_id if row.gold else ""
         counted = (row.id, about, row.question, row.answer, row.question_type, row.bloom, row.needs_facts)
         asked.append(Counted(*counted, row.asked, row.linked))
-        scores += _scores(row)
+        scores += score_rows(row.scores, row.question_type, accepted=True)
     documents, titles = {}, {}
     for document in release.corpus(_WITH_PAPER):
         documents[document.id], titles[document.id] = document.papers, document.title
@@ -75,17 +75,6 @@ def gather_release(release: Release, *, sample: int = 300) -> ReportData:
         sample_of=len(asked),
         **figures_of(asked, {}),
     )
-
-
-def _scores(row: ReleaseRow) -> Iterator[ScoreRow]:
-    for score in row.scores:
-        yield ScoreRow(
-            name=score.name,
-            value=score.value,
-            threshold=score.threshold,
-            accepted=True,
-            question_type=row.question_type,
-        )
 
 
 def _aspects(release: Release) -> Iterator[AspectRow]:
