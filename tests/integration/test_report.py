@@ -216,6 +216,24 @@ def test_losses_are_those_of_all_steps_in_the_unit_of_their_step(run: Path) -> N
     assert "about 1 of 2 datasets of the domain geo" in page
 
 
+def test_a_table_that_is_not_read_is_no_lost_paper(run: Path) -> None:
+    lost = [
+        Rejection(stage=stage, code=code, reason="r", record_kind=kind, record_id=code, dataset_id="d1")
+        for stage, code, kind in (
+            ("parse", "table_columns", "Table"),
+            ("parse", "no_sentence", "Paper"),
+            ("answer", "one_document", "QAPair"),
+        )
+    ]
+    with Store(run / "run.db") as store:
+        for one in lost:
+            store.use("d1", one.stage, one.code, store.put(one.stage, one.code, "f", StageResult((), (one,)), 0.1).id)
+    page = render(gather(run))
+    flow = page[page.index('class="flow"') :].partition("</ol>")[0]
+    assert "no sentence" in flow and "table columns" not in flow and "one document" not in flow
+    assert "table columns 1" in page.replace("</abbr>", "")
+
+
 def test_evidence_is_shown_in_its_surroundings_with_its_page(run: Path) -> None:
     shown = next(r for r in gather(run).sample if r.status == "accepted").evidence[0]
     assert shown.text == TEXT[0:33] and shown.after.startswith(TEXT[33:40]) and shown.where.endswith("page 3")
