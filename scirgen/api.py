@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequenc
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from inspect import Parameter, signature
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict, TypeVar, Unpack, get_type_hints
 
@@ -43,14 +44,17 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Run:
-    """Reads a run's folder (a string or a path), also while the run is working. ``outcome`` is set when this process
-    made it."""
+    """Reads a run's folder (a string or a path), also while the run is working; a path itself wherever one is taken.
+    ``outcome`` is set when this process made it."""
 
     folder: Path
     outcome: Outcome | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "folder", Path(self.folder))
+
+    def __fspath__(self) -> str:
+        return str(self.folder)
 
     @property
     def release(self) -> Path:
@@ -294,7 +298,7 @@ def _modified(folder: Path) -> int:
     return manifest.stat().st_mtime_ns if manifest.is_file() else 0
 
 
-def inspect(run: str | Path, id: str) -> list[Record]:
+def inspect(run: str | PathLike[str], id: str) -> list[Record]:
     """Return all records of a run whose id is or starts with ``id``, accepted and rejected, in the order of the
     stages."""
     with open_view(Path(run)) as view:
@@ -306,7 +310,7 @@ def inspect(run: str | Path, id: str) -> list[Record]:
         ]
 
 
-def profile(run: str | Path, dataset: str) -> Profile:
+def profile(run: str | PathLike[str], dataset: str) -> Profile:
     """Show what the papers of a dataset say about it; ``dataset`` is its id, the start of its id, or its DOI."""
     from scirgen.report.profile import build_profile
 

@@ -6,9 +6,11 @@ passage without a grade was not judged. Recall, MRR, MAP and precision count gra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+
+from pydantic import BaseModel
 
 from scirgen import Release, ReleaseRow
 from scirgen.plugin import Registry
@@ -17,26 +19,53 @@ from scirgen_bench.metrics import RELEVANT, too_few
 from scirgen_bench.questions import ALL, is_answerable, questions_of_split
 from scirgen_bench.retrieval import DEPTH, Measuring, Questions, RetrievalReport
 from scirgen_bench.retriever import complete_specs, make_retriever
+from scirgen_bench.rowfiles import read_records
 
 SETTING = "passages"
+
+
+class _Read(BaseModel):
+    """A passage of a run's own corpus, without the places of its sentences."""
+
+    id: str
+    document_id: str
+    start: int
+    end: int
+    text: str
+    title: str = ""
+    heading: str = ""
+
+
 TESTED = ("R@20", "NDCG@10")
 
 
-def passages_of(release: Release, distractors: Sequence[Release] = ()) -> tuple[list[Passage], int]:
+def passages_of(release: Release, distractors: Sequence[Release | Path] = ()) -> tuple[list[Passage], int]:
     """Return the passages of a release and of others that it lacks, by id, and the number of the others'.
 
-    A passage of another release that repeats a text of this one is left out: it would answer the same questions.
+    A passage of another release that repeats a text of this one is left out: it would answer the same questions. The
+    folder ``RUN/corpus`` gives all passages that a run read; those that this release only quotes become whole.
     """
-    own = sorted(release.passages(), key=lambda p: p.id)
-    seen = {" ".join(p.text.split()) for p in own}
+    own = {p.id: p for p in sorted(release.passages(), key=lambda p: p.id)}
+    seen = {" ".join(p.text.split()) for p in own.values()}
     further: dict[str, Passage] = {}
     for other in distractors:
-        for passage in other.passages():
+        for passage in other.passages() if isinstance(other, Release) else _read(other, release):
             text = " ".join(passage.text.split())
-            if text not in seen:
+            if passage.id in own:
+                if passage.whole and not own[passage.id].whole:
+                    own[passage.id] = passage
+            elif text not in seen:
                 seen.add(text)
                 further[passage.id] = passage
-    return own + [further[id] for id in sorted(further)], len(further)
+    return [*own.values(), *(further[id] for id in sorted(further))], len(further)
+
+
+def _read(corpus: Path, release: Release) -> Iterator[Passage]:
+    """Yield the passages of papers that a run read, with authors and year of the papers that the release has."""
+    known = {p.document_id: {"authors": p.authors, "year": p.year} for p in release.passages()}
+    for row in read_records(corpus / "passages" / "passages.jsonl", _Read):
+        given = row.model_dump() | known.get(row.document_id, {})
+        yield Passage(source="paper", dataset_ids=(), **given)
 
 
 def evaluate_passages(
@@ -45,7 +74,7 @@ def evaluate_passages(
     *,
     registry: Registry,
     split: str = "test",
-    distractors: Sequence[Release] = (),
+    distractors: Sequence[Release | Path] = (),
     runs: Path | None = None,
     limit: int | None = None,
     progress: Callable[[str], None] = lambda line: None,
@@ -57,7 +86,7 @@ def evaluate_passages(
         retrievers: as in `scirgen_bench.retrieval.evaluate`.
         registry: where the names are looked up.
         split: ``train``, ``dev``, ``test`` or ``all``.
-        distractors: releases whose passages are searched as well; no question of these is asked.
+        distractors: releases (or ``RUN/corpus``) whose passages are searched as well; none of their questions is asked.
         runs: a folder for TREC run files, one for each retriever.
         limit: at most this many questions, evenly spaced over the split.
         progress: called with a line for each step.
@@ -76,7 +105,7 @@ def evaluate_passages(
         SETTING, texts, ids, with_paper, TESTED, graded=True,
         called=f"{SETTING} + {further:,}" if further else SETTING,
     )  # fmt: skip
-    return measuring.report(len(ids), "passages, grades 0 to 2", _notes(measuring.rows, questions, len(ids)))
+    return measuring.report(len(ids), "passages, grades 0 to 2", _notes(measuring.rows, questions, passages))
 
 
 def _load(release: Release, split: str, limit: int | None = None) -> Questions:
@@ -99,13 +128,19 @@ def others_per_query(passages: int, qrels: Mapping[str, Mapping[str, int]]) -> f
     return (passages - len(gold)) / max(1, len(qrels))
 
 
-def _notes(rows: Sequence[Mapping[str, object]], questions: Questions, passages: int) -> list[str]:
+def _notes(rows: Sequence[Mapping[str, object]], questions: Questions, searched: Sequence[Passage]) -> list[str]:
+    passages, quoted = len(searched), sum(not p.whole for p in searched)
     notes = list(too_few(len(questions.rows), len({r.dataset_id for r in questions.rows})))
     others = others_per_query(passages, {q: questions.qrels[q] for q in questions.ids})
     if others < FEWEST_OTHERS:
         notes.append(
             f"The corpus has {others:.1f} passages a question that answer none; below {FEWEST_OTHERS} figures say "
             "little: add passages with --distractors RELEASE."
+        )
+    if quoted:
+        notes.append(
+            f"{quoted} of {passages} passages hold only what is quoted: the licence of their paper is not known or not "
+            "open. State licences in papers.csv and run again, or search all that was read: --distractors RUN/corpus."
         )
     if passages <= DEPTH:
         notes.append(f"The corpus has {passages} passages: recall at {passages} and beyond is meaningless.")

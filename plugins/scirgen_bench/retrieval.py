@@ -160,6 +160,7 @@ class Measuring:
         progress: called with a line for each step.
         load: a split -> its questions, on which a retriever may be tuned.
         answer: questions and one of their rows -> the id of one document that answers it.
+        notes: retriever -> what to know of its figures.
     """
 
     release: Release
@@ -173,6 +174,7 @@ class Measuring:
     rows: list[dict[str, object]] = field(default_factory=list)
     tests: list[TestRow] = field(default_factory=list)
     breakdown: list[BreakdownRow] = field(default_factory=list)
+    notes: dict[str, str] = field(default_factory=dict)
 
     @cached_property
     def _clusters(self) -> Clusters:
@@ -209,6 +211,9 @@ class Measuring:
                 "parameters": dict(parameters), "seconds": round(seconds, 2),
             })  # fmt: skip
             self.breakdown += _breakdown_rows(spec, named, self.questions.rows, with_paper, table)
+            if empty := int((ranking.documents[:, 0] < 0).sum()):
+                asked = len(self.questions.ids)
+                self.notes[spec] = f"{spec} finds nothing for {empty} of {asked} questions, which count as 0."
             if self.runs:
                 file = self.runs / f"{file_name(spec)}.{setting}.{self.split}.run"
                 found = (ranking.hits(row, ids) for row in range(len(self.questions.ids)))
@@ -220,7 +225,8 @@ class Measuring:
         """Return the figures of all corpora so far."""
         return RetrievalReport(
             release=self.release.info.name, split=self.split, documents=documents, queries=len(self.questions.rows),
-            judgements=judgements, rows=self.rows, tests=self.tests, breakdown=self.breakdown, notes=notes,
+            judgements=judgements, rows=self.rows, tests=self.tests, breakdown=self.breakdown,
+            notes=[*self.notes.values(), *notes],
         )  # fmt: skip
 
     def _rank(
@@ -344,7 +350,10 @@ def _notes(rows: Sequence[dict[str, object]], questions: Questions, documents: i
     notes = []
     notes += too_few(len(questions.rows), len({r.dataset_id for r in questions.rows}))
     if documents <= DEPTH:
-        notes.append(f"The corpus has {documents} documents: recall at {documents} and beyond is meaningless.")
+        notes.append(
+            f"The corpus has {documents} documents: recall at {documents} and beyond is meaningless. For passages: "
+            "--unit passage."
+        )
     if judged and max(judged) < 1:
         low, high = f"{min(judged):.1%}", f"{max(judged):.1%}"
         notes.append(

@@ -8,9 +8,10 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import TracebackType
 
 from scirgen.core import __version__
-from scirgen.core.errors import StoreError
+from scirgen.core.errors import ScirgenError, StoreError
 from scirgen.core.files.jsonl import write_rows
 from scirgen.core.safety.files import private_file
 from scirgen.core.secrets import masked
@@ -110,6 +111,12 @@ class JsonLog(Observer):
             raise StoreError(
                 f"{path} cannot be written: {error.strerror}", hint="Remove the link, pipe or folder of that name."
             ) from error
+
+    def leave(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Close the log; an error that ends the process is its last line."""
+        if isinstance(error, ScirgenError):
+            self.ended("error", code=error.error_code, message=error.message)
+        self.close()
 
     def began(self, models: Mapping[str, str]) -> None:
         """Log the start of a process, with its models (role -> identity)."""

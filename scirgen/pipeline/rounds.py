@@ -6,13 +6,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import cast
 
 from scirgen.core.corpus.questions import Question
 from scirgen.core.records import QAPair
 from scirgen.stages.ask.stage import AGAIN, seeking_share
 from scirgen.stages.base import RunView, StageContext
-from scirgen.stages.generate.quotas import Progress, keep_sought, plan_round, progress, rest_of, wanted_of_people
+from scirgen.stages.generate.quotas import budget, keep_sought, plan_round, progress, rest_of, wanted_of_people
 
 _LOWEST_YIELD = 0.1
 _FIRST_YIELD = 0.5
@@ -60,29 +61,33 @@ def next_round(view: RunView, ctx: StageContext, round: int) -> Cells:
     kinds = ctx.taxonomies.wanted_types(config.types, ctx.pack, ctx.config.language)
     reached = progress(view, ctx.taxonomies, before=round, distinct=True)
     counted, asked = keep_sought(config, kinds, reached)
-    again = _ask_again(view, ctx, reached, len(asked), round) if share and round <= config.quota.max_rounds else {}
+    missing = wanted_of_people(config, reached.accepted) - len(asked) if share else 0
+    left = budget(config.quota) - reached.spent if round <= config.quota.max_rounds else 0
+    again = _ask_again(view, ctx, {a.id for a in reached.accepted}, missing, left, round)
+    hoped = sum(cast(int, cell["count"]) for cells in again.values() for cell in cells)
+    counted = replace(counted, answered=counted.answered + hoped)
     for cells in (again, plan_round(rest_of(config, reached, asked, hoped=bool(again)), kinds, counted, round)):
         for dataset_id, given in cells.items():
             found[dataset_id] = found.get(dataset_id, []) + given
     return found
 
 
-def _ask_again(view: RunView, ctx: StageContext, reached: Progress, kept: int, round: int) -> Cells:
-    """Return the subjects that are asked about again, fewest rows first, as often as the yield suggests."""
-    config, accepted = ctx.config.generate, reached.accepted
-    missing = wanted_of_people(config, accepted) - kept
-    subjects = list(subject_progress(view, round, {a.id for a in accepted}))
+def _ask_again(view: RunView, ctx: StageContext, accepted: set[str], missing: int, left: int, round: int) -> Cells:
+    """Return the subjects that are asked about again, fewest rows first, as often as the yield suggests, but at most
+    ``left`` times."""
+    subjects = list(subject_progress(view, round, accepted)) if missing > 0 and left > 0 else []
     able = sorted(
         (s for s in subjects if not s.exhausted), key=lambda s: (s.accepted, s.asked.total(), s.dataset_id, s.id)
     )
-    if missing <= 0 or not able:
+    if not able:
         return {}
     asked, got = sum(s.asked.total() for s in subjects), sum(s.accepted for s in subjects)
     needed = math.ceil(missing / (max(_LOWEST_YIELD, got / asked) if asked else _FIRST_YIELD))
     each = min(ctx.config.ask.questions_per_subject, math.ceil(needed / len(able)))
     cells: Cells = {}
-    for subject in able[: math.ceil(needed / each)]:
-        cells.setdefault(subject.dataset_id, []).append({AGAIN: subject.id, "count": each})
+    for subject in able[: math.ceil(min(needed, left) / each)]:
+        cells.setdefault(subject.dataset_id, []).append({AGAIN: subject.id, "count": min(each, left)})
+        left -= each
     return cells
 
 
@@ -149,7 +154,9 @@ def falls_short(view: RunView, ctx: StageContext, kept: int, rows: int) -> Itera
         if total is None
         else f"the rounds ended (generate.quota.max_rounds: {config.quota.max_rounds})"
     )
-    if dry and total is not None:
+    if total is not None and progress(view, ctx.taxonomies).spent >= budget(config.quota):
+        why = f"the budget of {budget(config.quota)} candidates was used up (generate.quota.candidates)"
+    elif dry and total is not None:
         why = f"{dry} of {len(subjects)} subjects are exhausted (only copies of earlier questions, or twice no answer)"
     rest = "generate.mix has no known items"
     if config.mix.get("known_item"):

@@ -73,6 +73,8 @@ async def execute(
         for note in notes:
             observer.note(note)
         store = closing.enter_context(Store(folder / "run.db", shared=config.shared))
+        log = JsonLog(folder / "log.jsonl", shared=config.shared)
+        closing.push(log.leave)
         store.set_meta("input", input_identity(config))
         prompts = PromptLibrary(resources)
         replies = ReplyCache(store.writer)
@@ -82,8 +84,6 @@ async def execute(
         closing.push_async_callback(sessions.aclose)
         observer.models(sessions.waiting)
         config = _wide_enough(config, sessions)
-        log = JsonLog(folder / "log.jsonl", shared=config.shared)
-        closing.callback(log.close)
         ctx = StageContext(
             config, resources, prompts, Taxonomies(resources), registry, folder,
             sessions.chat, sessions.score, log=logging.getLogger("scirgen"), judge_session=sessions.judge,
@@ -107,9 +107,6 @@ async def execute(
             outcome = await runner.run()
             if outcome.status in ("budget", "stopped"):
                 outcome = replace(outcome, message=f"{outcome.message or 'on request'}; used {sessions.meter.used()}")
-        except ScirgenError as error:
-            log.ended("error", code=error.error_code, message=error.message)
-            raise
         finally:
             with suppress(ScirgenError):
                 whole = whole_usage(replies.spent(), sessions.meter, sessions.identities())

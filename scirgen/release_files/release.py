@@ -429,6 +429,10 @@ class Release:
         )
         marker = self.folder / "release.json"
         if not marker.is_file():
+            if (folder / "run.db").is_file():
+                raise InputError(
+                    f"{folder} is a run without a release yet", hint="Run the same scirgen generate again to finish it."
+                )
             raise InputError(
                 f"{folder} is not a release: it has no release.json",
                 hint="Give the folder 'release' of a run, or make one with: scirgen import scirgen-geo SRC OUT",

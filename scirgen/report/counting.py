@@ -9,11 +9,13 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
+from sys import intern
 from typing import Any, Protocol, TypeVar
 
 from scirgen.core.fingerprint import derived_seed
-from scirgen.core.records import QAPair
+from scirgen.core.records import QAPair, Score
 from scirgen.release_files.release import ReleaseRow
+from scirgen.release_files.release import ScoreRow as Measured
 from scirgen.report.data import LEVELS, AspectRow, Highlight, NearRow, SampleRow, ScoreRow, Sides, TypeRow, shown
 
 R = TypeVar("R")
@@ -71,6 +73,13 @@ def accepted_row(row: QAPair | ReleaseRow, stage: str, dataset: str, evidence: t
         dataset=dataset or "about no dataset",
         evidence=evidence, scores={s.name: s.value for s in row.scores},
     )  # fmt: skip
+
+
+def score_rows(scores: Iterable[Score | Measured], question_type: str, *, accepted: bool) -> Iterator[ScoreRow]:
+    """Yield the scores of a pair or row that measured something."""
+    for s in scores:
+        if not (isinstance(s, Score) and s.abstained):
+            yield ScoreRow(intern(s.name), s.value, s.threshold, accepted, intern(question_type))
 
 
 def evenness(levels: Counter[str]) -> float:

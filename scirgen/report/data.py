@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 from pydantic import Field
 
 from scirgen.core.corpus.questions import Fate
-from scirgen.core.records import Frozen
+from scirgen.core.records import Frozen, Span
+from scirgen.release_files.release import EvidenceRow
 
+S = TypeVar("S", Span, EvidenceRow)
 LEVELS = ("C1", "C2", "C3", "C4", "C5", "C6")
 
 
@@ -110,6 +113,26 @@ def cut_out(text: str, at: int, quote: str, where: str) -> Highlight:
         after=text[end : end + _AROUND] if held else "",
         where=where,
     )
+
+
+def highlights(spans: Sequence[S], around: Callable[[S], Highlight]) -> tuple[Highlight, ...]:
+    """Return the first pieces of evidence, then how many more there are. The cells of a table are one piece, with each
+    on a line after its headers."""
+    pieces: dict[object, list[S]] = {}
+    for number, span in enumerate(spans):
+        pieces.setdefault((span.document_id, span.page) if span.medium == "table" else number, []).append(span)
+    found = []
+    for piece in list(pieces.values())[:SHOWN_SPANS]:
+        first = around(piece[0])
+        if piece[0].medium != "text":  # beside a cell or a caption stand other cells
+            named = {header for cell in piece for header in cell.headers}
+            cells = [c for c in piece if c.headers or c.text not in named]
+            text = "\n".join(f"{'; '.join(c.headers)}: {c.text}" if c.headers else c.text for c in cells)
+            first = Highlight(before="", text=shown(text), after="", where=first.where)
+        found.append(first)
+    if more := len(pieces) - len(found):
+        found.append(Highlight(before="", text="", after="", where=f"{more} more: scirgen inspect RUN ROW_ID"))
+    return tuple(found)
 
 
 class SampleRow(Frozen):

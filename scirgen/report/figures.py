@@ -28,10 +28,18 @@ from scirgen.pipeline.plan import PLAN, WRITERS, Step
 from scirgen.pipeline.views.view import StoreView, costliest_papers, open_view
 from scirgen.release_files.release import Release
 from scirgen.report.about import day_of, field_of, judgements, most_rows, publishing
-from scirgen.report.counting import Counted, Nearest, accepted_row, aspect_rows, drawn, figures_of, histogram
+from scirgen.report.counting import (
+    Counted,
+    Nearest,
+    accepted_row,
+    aspect_rows,
+    drawn,
+    figures_of,
+    histogram,
+    score_rows,
+)
 from scirgen.report.data import (
     SHOWN_SPAN,
-    SHOWN_SPANS,
     Highlight,
     NearRow,
     PaperRow,
@@ -40,6 +48,7 @@ from scirgen.report.data import (
     ScoreRow,
     StageRow,
     cut_out,
+    highlights,
     shown,
 )
 
@@ -172,7 +181,7 @@ class _Rejected:
 def accepted_pairs(pairs: Iterable[QAPair], scores: list[ScoreRow], near: Nearest) -> Iterator[_Accepted]:
     """Yield the pairs, without fields that no figure needs; their scores are added to ``scores`` and ``near``."""
     for pair in pairs:
-        scores += _scores(pair.scores, pair.question_type, accepted=True)
+        scores += score_rows(pair.scores, pair.question_type, accepted=True)
         for score in pair.scores:
             if score.passed:
                 near.add(score.name, _near(pair, score), kept=True)
@@ -210,7 +219,7 @@ def _rejected(rejections: Iterable[Rejection], scores: list[ScoreRow], near: Nea
     """
     for rejection in rejections:
         if rejection.stage == "filter" and rejection.score is not None and (pair := rejected_pair(rejection)):
-            scores += _scores(pair.scores, rejection.question_type or "", accepted=False)
+            scores += score_rows(pair.scores, rejection.question_type or "", accepted=False)
             for score in pair.scores:
                 if score.name == rejection.code and score.threshold is not None:
                     near.add(score.name, _near(pair, score, rejection.reason), kept=False)
@@ -230,19 +239,6 @@ def _near(pair: QAPair, score: Score, reason: str = "") -> NearRow:
     )
 
 
-def _scores(scores: Iterable[Score], question_type: str, *, accepted: bool) -> Iterator[ScoreRow]:
-    for score in scores:
-        if score.abstained:
-            continue
-        yield ScoreRow(
-            name=intern(score.name),
-            value=score.value,
-            threshold=score.threshold,
-            accepted=accepted,
-            question_type=intern(question_type),
-        )
-
-
 def _sample(
     view: StoreView,
     pairs: list[_Accepted],
@@ -256,7 +252,7 @@ def _sample(
     for pair in view.pairs():
         if (about := shown_pairs.get(pair.id)) is None:
             continue
-        evidence = tuple(texts.around(s) for s in pair.evidence[:SHOWN_SPANS])
+        evidence = highlights(pair.evidence, texts.around)
         yield accepted_row(pair, "tag", titles.get(about, about), evidence)
     chosen = {
         (r.stage, r.code, r.record_id)
@@ -280,7 +276,7 @@ def _sample(
             question_type=rejection.question_type or "",
             bloom="",
             dataset=titles.get(about, about) or "about no dataset",
-            evidence=tuple(texts.around(s) for s in found.evidence[:SHOWN_SPANS]) if found else (),
+            evidence=highlights(found.evidence, texts.around) if found else (),
             scores={s.name: s.value for s in found.scores} if found else {},
         )
 

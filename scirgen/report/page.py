@@ -172,13 +172,18 @@ _FLOW_OF_PAPERS: Final = {
 }
 
 
+_NOT_LOST: Final = {"parse": ("table_", "print_differs", "instructions"), "answer": ("one_document",)}
+"""The beginnings of codes that reject a part (a table, a linked question): no paper and no question is lost."""
+
+
 def _flow(data: ReportData) -> list[dict[str, object]]:
     """Return the steps from records to rows: what is left after each, how much was lost, and the commonest reasons,
     those of failures first."""
     counted = {"collect": data.datasets, "match": data.papers, "release": data.released or 0}
     found: list[dict[str, object]] = []
     for row in data.funnel:
-        lost, failed = (sorted(of.items(), key=lambda e: -e[1]) for of in (row.rejected, row.failures))
+        rejected = {code: n for code, n in row.rejected.items() if not code.startswith(_NOT_LOST.get(row.stage, ()))}
+        lost, failed = (sorted(of.items(), key=lambda e: -e[1]) for of in (rejected, row.failures))
         if row.stage in _FLOW or failed:
             name = _FLOW_OF_PAPERS.get(row.stage) if data.papers_alone else None
             found.append({

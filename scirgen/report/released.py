@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from functools import partial
 
-from scirgen.release_files.release import CorpusDocument, EvidenceRow, Passage, Release, ReleaseRow
+from scirgen.release_files.release import CorpusDocument, EvidenceRow, Passage, Release
 from scirgen.report.about import day_of, field_of, judgements, most_rows, publishing
-from scirgen.report.counting import Counted, accepted_row, aspect_rows, drawn, figures_of, histogram
+from scirgen.report.counting import Counted, accepted_row, aspect_rows, drawn, figures_of, histogram, score_rows
 from scirgen.report.data import (
-    SHOWN_SPANS,
     AspectRow,
     Highlight,
     ReportData,
     SampleRow,
     ScoreRow,
     cut_out,
+    highlights,
 )
 
 _WITH_PAPER = "with-paper"
@@ -37,7 +38,7 @@ def gather_release(release: Release, *, sample: int = 300) -> ReportData:
         about = row.dataset_id if row.gold else ""
         counted = (row.id, about, row.question, row.answer, row.question_type, row.bloom, row.needs_facts)
         asked.append(Counted(*counted, row.asked, row.linked))
-        scores += _scores(row)
+        scores += score_rows(row.scores, row.question_type, accepted=True)
     documents, titles = {}, {}
     for document in release.corpus(_WITH_PAPER):
         documents[document.id], titles[document.id] = document.papers, document.title
@@ -76,17 +77,6 @@ def gather_release(release: Release, *, sample: int = 300) -> ReportData:
     )
 
 
-def _scores(row: ReleaseRow) -> Iterator[ScoreRow]:
-    for score in row.scores:
-        yield ScoreRow(
-            name=score.name,
-            value=score.value,
-            threshold=score.threshold,
-            accepted=True,
-            question_type=row.question_type,
-        )
-
-
 def _aspects(release: Release) -> Iterator[AspectRow]:
     return aspect_rows((a.category, a.dataset_id, a.paper_id, a.text) for a in release.aspects())
 
@@ -103,15 +93,16 @@ def _sample(release: Release, ids: set[str]) -> Iterator[SampleRow]:
     titles = {p.id: p.title or p.id for p in release.papers()} if cited else {}
     for row in rows:
         document = documents.get(row.dataset_id)
-        evidence = tuple(
-            _highlight(e, document, passages.get(e.document_id, ()), titles) for e in row.evidence[:SHOWN_SPANS]
-        )
+        evidence = highlights(row.evidence, partial(_highlight, document, passages, titles))
         about = (document.title if document else row.dataset_id) if row.gold else ""
         yield accepted_row(row, row.split, about, evidence)
 
 
 def _highlight(
-    evidence: EvidenceRow, document: CorpusDocument | None, passages: Iterable[Passage], titles: Mapping[str, str]
+    document: CorpusDocument | None,
+    passages: Mapping[str, list[Passage]],
+    titles: Mapping[str, str],
+    evidence: EvidenceRow,
 ) -> Highlight:
     """Return the evidence with the text around it, from the dataset's metadata or from the passage that holds it, if
     the release has that text."""
@@ -119,7 +110,8 @@ def _highlight(
     if evidence.source == "dataset" and document is not None:
         text, at, where = document.metadata, evidence.start, f"metadata: {document.title}"
     else:
-        around = next((p for p in passages if p.start <= evidence.start and evidence.end <= p.end), None)
+        held = passages.get(evidence.document_id, ())
+        around = next((p for p in held if p.start <= evidence.start and evidence.end <= p.end), None)
         text, at = (around.text, evidence.start - around.start) if around else ("", 0)
         where = f"paper {titles.get(evidence.document_id, evidence.document_id)}{page}"
     return cut_out(text, at, evidence.text, where)

@@ -46,6 +46,8 @@ def test_row_s_records_are_found_by_its_id(made: tuple[Path, Path]) -> None:
     row = next(iter(scirgen.Release(folder).rows()))
     found = scirgen.inspect(str(folder), row.id)
     assert {type(r).__name__ for r in found} == {"QAPair"}
+    assert scirgen.inspect(scirgen.Run(folder), row.id) == found
+    assert scirgen.profile(scirgen.Run(folder), "d00000").id == "d00000"
     assert all(isinstance(r, scirgen.QAPair) and r.question == row.question for r in found)
 
 

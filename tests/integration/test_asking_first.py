@@ -208,6 +208,20 @@ async def test_rounds_ask_new_questions_until_the_target_is_met_or_the_subjects_
     assert people == 17 or f"{people} of 17 wanted rows" in said
 
 
+async def test_answers_to_questions_asked_first_are_candidates_of_the_budget(tmp_path: Path) -> None:
+    records, out = write_records(tmp_path / "records.jsonl", 4), tmp_path / "run"
+    settings = {**MIX, "generate__quota": {"total": 24, "candidates": 12}, "ask__questions_per_subject": 2}
+    async with FakeServer() as server:
+        await run_small(server, records, out, **settings)
+    made = [p for step in ("answer", "generate") for p in kept(out, QAPair, step).values()]
+    rounds = Counter(p.round for p in made)  # type: ignore[attr-defined]
+    assert len(rounds) > 1 and rounds[0] < 12 and len(made) <= 12
+    assert (
+        "the budget of 12 candidates was used up (generate.quota.candidates)"
+        in (out / "release" / "README.md").read_text()
+    )
+
+
 PAPER = """# Songs of finches in three cities
 
 ## Abstract

@@ -27,6 +27,7 @@ from scirgen.core.records import (
     Rejection,
     ReleaseFile,
     Score,
+    Span,
 )
 from scirgen.pipeline.runner import Outcome
 from scirgen.pipeline.store import Store
@@ -34,6 +35,7 @@ from scirgen.report import gather, write_report
 from scirgen.report.charts import binned, histograms
 from scirgen.report.page import render
 from scirgen.report.plain import in_plain_words
+from scirgen.report.profile import as_html, build_profile
 from scirgen.stages.base import StageResult
 from scirgen_bench.tasks.records import Query
 
@@ -214,9 +216,44 @@ def test_losses_are_those_of_all_steps_in_the_unit_of_their_step(run: Path) -> N
     assert "about 1 of 2 datasets of the domain geo" in page
 
 
+def test_a_table_that_is_not_read_is_no_lost_paper(run: Path) -> None:
+    lost = [
+        Rejection(stage=stage, code=code, reason="r", record_kind=kind, record_id=code, dataset_id="d1")
+        for stage, code, kind in (
+            ("parse", "table_columns", "Table"),
+            ("parse", "no_sentence", "Paper"),
+            ("answer", "one_document", "QAPair"),
+        )
+    ]
+    with Store(run / "run.db") as store:
+        for one in lost:
+            store.use("d1", one.stage, one.code, store.put(one.stage, one.code, "f", StageResult((), (one,)), 0.1).id)
+    page = render(gather(run))
+    flow = page[page.index('class="flow"') :].partition("</ol>")[0]
+    assert "no sentence" in flow and "table columns" not in flow and "one document" not in flow
+    assert "table columns 1" in page.replace("</abbr>", "")
+
+
 def test_evidence_is_shown_in_its_surroundings_with_its_page(run: Path) -> None:
     shown = next(r for r in gather(run).sample if r.status == "accepted").evidence[0]
     assert shown.text == TEXT[0:33] and shown.after.startswith(TEXT[33:40]) and shown.where.endswith("page 3")
+
+
+def test_cells_are_shown_after_their_headers_and_evidence_left_out_is_counted(run: Path) -> None:
+    pieces = [Span(document_id="doc", start=n, end=n + 1, text=TEXT[n], page=3) for n in range(5)]
+    cell = {"document_id": "doc", "page": 8, "medium": "table"}
+    pieces[1:1] = [
+        Span(start=17, end=19, text="12", headers=("[15, 45]", "Iter."), **cell),
+        Span(start=44, end=46, text="30", headers=("[15, 45]", "RE"), **cell),
+        *(Span(start=0, end=4, text=text, role="context", **cell) for text in ("[15, 45]", "Iter.", "RE")),
+    ]
+    pair = QAPair(id="t", dataset_id="d1", question="Q?", answer="12", question_type="example", evidence=tuple(pieces))
+    with Store(run / "run.db") as store:
+        store.use("d1", "tag", "t", store.put("tag", "t", "f", StageResult((pair,)), 0.1).id)
+    evidence = next(r for r in gather(run).sample if r.id == "t").evidence
+    assert evidence[1].text == "[15, 45]; Iter.: 12\n[15, 45]; RE: 30"
+    assert (evidence[1].before, evidence[1].after) == ("", "") and evidence[1].where.endswith("page 8")
+    assert len(evidence) == 5 and evidence[4].where == "2 more: scirgen inspect RUN ROW_ID"
 
 
 def test_a_rejection_without_a_question_shows_its_reason_in_its_place(run: Path) -> None:
@@ -419,6 +456,17 @@ def test_page_opens_without_errors_and_its_filters_work(run: Path) -> None:
         unnamed = "[...document.querySelectorAll('svg')].filter(s => !s.getAttribute('aria-label')).length"
         assert page.evaluate(unnamed) == 0
         assert problems == []
+
+
+@pytest.mark.browser
+def test_a_datasets_page_fits_a_window_and_a_phone(run: Path, tmp_path: Path) -> None:
+    found = build_profile(run, "d1")
+    row = found.rows[0].model_copy(update={"asked_with": "Depth of snow " * 20})
+    (tmp_path / "page.html").write_text(as_html(found.model_copy(update={"rows": (row,)})), encoding="utf-8")
+    for page, _ in _opened(tmp_path / "page.html"):
+        for width in (1000, 390):
+            page.set_viewport_size({"width": width, "height": 800})
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 @pytest.mark.browser

@@ -13,11 +13,13 @@ from click.testing import CliRunner
 from scirgen.cli.run.generate import summarise
 from scirgen.cli.run.inspect import inspect, show_scores
 from scirgen.cli.run.status import status
-from scirgen.core.errors import InputError
+from scirgen.core.errors import InputError, ModelAccessError
 from scirgen.core.records import QAPair, Score
 from scirgen.pipeline.store import Store
 from scirgen.release_files.release import Release
+from scirgen.testing.faults import Faults
 from scirgen.testing.server import FakeServer
+from tests.support.made_papers import made_pdf, sentence
 from tests.support.small_runs import run_small, write_records
 
 
@@ -50,6 +52,19 @@ async def test_reasons_name_the_papers_file_and_json_gives_the_records(tmp_path:
         assert f"dataset {pair.dataset_id} “Snow depth at station" in shown and shown.count(pair.question) == 1
 
 
+async def test_a_table_that_is_not_read_is_named_by_file_page_and_caption(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    table = "<p>Table 1. Ice of two lakes by year</p><p>62 63 and 7</p><p>70 to 75 in all</p>"
+    made_pdf(tmp_path / "in" / "ice.pdf", headings=("Methods", f"Results</h2>{table}<h2>More"))
+    text = f"# Ice\n\n{sentence(1)} {sentence(2)}\n\n| 1 | 2 |\n| --- | --- |\n| 3 | 4 |\n"
+    (tmp_path / "in" / "snow.md").write_text(text, "utf-8")
+    async with FakeServer() as server:
+        run = await run_small(server, tmp_path / "in", tmp_path / "run", collect__source="papers")
+    said = CliRunner().invoke(status, [str(run.folder), "--reasons", "parse"], catch_exceptions=False).output
+    assert "#0 (ice.pdf), page 1, “Table 1. Ice of two lakes by year”: where" in said
+    assert "#0 (snow.md), “1 | 2 3 | 4”: no row names its columns" in said
+
+
 async def test_a_refused_file_is_not_called_by_the_name_of_its_twin(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     for name in ("a.md", "b.md"):
@@ -62,6 +77,19 @@ async def test_a_refused_file_is_not_called_by_the_name_of_its_twin(tmp_path: Pa
         )
     said = CliRunner().invoke(status, [str(run.folder), "--reasons", "collect"], catch_exceptions=False).output
     assert said.split(":")[0].split() == ["licence", "10.5072/own"]
+
+
+async def test_a_run_that_a_wrong_key_ended_names_the_error_and_has_no_release(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    async with FakeServer(faults=Faults(die_after=0, die_with=401)) as server:
+        with pytest.raises(ModelAccessError) as ended:
+            await run_small(server, write_records(tmp_path / "in.jsonl", 1), folder)
+    last = json.loads((folder / "log.jsonl").read_text("utf-8").splitlines()[-1])
+    assert (last["event"], last["status"], last["code"]) == ("end", "error", "model_access")
+    said = CliRunner().invoke(status, [str(folder)], catch_exceptions=False).output
+    assert f"the last process ended with an error: [model_access] {ended.value.message}" in said
+    with pytest.raises(InputError, match="is a run without a release yet"):
+        Release(folder)
 
 
 async def test_types_that_were_not_chosen_are_no_rejections_and_rows_left_out_are_no_released_ones(
@@ -122,8 +150,9 @@ async def test_inspect_shows_a_passage_with_its_text_and_the_rows_that_grade_it(
     assert passage.document_id in said and passage.text in said and f"grade {grade} {query} {row.question}" in said
     about, graded = map(json.loads, shown(id, "--json").splitlines())
     assert about["text"] == passage.text and graded["grades"][query] == grade
-    with pytest.raises(InputError, match="no record"):
+    with pytest.raises(InputError, match="no record") as missing:
         shown(f"{id}x")
+    assert "scirgen status RUN --reasons STAGE --json" in str(missing.value.hint)
 
 
 @pytest.mark.parametrize(("passed", "told"), [(True, False), (False, True)])

@@ -45,7 +45,11 @@ def benchmark() -> None:
     help="Find the dataset that a question is about, or the passages that answer it.",
 )
 @click.option(
-    "--distractors", multiple=True, type=PATH, metavar="RELEASE", help="With --unit passage: search its passages too."
+    "--distractors",
+    multiple=True,
+    type=PATH,
+    metavar="RELEASE",
+    help="With --unit passage: search its passages too; RUN/corpus: all that a run read, for your own use.",
 )
 @click.option("--split", type=_SPLIT, default="test", show_default=True)
 @click.option("--limit", type=click.IntRange(min=1), help="Largest number of questions, spread over the split.")
@@ -139,7 +143,7 @@ def retrieval(
 
     opened, specs, registry = Release(release), split_specs(retrievers), load_registry()
     if by_passage:
-        others = [Release(folder) for folder in distractors]
+        others = [folder if (folder / "corpus.json").is_file() else Release(folder) for folder in distractors]
         report = evaluate_passages(
             opened, specs, registry=registry, split=split, distractors=others, runs=runs, limit=limit, progress=progress
         )

@@ -102,7 +102,7 @@ def _complete(view: StoreView, id: str) -> str:
     hint = (
         f"It could be: {', '.join(near)}"
         if len(near) > 1
-        else "Ids are in release/*.jsonl and in: scirgen status RUN --json"
+        else "Ids are in release/*.jsonl and in: scirgen status RUN --reasons STAGE --json"
     )
     raise InputError(f"no record {id!r} in this run", hint=hint)
 

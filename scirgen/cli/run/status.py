@@ -8,20 +8,24 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext, suppress
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 import click
 
 from scirgen.cli.options import PATH, as_json_flag, counted
 from scirgen.core.errors import InputError
-from scirgen.core.records import Failure, Link, Paper, Rejection, count_links
+from scirgen.core.files.named import ordinary
+from scirgen.core.records import Document, Failure, Link, Paper, Rejection, count_links
 from scirgen.pipeline.plan import PLAN
+from scirgen.pipeline.store import StoredResult
 from scirgen.pipeline.views.view import StoreView, open_view
 from scirgen.release_files.judged import judged_by
 from scirgen.release_files.release import Release
 
 _OF_PAPERS = ("collect", "parse", "section", "match")
 """Stages whose items are papers; users know papers by their files."""
+_BEGINNING, _LAST_LINE = 60, 20_000
 _OF_PAIRS = ("answer", "generate", "filter")  # the keys of their items begin with the dataset's id
 
 
@@ -87,6 +91,7 @@ def collect_status(run: Path, view: StoreView) -> dict[str, Any]:
         "dropped_datasets": view.dropped_datasets(),
         "parts": _parts(manifest),
         "stages": stages,
+        "error": _last_error(run / "log.jsonl"),
         "links": count_links(view.records("match", Link)),
         "queries": view.queries_by_recipe(),
         "own_questions": dict(Counter(fate.outcome for fate in view.own_questions())),
@@ -96,6 +101,15 @@ def collect_status(run: Path, view: StoreView) -> dict[str, Any]:
         "tokens_per_released_row": view.tokens_per_released_row(),
         "usage_last_invocation": manifest.get("usage_last_invocation", {}),
     }
+
+
+def _last_error(log: Path) -> str:
+    """Return the error that ended the run's last process; empty if it ended in another way, or is working."""
+    with suppress(OSError, ValueError), ordinary(log, None).open("rb") as file:
+        file.seek(max(0, log.stat().st_size - _LAST_LINE))
+        last = json.loads(file.read().rpartition(b"\n")[0].rpartition(b"\n")[2])
+        return f"[{last['code']}] {last['message']}" if last.get("status") == "error" else ""
+    return ""
 
 
 def _parts(manifest: Mapping[str, Any]) -> list[str]:
@@ -122,14 +136,24 @@ def _reasons(view: StoreView, stage: str, most: int, as_json: bool) -> Iterator[
                 dataset = f" ({result.key.partition('|')[0]})" if stage in _OF_PAIRS else ""
                 # The file of a record's id is that of its twin, which was collected.
                 name = entry.record_id if entry.record_kind == "Dataset" else _named(entry.record_id, files)
+                name += _place_of(entry, result) if entry.record_kind == "Table" else ""
                 yield f"{entry.code:18} {name}{dataset}: {reason}"
     if not as_json:
         yield from (f"{code}: {n - most} more; --most shows them" for code, n in by_code.items() if n > most)
 
 
+def _place_of(table: Rejection, result: StoredResult) -> str:
+    """Return the page of a table that is not read, and how its text, or its caption in a PDF, begins."""
+    document = next(d for d in result.outputs() if isinstance(d, Document))
+    block = document.block_at(document.text.find(table.record))
+    page = f", page {block.page}" if block and block.page else ""
+    return f"{page}, “{shorten(table.record, _BEGINNING, placeholder=' …')}”"
+
+
 def _named(record_id: str, files: Mapping[str, str]) -> str:
-    """Return an id, or (dataset, paper) ids, with the name of the paper's file."""
-    name = files.get(record_id.rpartition("|")[2])
+    """Return the id of a paper or its table, or (dataset, paper) ids, with the name of the paper's file."""
+    paper = record_id.rpartition("|")[2]
+    name = files.get(paper) or files.get(paper.rpartition("#")[0])
     return f"{record_id} ({name})" if name else record_id
 
 
@@ -153,6 +177,8 @@ def _as_text(run: Path, view: StoreView, found: Mapping[str, Any]) -> str:
             f"{stage:10}{row['done']:>7}{row['todo']:>7}{failed:>8}{row['outputs']:>7}{row['rejected']:>10}  "
             + ", ".join(why)
         )
+    if found["error"]:
+        lines.append(f"the last process ended with an error: {found['error']}")
     if found["links"]["links"]:
         lines.append(", ".join(f"{name.replace('_', ' ')} {n}" for name, n in found["links"].items()))
     if found["queries"]:

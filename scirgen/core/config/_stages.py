@@ -172,7 +172,8 @@ class QuotaConfig(Section):
     candidates: int | None = Field(
         default=None,
         ge=1,
-        description="total number of candidates, including rejected ones; none: four times the total",
+        description="total number of candidates, known items and answers to questions asked first, rejected ones too; "
+        "the first pass may have more; none: four times the total",
     )
 
 

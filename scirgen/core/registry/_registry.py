@@ -350,13 +350,15 @@ def described(error: Exception) -> str:
 
 
 _LONG_LIST = 25
+_CLOSE = 0.65
+"""Similarity of a misspelt word; "temprature" has .6 with "structured"."""
 
 
 def suggest(word: str, known: Iterable[str]) -> str:
     """Return a hint with the closest known word and the list of all words; the list is omitted if it is long and a word
     is close."""
     names = sorted(known)
-    near = difflib.get_close_matches(word, names, n=1)
+    near = difflib.get_close_matches(word, names, n=1, cutoff=_CLOSE)
     if near and len(names) > _LONG_LIST:
         return f"Did you mean {near[0]!r}?"
     listing = ", ".join(names) if names else "none"

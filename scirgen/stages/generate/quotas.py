@@ -71,17 +71,19 @@ class Progress:
         datasets: ids of the datasets that pairs are made about.
         tried: question type -> candidates asked for so far, rejected ones included.
         exhausted: (dataset id, question type) for which no further evidence was found.
+        answered: answers so far to questions asked first, rejected ones included.
     """
 
     accepted: tuple[Accepted, ...]
     datasets: tuple[str, ...]
     tried: Mapping[str, int] = field(default_factory=dict)
     exhausted: frozenset[tuple[str, str]] = frozenset()
+    answered: int = 0
 
     @property
     def spent(self) -> int:
-        """Candidates asked for so far."""
-        return sum(self.tried.values())
+        """Candidates so far."""
+        return sum(self.tried.values()) + self.answered
 
 
 @dataclass(frozen=True)
@@ -344,7 +346,8 @@ def progress(run: RunView, taxonomies: Taxonomies, before: int | None = None, *,
     pairs = [p for p in run.pairs() if counts(p.round)]
     repeated = _repeated(pairs, taxonomies) if distinct else frozenset()
     accepted = tuple(Accepted.of(p, taxonomies) for p in pairs if p.id not in repeated)
-    return Progress(accepted, run.subjects(), dict(tried), frozenset(exhausted))
+    answered = sum(counts(p.round) for p in run.records("answer", QAPair))
+    return Progress(accepted, run.subjects(), dict(tried), frozenset(exhausted), answered)
 
 
 def _repeated(pairs: Sequence[QAPair], taxonomies: Taxonomies) -> frozenset[str]:

@@ -71,6 +71,15 @@ def test_a_retriever_is_measured_by_the_passages_that_answer(release, tmp_path):
     assert any("that answer none; below 10" in note for note in report["notes"])
 
 
+def test_questions_that_a_run_lacks_are_counted(release, tmp_path):
+    query, grades = next(iter(release.passage_qrels("train").items()))
+    (tmp_path / "part.trec").write_text(f"{query} Q0 {next(iter(grades))} 1 2.0 mine\n")
+    spec = f"run:{tmp_path / 'part.trec'}"
+    measured = evaluate_passages(release, ["bm25", spec], registry=load_registry(), split="train")
+    assert f"{spec} finds nothing for 6 of 7 questions, which count as 0." in measured.notes
+    assert not any(note.startswith("bm25 finds") for note in measured.notes)
+
+
 def test_all_splits_are_measured_together(release):
     measured = evaluate_passages(release, ["bm25"], registry=load_registry(), split="all")
     assert measured.queries == len(release.passage_qrels(None)) == 7
@@ -86,6 +95,27 @@ def test_passages_of_other_releases_are_searched_unless_they_repeat_one(release,
     )  # fmt: skip
     assert measured.documents == release.info.counts["passages"] + 30
     assert measured.rows[0]["setting"] == "passages + 30"
+
+
+def test_quotations_are_counted_and_all_that_the_run_read_can_be_searched(tmp_path):
+    run = sought_run()
+    run.stored["collect"] = [p.model_copy(update={"licence": "unknown"}) for p in run.stored["collect"]]
+    quoted = write(run, tmp_path / "release", ratios=ALL_TRAIN)
+    read_passages = list(passages_of(run.stored["parse"][0]))
+    (tmp_path / "corpus" / "passages").mkdir(parents=True)
+    (tmp_path / "corpus" / "corpus.json").write_text("{}")
+    lines = [p.model_dump_json(exclude_defaults=True) + "\n" for p in read_passages]
+    (tmp_path / "corpus" / "passages" / "passages.jsonl").write_text("".join(lines))
+
+    def said(*more: str) -> str:
+        command = ["benchmark", "retrieval", str(quoted.folder), "--unit", "passage", "--split", "train", *more]
+        return CliRunner().invoke(cli, command, catch_exceptions=False).output
+
+    assert (few := sum(not p.whole for p in quoted.passages())) < len(read_passages)
+    assert f"{few} of {(own := len(list(quoted.passages())))} passages hold only what is quoted" in (text := said())
+    assert "papers.csv" in text and "--distractors RUN/corpus" in text
+    whole = said("--distractors", str(tmp_path / "corpus"))
+    assert "only what is quoted" not in whole and f" {own - few + len(read_passages)} passages" in whole
 
 
 def test_the_card_prints_grades_only_where_there_is_enough_to_search(release, tmp_path):

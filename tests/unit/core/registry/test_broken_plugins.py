@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from scirgen.core.errors import MissingExtraError, PluginError
-from scirgen.core.registry import Plugin, Provided, Registry
+from scirgen.core.registry import Plugin, Provided, Registry, suggest
 
 
 def load(
@@ -49,6 +49,11 @@ def test_target_when_misspelt_then_a_near_name_is_suggested(tmp_path: Path, monk
     with pytest.raises(PluginError) as caught:
         load(tmp_path, monkeypatch, "class Mine: ...\n", "Mime")
     assert "which does not exist" in caught.value.message and "'Mine'" in caught.value.hint
+
+
+def test_only_a_word_that_is_close_is_suggested() -> None:
+    assert suggest("temprature", ["structured", "timeout_s"]) == "Known: structured, timeout_s."
+    assert suggest("structred", ["structured", "timeout_s"]).startswith("Did you mean 'structured'?")
 
 
 def test_module_when_its_extra_is_missing_then_the_extra_is_named(
