@@ -67,7 +67,7 @@ _SILENT: Final = _forms({
 """Commands that print nothing in the text."""
 _PRINTED: Final = _forms({
     "{": "citetext fbox mbox st textmd textsf texttt textup uline",
-    "[{": "hyperref",
+    "[{": "hyperref lstinline",
     "{{": "adjustbox foreignlanguage href hyperlink",
     "[{{": "rotatebox",
     "[[{": "framebox makebox",
@@ -95,6 +95,27 @@ _UNITS: Final = {
     "second": "s", "siemens": "S", "squared": "^2", "tesla": "T", "tonne": "t", "volt": "V", "watt": "W",
 }  # fmt: skip
 """Commands of siunitx, as they print."""
+_POWERS: Final = {"cubic": "^3", "square": "^2"}
+"""Commands of siunitx that raise the unit behind them."""
+_BEFORE_UNITS: Final = frozenset(
+    {
+        "centi",
+        "cubed",
+        "deci",
+        "giga",
+        "hecto",
+        "kilo",
+        "mega",
+        "micro",
+        "milli",
+        "nano",
+        "per",
+        "pico",
+        "squared",
+        "tothe",
+    }
+)
+"""Commands of siunitx that are no unit by themselves."""
 _MAX_DEPTH: Final = 30
 _COMMENT: Final = re.compile(r"(?<!\\)%.*")
 
@@ -132,10 +153,10 @@ class _Reader:
         taken = (
             _SILENT | _PRINTED | {"abstract": "{", "bibitem": "[{", "ce": "{", "texorpdfstring": "{{", "Xhline": "{"}
         )
-        taken |= dict.fromkeys(("SI", "qty"), "[{[{") | dict.fromkeys(("si", "unit"), "[{")
+        taken |= {"SI": "[{[{", "SIrange": "[{{{", "qty": "[{{", "si": "[{", "unit": "[{"}
         taken |= {"multicolumn": "{{{", "multirow": "[{[{[{"} | dict.fromkeys(("caption", *_SECTIONS, "title"), "*[{")
         macros = [MacroSpec(name, form) for name, form in taken.items()]
-        macros += [MacroSpec(name, args_parser=VerbatimArgsParser("verb-macro")) for name in ("verb", "lstinline")]
+        macros.append(MacroSpec("verb", args_parser=VerbatimArgsParser("verb-macro")))
         opened = [EnvironmentSpec(name, form) for name, form in _OPENED.items()]
         self._context.add_context_category("papers", macros=macros, environments=opened, prepend=True)
         context = get_default_latex_context_db()
@@ -144,9 +165,8 @@ class _Reader:
             *(MacroTextSpec(name, simplify_repl=_last) for name in _PRINTED),
             *(MacroTextSpec(name, simplify_repl=_cited) for name in _CITES),
             *(MacroTextSpec(name, simplify_repl=_named) for name in ("ref", "eqref", "cref", "Cref", "autoref")),
-            *(MacroTextSpec(name, simplify_repl=_quantity) for name in ("SI", "qty", "si", "unit")),
-            *(MacroTextSpec(name, simplify_repl=printed) for name, printed in _UNITS.items()),
-            *(MacroTextSpec(name, simplify_repl=_verbatim) for name in ("verb", "lstinline")),
+            *(MacroTextSpec(name, simplify_repl=_quantity) for name in ("SI", "SIrange", "qty", "si", "unit")),
+            MacroTextSpec("verb", simplify_repl=_verbatim),
             MacroTextSpec("texorpdfstring", simplify_repl=_first),
         ]
         context.add_context_category("papers", macros=shown, prepend=True)
@@ -352,9 +372,30 @@ def _first(node: Any, l2tobj: Any) -> str:
 
 
 def _quantity(node: Any, l2tobj: Any) -> str:
-    """Return a number, if there is one, and its unit."""
-    given = [a for a in node.nodeargd.argnlist if type(a).__name__ == "LatexGroupNode" and a.delimiters[0] == "{"]
-    return " ".join(str(l2tobj.nodelist_to_text([a])).strip() for a in given)
+    """Return a number, or the two ends of a range, and the unit."""
+    given = [a for a in node.nodeargd.argnlist if a is not None]
+    if any(type(a).__name__ != "LatexGroupNode" for a in given) or not given:  # another package's command
+        return str(l2tobj.nodelist_to_text(given))
+    *numbers, unit = [a for a in given if a.delimiters[0] == "{"]
+    ends = " to ".join(str(l2tobj.nodelist_to_text([a])).strip() for a in numbers)
+    return f"{ends} {_unit(unit.nodelist, l2tobj)}".strip()
+
+
+def _unit(nodes: Sequence[Any], l2tobj: Any) -> str:
+    """Return a unit of siunitx as it prints, with the names of commands that are not known."""
+    text = power = ""
+    for node in nodes:
+        name = getattr(node, "macroname", "")
+        if name in _POWERS:
+            power = _POWERS[name]
+            continue
+        if name == "tothe":
+            text += "^"
+        else:
+            text += _UNITS.get(name, name) if name.isalpha() else str(l2tobj.nodelist_to_text([node]))
+        if name.isalpha() and name not in _BEFORE_UNITS:
+            text, power = text + power, ""
+    return text
 
 
 def _verbatim(node: Any, **_: Any) -> str:

@@ -96,6 +96,29 @@ Name & Value \\ \hline \texttt{alpha} & 1 \\ \hline\end{tabular}}\end{table}
     assert "alpha" in table
 
 
+@pytest.mark.parametrize(
+    ("source", "shown"),
+    [
+        (r"\SI{1000}{\kilo\gram\per\cubic\metre}", "1000 kg/m^3"),
+        (r"\SI{5}{\square\kilo\metre}", "5 km^2"),
+        (r"\SI{2}{\metre\tothe{4}}", "2 m^4"),
+        (r"\SI{5}{\bar}", "5 bar"),
+        (r"\SI{3}{kg/m}", "3 kg/m"),
+        (r"\SI{3}{\m\per\s}", "3 m/s"),
+        (r"\SIrange{1}{2}{\metre}", "1 to 2 m"),
+        (r"\si{\degreeCelsius}", "°C"),
+        (r"\qty{34}{\kilo\gram} per \unit{m\,s^{-1}}", "34 kg per m s^-1"),
+        (r"$\qty(a+b)$", "(a+b)"),
+        (r"\lstinline{foo()} and \lstinline[language=C]{bar()}, see \textbf{bold}", "foo() and bar(), see bold"),
+    ],
+)
+def test_latex_quantities_and_code_read_as_they_print(tmp_path: Path, source: str, shown: str) -> None:
+    parsed = _parsed(
+        tmp_path, "paper.tex", rf"\documentclass{{article}}\begin{{document}}It is {source} here.\end{{document}}"
+    )
+    assert _of(parsed, BlockKind.PARAGRAPH) == [f"It is {shown} here."]
+
+
 def test_latex_opens_no_other_file(tmp_path: Path) -> None:
     assert "root:" not in " ".join(b.text for b in _parsed(tmp_path, "paper.tex", LATEX).blocks)
 
