@@ -269,7 +269,7 @@ def refuse_nothing(
         raise ConfigError(
             f"stage {stage} produced no output ({seen or 'nothing to work on'}){kept}",
             hint=f"Look at: scirgen status {shlex.quote(str(folder))} --reasons {stage}."
-            + ("" if "internal_error" in seen else " Try a stronger --model or other input."),
+            + ("" if "internal_error" in seen or "plugin_fault" in seen else " Try a stronger --model or other input."),
             code="nothing_made",
         )
 

@@ -335,9 +335,10 @@ class Runner:
             if error.fatal:
                 raise error
             return StageResult(failures=(Failure.of(name, error),))
-        self._ctx.log.error("%s %s", name, item.key, exc_info=error)
-        failure = Failure(stage=name, code="internal_error", message=described(error))
-        return StageResult(failures=(failure,))
+        place = self._ctx.registry.place_of(error)
+        said, code = described(error, place), "plugin_fault" if place else "internal_error"
+        self._ctx.log.error("%s %s: %s", name, item.key, said, exc_info=None if place else error)
+        return StageResult(failures=(Failure(stage=name, code=code, message=said),))
 
     async def _release(self) -> None:
         """Write the release of the current state, unless the folder has it already."""

@@ -200,6 +200,16 @@ class Registry:
             raise PluginError(f"kind {kind!r}: its contract must be a tuple of member names")
         return found
 
+    def place_of(self, error: Exception) -> str:
+        """Return the innermost line of a plugin's code that an exception passed through, with plugin and method; "" if
+        there is none. Plugins of scirgen's own distribution do not count."""
+        own = {_package(item): plugin for plugin, item in self._entries.values() if plugin not in self.shipped}
+        for frame, line in reversed([*traceback.walk_tb(error.__traceback__)]):
+            if plugin := own.get(str(frame.f_globals.get("__name__")).partition(".")[0]):
+                code = frame.f_code
+                return f"plugin {plugin!r}: {code.co_qualname}() in {Path(code.co_filename).name}, line {line}"
+        return ""
+
     def summaries(self, kind: str) -> dict[str, tuple[str, str]]:
         """Return a mapping: name -> (plugin's name, summary) of every entry of a kind, in the order of registration;
         imports nothing."""
@@ -339,10 +349,12 @@ def _takes_self(kind: type, method: object) -> bool:
     return not isinstance(raw, (staticmethod, classmethod))
 
 
-def described(error: Exception) -> str:
-    """Describe an error in a plugin's code: class, message, and the innermost line, which syntax errors already
-    name."""
-    said = f"{type(error).__name__}: {error}"
+def described(error: Exception, place: str = "") -> str:
+    """Describe an error in a plugin's code on one line: class, message, and the place (`Registry.place_of`), else the
+    innermost line, which syntax errors already name."""
+    said = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    if place:
+        return f"{said} ({place})"
     frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith("<frozen")]
     if isinstance(error, SyntaxError) or len(frames) < 2:
         return said

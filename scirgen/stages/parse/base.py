@@ -7,6 +7,7 @@ from typing import Final, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
+from scirgen.core.errors import PaperError
 from scirgen.core.records import BlockKind, PlacedLine
 from scirgen.core.records.table import Table
 
@@ -80,6 +81,12 @@ class Parser(Protocol):
 
         Raises:
             PaperError: with one of its documented codes.
-            ScirgenError: a retryable one if a service that it needs does not answer.
+            ScirgenError: a retryable one if a service that it needs does not answer. Other exceptions of a plugin do
+                not count as damage of the file: the paper fails (``plugin_fault``).
         """
         ...
+
+
+def out_of_memory() -> PaperError:
+    """Return the error for a file that needs more memory than allowed."""
+    return PaperError("parsing needs more memory than allowed", code="memory", hint="Raise parse.memory_mb.")

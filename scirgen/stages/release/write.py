@@ -99,8 +99,9 @@ def write_release(content: ReleaseContent, folder: Path, settings: ReleaseSettin
             try:
                 writers[name].write(Release(making), making / name)
             except FileNotFoundError as error:
+                place = settings.registry.place_of(error)
                 hint = "Its folder is new: write() begins with folder.mkdir()."
-                raise PluginError(f"release format {name!r}: {described(error)}", hint=hint) from error
+                raise PluginError(f"release format {name!r}: {described(error, place)}", hint=hint) from error
         empty = [name for name in writers if not any(f.is_file() and f.stat().st_size for f in _below(making / name))]
         for name in empty:
             shutil.rmtree(making / name, ignore_errors=True)

@@ -25,7 +25,7 @@ from scirgen.core import errors
 from scirgen.core.errors import PaperError, ParserKilledError, ScirgenError
 from scirgen.core.registry import Provided
 from scirgen.core.runtime import is_stopping, stopped
-from scirgen.stages.parse.base import CRASHED, FileKind, ParsedPaper, ParserOptions
+from scirgen.stages.parse.base import CRASHED, FileKind, ParsedPaper, ParserOptions, out_of_memory
 
 _START_S = 60.0
 _SLICE_S = 0.5
@@ -107,7 +107,7 @@ class _Worker:
                     raise self._crashed()
                 self._buffer += chunk
                 if len(self._buffer) > _LONGEST_REPLY:
-                    raise _out_of_memory()
+                    raise out_of_memory()
         line, _, self._buffer = self._buffer.partition(b"\n")
         return line
 
@@ -253,13 +253,9 @@ def _too_slow(timeout_s: float) -> PaperError:
     return PaperError(f"parsing took longer than {timeout_s:g} s", code="timeout", hint="Raise parse.timeout_s.")
 
 
-def _out_of_memory() -> PaperError:
-    return PaperError("parsing needs more memory than allowed", code="memory", hint="Raise parse.memory_mb.")
-
-
 def _crash_error(crash: _Crashed) -> PaperError:
     if any(sign in crash.output for sign in _MEMORY_SIGNS):
-        return _out_of_memory()
+        return out_of_memory()
     if crash.status < 0 and -crash.status not in _OWN_FAULTS:
         return ParserKilledError(
             f"the process that parses it was killed from outside twice (signal {-crash.status})",

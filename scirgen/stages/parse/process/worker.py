@@ -21,10 +21,10 @@ from typing import Any, cast
 
 from scirgen.core.errors import MissingExtraError, PaperError, PluginError, ScirgenError
 from scirgen.core.records import BlockKind
-from scirgen.core.registry import returned
+from scirgen.core.registry import described, load_registry, returned
 from scirgen.core.text.tame import tame, uncontrolled
 from scirgen.core.text.untrusted import without_orders
-from scirgen.stages.parse.base import ParsedBlock, ParsedPaper, Parser, ParserOptions
+from scirgen.stages.parse.base import ParsedBlock, ParsedPaper, Parser, ParserOptions, out_of_memory
 from scirgen.stages.parse.sniff import sniff
 
 _LONGEST_HEADING = 300
@@ -114,7 +114,7 @@ def main() -> None:
         try:
             reply = json.dumps(_answer(parsers, request))
         except MemoryError:
-            reply = json.dumps(_error(_out_of_memory()))
+            reply = json.dumps(_error(out_of_memory()))
         gc.collect()
         if _address_space() - base > memory_mb * 2**20 * _KEPT_SHARE:
             reply = reply[:-1] + ', "used_up": true}'
@@ -157,14 +157,16 @@ def _answer(parsers: Mapping[str, Parser | ScirgenError], request: dict[str, Any
         read = returned(parser.parse, parser.parse(path, options), ParsedPaper, "a scirgen.ParsedPaper")
         parsed = presentable(read).model_copy(update={"kind": kind})
     except MemoryError:
-        return _error(_out_of_memory())
+        return _error(out_of_memory())
     except ScirgenError as error:
         return _error(error)
     except RecursionError:
         return _error(PaperError("the file is nested too deeply", code="damaged"))
     except Exception as error:
         if any(sign in str(error).lower() for sign in _MEMORY_SIGNS):
-            return _error(_out_of_memory())
+            return _error(out_of_memory())
+        if place := load_registry().place_of(error):
+            return _error(ScirgenError(described(error, place), code="plugin_fault"))
         return _error(PaperError(f"cannot be parsed: {type(error).__name__}: {error}"[:500], code="damaged"))
     finally:
         if hasattr(signal, "setitimer"):
@@ -181,10 +183,6 @@ def _error(error: ScirgenError) -> dict[str, object]:
             "hint": error.hint,
         }
     }
-
-
-def _out_of_memory() -> PaperError:
-    return PaperError("parsing needs more memory than allowed", code="memory", hint="Raise parse.memory_mb.")
 
 
 def _limit_memory(megabytes: int) -> int:

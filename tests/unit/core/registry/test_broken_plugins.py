@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from scirgen.core.errors import MissingExtraError, PluginError
-from scirgen.core.registry import Plugin, Provided, Registry, suggest
+from scirgen.core.registry import Plugin, Provided, Registry, described, suggest
 
 
 def load(
@@ -43,6 +43,23 @@ def test_module_when_it_breaks_off_then_the_error_says_where(
     with pytest.raises(PluginError) as caught:
         load(tmp_path, monkeypatch, code)
     assert "plugin 'mine' failed to load 'broken_adapter:Mine'" in caught.value.message and says in caught.value.message
+
+
+class Bugged:
+    def check(self) -> None:
+        Path("/nowhere").read_text()  # the innermost frame is pathlib's
+
+
+def test_exception_in_a_plugin_names_its_own_innermost_line_on_one_line() -> None:
+    registry = Registry()
+    registry.add(Plugin("mine", "1", (Provided("gate", "bugged", f"{__name__}:Bugged"),)))
+    with pytest.raises(OSError) as caught:
+        Bugged().check()
+    line = Bugged.check.__code__.co_firstlineno + 1
+    said = described(ValueError("two\n  lines"), registry.place_of(caught.value))
+    assert said == f"ValueError: two lines (plugin 'mine': Bugged.check() in test_broken_plugins.py, line {line})"
+    registry.shipped.add("mine")
+    assert registry.place_of(caught.value) == "", "scirgen's own wings keep their traceback"
 
 
 def test_target_when_misspelt_then_a_near_name_is_suggested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

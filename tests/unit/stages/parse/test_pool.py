@@ -19,6 +19,7 @@ from scirgen.core.errors import (
     PaperError,
     ParserKilledError,
     PluginError,
+    ScirgenError,
     ServerUnavailableError,
 )
 from scirgen.core.registry import Provided
@@ -174,6 +175,25 @@ def test_parser_when_its_package_is_missing_then_the_extra_is_named(pool: Parser
     assert "scirgen[pdf]" in raised.value.hint
     with pytest.raises(PluginError):
         pool.parse_blocking(Provided("parser", "x", "odd_parsers:Nothing"), Path("x"), ParserOptions())
+
+
+def test_bug_of_a_parser_plugin_fails_the_paper_and_names_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "buggy.py").write_text(
+        "from scirgen import Plugin, Provided as P\n"
+        "PLUGIN = Plugin('mine', '1', (P('parser', 'buggy', 'buggy:Buggy'),))\n"
+        "class Buggy:\n    def parse(self, path, options):\n        return 1 / 0\n"
+    )
+    (tmp_path / "buggy-1.dist-info").mkdir()
+    (tmp_path / "buggy-1.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: buggy\nVersion: 1\n")
+    (tmp_path / "buggy-1.dist-info" / "entry_points.txt").write_text("[scirgen.plugins]\nmine = buggy:PLUGIN\n")
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:" + ":".join(sys.path))
+    pool = ParserPool(size=1, memory_mb=256)
+    with pytest.raises(ScirgenError) as raised:
+        pool.parse_blocking(Provided("parser", "buggy", "buggy:Buggy"), Path("x"), ParserOptions())
+    pool.close()
+    assert not isinstance(raised.value, PaperError) and raised.value.error_code == "plugin_fault"
+    assert "ZeroDivisionError" in raised.value.message
+    assert "plugin 'mine': Buggy.parse() in buggy.py, line 5" in raised.value.message
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="PR_SET_PDEATHSIG is Linux's")

@@ -333,6 +333,7 @@ def test_a_format_that_makes_no_folder_is_told_so(tmp_path):
     with pytest.raises(PluginError, match="release format 'bad': FileNotFoundError") as caught:
         write(small_run(), tmp_path / "release", registry, formats=("bad",))
     assert "folder.mkdir()" in caught.value.hint
+    assert "(plugin 't': MakesNoFolder.write() in test_release_write.py, line " in caught.value.message
 
 
 def test_a_full_disk_leaves_the_release_that_was_there(tmp_path):
