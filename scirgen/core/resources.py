@@ -81,30 +81,34 @@ class Resources:
     overrides: Path | None = None
 
     def __post_init__(self) -> None:
-        if self.overrides is not None and not any((self.overrides / f).is_dir() for f in ("prompts", "taxonomies")):
-            raise ResourceError(
-                f"{self.overrides} has neither prompts/ nor taxonomies/",
-                hint="Copy a file to override it: prompts/tag/bloom.yaml.",
-            )
-        if self.overrides is not None:
-            self._refuse_unused(self.overrides)
+        folder = self.overrides
+        if folder is not None and not any((folder / f).is_dir() for f in ("prompts", "taxonomies")):
+            lacking = "has neither prompts/ nor taxonomies/" if folder.is_dir() else "is not a folder"
+            raise ResourceError(f"{folder} {lacking}", hint=f"scirgen prompts copy tag/bloom --into {folder} makes it.")
+        if folder is not None:
+            self._refuse_unused(folder)
 
     def _refuse_unused(self, folder: Path) -> None:
         """Raise an error for a file of the user that nothing would ever read, since it is probably a mistake, and for a
         device or a pipe, which may never end."""
-        below = Resources(self.domain)
-        for kind in ("prompts", "taxonomies"):
-            known = below.find(kind)
-            for path in sorted((folder / kind).rglob("*.y*ml")):
-                id = path.relative_to(folder / kind).with_suffix("").as_posix()
-                try:
-                    ordinary(path)
-                except OSError as error:
-                    raise ResourceError(f"{path}: {error.strerror}", hint="Remove it, or put a file there.") from error
-                if path.suffix != ".yaml":
-                    raise ResourceError(f"{path} would be ignored", hint=f"Call it {path.with_suffix('.yaml').name}.")
-                if id not in known:
-                    raise ResourceError(f"{path} overrides nothing: there is no {kind}/{id}", hint=suggest(id, known))
+        known = {kind: Resources(self.domain).find(kind) for kind in ("prompts", "taxonomies")}
+        places = {id.rpartition("/")[2]: f"{kind}/{id}.yaml" for kind, ids in known.items() for id in ids}
+        for path in sorted(folder.rglob("*.y*ml")):
+            kind, _, id = path.relative_to(folder).with_suffix("").as_posix().partition("/")
+            if kind not in known:
+                if path.stem in places:
+                    raise ResourceError(f"{path} would be ignored", hint=f"Its place is {folder / places[path.stem]}.")
+                continue
+            try:
+                ordinary(path)
+            except OSError as error:
+                raise ResourceError(f"{path}: {error.strerror}", hint="Remove it, or put a file there.") from error
+            if path.suffix != ".yaml":
+                raise ResourceError(f"{path} would be ignored", hint=f"Call it {path.with_suffix('.yaml').name}.")
+            if id not in known[kind]:
+                raise ResourceError(f"{path} overrides nothing: there is no {kind}/{id}", hint=suggest(id, known[kind]))
+            if id == "untrusted":
+                raise ResourceError(f"{path} would be ignored", hint="It guards every run and cannot be overridden.")
 
     def layers(self) -> list[tuple[str, Path]]:
         """Return (origin, root), lowest priority first."""

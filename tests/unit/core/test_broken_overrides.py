@@ -87,15 +87,26 @@ def test_broken_taxonomy_is_reported_once_with_the_entrys_line(tmp_path: Path, c
         ("prompts/generate/jont.yaml", "overrides nothing: there is no prompts/generate/jont", "'generate/joint'"),
         ("prompts/joint.yaml", "overrides nothing", "generate/joint"),
         ("prompts/generate/joint.yml", "would be ignored", "joint.yaml"),
+        ("promts/generate/joint.yaml", "would be ignored", "prompts/generate/joint.yaml"),
+        ("joint.yaml", "would be ignored", "prompts/generate/joint.yaml"),
+        ("taxonomies/untrusted.yaml", "would be ignored", "guards every run"),
         ("taxonomies/grasser.yaml", "overrides nothing: there is no taxonomies/grasser", "'graesser'"),
     ],
 )
 def test_override_when_nothing_would_read_it_then_it_is_refused(
     tmp_path: Path, path: str, says: str, hint: str
 ) -> None:
+    (tmp_path / "prompts").mkdir()
     with pytest.raises(ResourceError) as caught:
         Resources(None, written(tmp_path, path, JOINT))
     assert says in caught.value.message and hint in caught.value.hint
+
+
+def test_folder_of_overrides_that_does_not_exist_is_named_and_other_yaml_beside_prompts_is_left(tmp_path: Path) -> None:
+    with pytest.raises(ResourceError, match="nosuch is not a folder"):
+        Resources(None, tmp_path / "nosuch")
+    written(written(tmp_path, "prompts/generate/joint.yaml", JOINT), "config.yaml", "seed: 1\n")
+    assert "generate/joint" in Resources(None, tmp_path).find("prompts")
 
 
 def test_domain_prompt_that_replaces_none_names_the_near_one(tmp_path: Path) -> None:
