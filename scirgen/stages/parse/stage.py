@@ -97,6 +97,10 @@ class ParseStage(Stage):
         reader = reader_in_use(config.parse.reader)
         return Uses(config=("parse",), extra=(f"{reader}+layout.{LAYOUT_VERSION}", *beside, *code))
 
+    def check_settings(self, config: Config, registry: Registry) -> None:
+        """Refuse a parser that does not exist, or that declares a kind of file that does not exist."""
+        choose_parser(registry, config.parse.parser, "pdf")
+
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
         seen: set[str] = set()
         for paper in scope.outputs("collect", Paper):
@@ -202,7 +206,7 @@ def choose_parser(registry: Registry, wanted: str, kind: FileKind) -> Provided |
     plugin's parser does not declare (``reads``).
 
     Raises:
-        PluginError: no parser has that name.
+        PluginError: no parser has that name, or ``reads`` is not a tuple of kinds.
     """
     name, entries = wanted, registry.entries()
     if wanted == "auto" or (wanted in ("text", *_FOR_PDF) and kind != "pdf"):
@@ -211,6 +215,8 @@ def choose_parser(registry: Registry, wanted: str, kind: FileKind) -> Provided |
         raise PluginError(f"unknown parser {wanted!r}", hint=suggest(wanted, ["auto", *registry.names("parser")]))
     elif wanted not in _FOR_PDF and registry.provider("parser", wanted) != "scirgen":
         reads = getattr(registry.get("parser", wanted), "reads", ())
+        if odd := next((k for k in reads if k not in _AUTO), ""):
+            raise PluginError(f"parser {wanted!r}: reads has {odd!r}, not a kind of file", hint=suggest(odd, _AUTO))
         name = wanted if kind in reads or not reads else _AUTO[kind]
     return entries["parser", name][1] if ("parser", name) in entries else None
 

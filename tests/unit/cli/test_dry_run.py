@@ -234,6 +234,28 @@ def test_documents_that_nothing_reads_are_named(tmp_path: Path) -> None:
     (tmp_path / "r.json").write_text(json.dumps([{"id": "a", "title": "Ice"}]))
     said = dry_run(tmp_path / "r.json")[1]
     assert "not read: b.docx. Save them as PDF" in said and "~$" not in said
+    for name in ("a.md", "b.docx", "~$b.docx"):
+        (tmp_path / "papers" / name).unlink()
+    (tmp_path / "papers" / "one.labx").write_text("x")
+    assert "not read: one.labx. Save them as PDF" in dry_run(tmp_path / "r.json")[1]
+
+
+@pytest.mark.parametrize(
+    ("flag", "says"),
+    [
+        ("parse.parser=nosuch", "unknown parser 'nosuch'"),
+        ("generate.types=[nosuch]", "unknown question type 'nosuch'"),
+        ("overrides=mine", "bloom.yaml:1: not valid YAML"),
+    ],
+)
+def test_dry_run_refuses_what_a_run_would_refuse(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flag: str, says: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine" / "prompts" / "tag").mkdir(parents=True)
+    (tmp_path / "mine" / "prompts" / "tag" / "bloom.yaml").write_text("\tx\n")
+    (tmp_path / "r.json").write_text(json.dumps([{"id": "a", "title": "Ice"}]))
+    assert says in dry_run(tmp_path / "r.json", "--set", flag)[1]
 
 
 def test_papers_in_another_language_are_counted(tmp_path: Path) -> None:

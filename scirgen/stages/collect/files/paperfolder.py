@@ -236,8 +236,9 @@ class PaperFolder:
         documents that are not read, and about files that the table names and the folder lacks."""
         searched = "_texts" in vars(self)
         others = in_other_languages(self._texts.languages, language, "papers") if searched else ""
-        plain = (p.name for p in files_below(self.root) if not p.name.startswith((".", "~")))
-        unread = [name for name in plain if Path(name).suffix.lower() in _DOCUMENTS]
+        plain = [p for p in files_below(self.root) if not p.name.startswith((".", "~"))]
+        some = any(kind_of(p) or p.suffix.lower() in PAPER_TYPES for p in plain)  # else none is read: name all
+        unread = [p.name for p in plain if p.suffix.lower() in _DOCUMENTS or not some]
         kinds = ", ".join(PAPER_TYPES)
         documents = f"not read: {shown(unread, 4)}. Save them as PDF; papers are {kinds}" if unread else ""
         lacking = [name for name, _ in self._promised if self._is_lacking(name)]

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from pathlib import Path
 
 import pytest
 
+from scirgen.core.config import Config, ParseConfig
+from scirgen.core.errors import PluginError
 from scirgen.core.registry import Plugin, Provided, Registry, load_registry
 from scirgen.core.registry.plugincode import made_of, plugin_code, provided_code
 from scirgen.stages.filter.base import PairGate
-from scirgen.stages.parse.stage import choose_parser
+from scirgen.stages.parse.stage import ParseStage, choose_parser
 
 GATE = "from scirgen import PairGate\n\n\nclass {name}(PairGate):\n    code = 'mine'\n    explanation = '{text}'\n"
 PARSER = "class Notes:\n    reads = ('text',)\n\n    def parse(self, path, options): ...\n"
@@ -56,3 +59,19 @@ def test_a_parser_reads_what_it_declares_and_others_read_the_rest(
     assert choose_parser(registry, "notes", "pdf").name == "pdf"
     assert choose_parser(registry, "notes", "html").name == "html"
     assert len(provided_code(registry, "parser", "notes")) == 1
+
+
+@pytest.mark.parametrize("reads", ["('labx',)", "('.labx',)", "'text'"])
+def test_a_parser_that_declares_an_unknown_kind_is_refused_by_a_dry_run_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reads: str
+) -> None:
+    (tmp_path / "odd_reads.py").write_text(
+        f"class Odd:\n    reads = {reads}\n    def parse(self, path, options): ...\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "odd_reads", raising=False)
+    registry = Registry()
+    registry.add(Plugin("own", "1", (Provided("parser", "odd", "odd_reads:Odd"),)))
+    with pytest.raises(PluginError, match="parser 'odd': reads has ") as caught:
+        ParseStage().check_settings(Config(parse=ParseConfig(parser="odd")), registry)
+    assert "Known: html, jats, latex, pdf, tei, text." in caught.value.hint
