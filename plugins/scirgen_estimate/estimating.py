@@ -204,7 +204,7 @@ async def estimate_run(
         ScirgenError: wrong input or settings.
     """
     registry = load_registry()
-    check_settings(config, registry, writes=False)
+    check_settings(config, registry, domain, writes=False)
     history = history or (folder if is_history(folder, config) else None)
     opened = open_input(config, registry, domain, folder) if source is None else checked(source)
     began = time.monotonic()

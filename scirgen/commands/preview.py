@@ -124,7 +124,7 @@ async def preview(config: Config, registry: Registry, domain: Domain | None, fol
         InputError: no dataset would be read.
         ScirgenError: the same errors as in a run, except those about a model that cannot write.
     """
-    check_settings(config, registry, writes=False)
+    check_settings(config, registry, domain, writes=False)
     source = open_input(config, registry, domain, folder)
     found = Preview(source.name, source.count(), whole)
     seen: set[int] = set()

@@ -64,9 +64,8 @@ async def execute(
     async with AsyncExitStack() as closing:
         closing.enter_context(rare_collections())
         registry = load_registry()
-        check_settings(config, registry)
+        resources = check_settings(config, registry, domain)
         config = with_reader(config)
-        resources = Resources(domain, Path(config.overrides) if config.overrides else None)
         steps = plan(registry, config)
         stages = build_stages(registry, steps)
         opened = open_input(config, registry, domain, folder) if source is None else checked(source)
@@ -115,12 +114,12 @@ async def execute(
     return outcome
 
 
-def check_settings(config: Config, registry: Registry, *, writes: bool = True) -> None:
-    """Refuse settings that no run can work with; it opens neither model nor input.
+def check_settings(config: Config, registry: Registry, domain: Domain | None, *, writes: bool = True) -> Resources:
+    """Refuse settings that no run can work with; it opens neither model nor input. Return the prompts and taxonomies.
 
     Raises:
         ConfigError: a plugin is broken, a gate, scorer or stage does not exist, or the model, if it is to write,
-            is known not to write the language.
+            is known not to write the language, or a prompt or question type does not load.
         InputError: a file that the settings name cannot be read.
     """
     if writes and (said := cannot_write(config.models.generator, config.language)):
@@ -129,12 +128,17 @@ def check_settings(config: Config, registry: Registry, *, writes: bool = True) -
             hint="Pass --model with a model that writes it. To try scirgen without a model: "
             "python -m scirgen.testing serve.",
         )
-    Resources(overrides=Path(config.overrides) if config.overrides else None)
+    resources = Resources(domain, Path(config.overrides) if config.overrides else None)
+    prompts, shipped = PromptLibrary(resources), Resources().find("prompts")
+    for id in (id for id, found in resources.find("prompts").items() if found != shipped.get(id)):
+        prompts.get(id)
     registry.refuse_broken()
     registry.verify(config.texts())
     requested(config.generate)
     for stage in build_stages(registry, plan(registry, config)).values():
         stage.check_settings(config, registry)
+    Taxonomies(resources).wanted_types(config.generate.types, "standard")
+    return resources
 
 
 def build_stages(registry: Registry, steps: Sequence[Step] = PLAN) -> dict[str, Stage]:
