@@ -19,10 +19,12 @@ from scirgen import ModelURI
 from scirgen.api import resolve_config, run_pipeline
 from scirgen.cli.main import cli
 from scirgen.core.config import load_config
+from scirgen.core.errors import ConfigError
 from scirgen.core.registry import CONTRACTS, Registry, load_registry, shape_problems
 from scirgen.pipeline.observer import Observer
 from scirgen.pipeline.plan import plan
 from scirgen.pipeline.store import StoredResult
+from scirgen.stages.collect.open import open_source
 from scirgen.stages.release.parts import added_values, row_fields
 from scirgen_bench.retriever import Retriever, make_retriever
 from tests.support.small_runs import release_bytes
@@ -95,6 +97,24 @@ async def test_examples_of_all_kinds_make_a_release_together(installed: Registry
     assert "The step tag was replaced by first_words (plugin scirgen-examples)." in card
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
     assert manifest["models"] == {"generator": "echo:any@1", "scorer": "letters:any@1"}
+
+
+def test_domain_reads_with_its_own_source_or_says_why_not(
+    installed: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    records = write_stations(tmp_path / "in")
+
+    def opened(**flags: object) -> str:
+        loaded, domain = resolve_config(domain="stations", flags={"input": str(records), **flags})
+        return open_source(loaded.config, installed, domain, tmp_path / "run").name
+
+    assert opened() == "stations"
+    assert opened(**{"collect.source": "local"}) == "local"
+    monkeypatch.delattr(installed.get("source", "stations"), "claims")
+    with pytest.raises(ConfigError, match="the domain has its own source 'stations'") as caught:
+        opened()
+    assert "Set collect.source to stations" in caught.value.hint
+    assert opened(**{"collect.source": "stations"}) == "stations"
 
 
 def added_everywhere(folder: Path) -> None:

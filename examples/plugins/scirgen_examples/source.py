@@ -1,6 +1,7 @@
 """A source: a catalogue of datasets. `FolderSource` reads the files; only what a record means is ours."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from scirgen import Dataset, FolderSource, Rejection
 
@@ -9,6 +10,11 @@ class StationSource(FolderSource):
     """Rows of ``stations.csv``: number, place, height, first_year."""
 
     name = "stations"
+
+    @classmethod
+    def claims(cls, path: Path) -> bool:
+        """Return whether this source reads the input, so that ``--domain stations`` needs no ``--source``."""
+        return (path / "stations.csv").is_file()
 
     def dataset(self, record: Mapping[str, object], where: str) -> Dataset | Rejection:
         place = str(record["place"])

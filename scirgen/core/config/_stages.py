@@ -60,7 +60,7 @@ class SourceDefaults(Section):
 class CollectConfig(Section):
     """Stage 1. ``source`` is a registered source; ``options`` are passed to it."""
 
-    source: str = Field(default="local", description="name of the catalogue adapter")
+    source: str = Field(default="local", description="catalogue adapter; unset: the domain's own")
     options: dict[str, object] = Field(default={}, description="the adapter's own settings")
     records: str = Field(
         default="",

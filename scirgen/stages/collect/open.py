@@ -34,7 +34,7 @@ def open_source(
     Raises:
         InputError: the input or the folder of papers does not exist, holds no records, or is the run's folder.
         PluginError: no source of that name.
-        ConfigError: the source's options are wrong.
+        ConfigError: the source's options are wrong, or the domain's own source cannot say whether it reads the input.
     """
     given = _input(config, domain)
     for read in (config.input, config.papers):
@@ -45,7 +45,7 @@ def open_source(
                 code="out_is_input",
             )
     name = config.collect.source
-    if name == AUTO:
+    if name == AUTO or (given is not None and "source" not in config.collect.model_fields_set):
         name = _claiming(registry, domain, given)
     if name == LOCAL and given is not None and only_papers(given):
         name = PAPERS_ALONE
@@ -113,16 +113,16 @@ def _existing(given: str, what: str) -> Path:
 
 def _claiming(registry: Registry, domain: Domain | None, path: Path | None) -> str:
     if path is None:
-        raise ConfigError(
-            "nothing to read: no input is given, and the domain has no sample",
-            hint=NO_INPUT,
-        )
+        raise ConfigError("nothing to read: no input is given, and the domain has no sample", hint=NO_INPUT)
     entries = registry.entries()
     owner = entries[("domain", domain.name)][0] if domain and ("domain", domain.name) in entries else None
     for (kind, name), (plugin, _) in sorted(entries.items(), key=lambda e: e[0]):
-        if kind == "source" and plugin == owner and name != LOCAL:
+        if kind == "source" and plugin == owner and name not in (LOCAL, PAPERS_ALONE):
             adapter = registry.get("source", name)
             claims = getattr(adapter, "claims", None)
+            if claims is None and getattr(adapter, "reads_files", True):
+                said = f"the domain has its own source {name!r}, which does not say whether it reads {path}"
+                raise ConfigError(said, hint=f"Set collect.source to {name} or local, or give the source `claims`.")
             with blamed(adapter, "claims()", name):
                 if claims is not None and claims(path):
                     return name
