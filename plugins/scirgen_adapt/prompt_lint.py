@@ -105,8 +105,16 @@ def lint_types(taxonomies: Taxonomies, domain: str, language: str = "en") -> Ite
     unknown levels."""
     kinds, wording = taxonomies.question_types((), language), taxonomies.wording.of(language)
     levels = {level.id for level in taxonomies.bloom.levels}
+    known = {kind.id: kind.name for kind in kinds}
+    for code, words in taxonomies.wording.languages.items():
+        if len(code.partition("-")[0]) > 3 or language_name(code) == code:
+            yield Finding("error", "taxonomies/wording", f"{code!r} is not the code of a language, such as 'it'")
+        for id in words.types.keys() - known.keys():
+            yield Finding("error", "taxonomies/wording", f"{code}: unknown question type {id!r}. {suggest(id, known)}")
     for kind in kinds:
         where = f"taxonomies/graesser: {kind.id}"
+        if (same := next(id for id, name in known.items() if name == kind.name)) != kind.id:
+            yield Finding("error", where, f"has the name of {same!r}, {kind.name!r}; a model could not tell them apart")
         for level in set(kind.levels) - levels:
             yield Finding("error", where, f"unknown Bloom level {level!r}")
         for field in ("ask", "reply", "stems"):
@@ -121,6 +129,8 @@ def lint_types(taxonomies: Taxonomies, domain: str, language: str = "en") -> Ite
                 if foreign_text(f"{example.question} {example.answer}", language, taxonomies.wording):
                     continue
                 at = f"{where}: example {number} of {name!r}"
+                if not example.evidence:
+                    yield Finding("warning", at, "has no 'evidence', which shows the model where an answer comes from")
                 problem = question_problem(kind, example.question)
                 if problem:
                     yield Finding("error", at, f"the question {problem}: {example.question!r}")

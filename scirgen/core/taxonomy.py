@@ -70,7 +70,7 @@ class AnswerExpectation(AnswerPatterns):
 class QuestionType(Frozen):
     """One of the 18 question types of Graesser & Person (1994)."""
 
-    id: str
+    id: str = Field(pattern=r"^\S*$")
     name: str
     definition: str
     answer_form: Literal["short", "long"]
@@ -425,6 +425,9 @@ def _overlay(layers: Sequence[Path], model: type[_T]) -> _T:
             )
         below = dict(merged)
         for key, value in above.items():
+            ids = [e["id"] for e in value if _has_id(e)] if isinstance(value, list) else []
+            if twice := next((id for n, id in enumerate(ids) if id in ids[:n]), None):
+                raise ResourceError(f"{layer}: {key} has the id {twice!r} twice", hint="Merge the two entries.")
             merged[key] = _entries(merged.get(key), value)
     try:
         return validate(merged, model, str(layers[-1]), _moved(lines, above, merged))
@@ -454,7 +457,7 @@ def _misspelt(above: dict[str, Any], below: dict[str, Any]) -> str:
     for key, entries in above.items():
         known = [e["id"] for e in below.get(key) or () if _has_id(e)] if isinstance(below.get(key), list) else []
         for entry in entries if isinstance(entries, list) else ():
-            near = difflib.get_close_matches(entry["id"], known, n=1) if _has_id(entry) else []
+            near = difflib.get_close_matches(entry["id"], known, 1, 0.8) if _has_id(entry) else []
             if near and entry["id"] not in known:
                 return f"The id {entry['id']!r} is new here. Did you mean {near[0]!r}?"
     return ""

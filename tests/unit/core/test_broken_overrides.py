@@ -23,6 +23,12 @@ from tests.support.small_runs import answered, run_small, write_records
 JOINT = (builtin_root() / "prompts" / "generate" / "joint.yaml").read_text(encoding="utf-8")
 
 
+TYPE = (
+    "types:\n  - {{id: {}, name: {}, definition: d, answer_form: long, ask: a, reply: r, stems: [x],"
+    " examples: {{general: [{{question: What is x?, answer: It is y.}}]}}}}\n"
+)
+
+
 def findings(folder: Path) -> list[str]:
     resources = Resources(None, folder)
     found = lint(PromptLibrary(resources), Taxonomies(resources))
@@ -72,6 +78,9 @@ def test_prompt_when_broken_then_the_finding_names_file_and_fault(
         ("types:\n  - id: definition\n    examples: {geo: [{question: What is x?}]}\n",
          "graesser.yaml:3: types[definition].examples.geo.0.answer: Field required"),
         ("typs: []\n", "unknown key 'typs'. Did you mean 'types'?"),
+        (TYPE.format("limits", "A") + TYPE.format("limits", "B").removeprefix("types:\n"), "has the id 'limits' twice"),
+        (TYPE.format("'my limits'", "A"), "graesser.yaml:2: types[my limits].id: String should match pattern"),
+        (TYPE.format("limits", "Verification"), "has the name of 'verification'"),
         ("types: {definition: {name: X}}\n", "types: must be a list"),
         ("", "expected 'key: value' lines, found nothing"),
     ],
@@ -79,6 +88,24 @@ def test_prompt_when_broken_then_the_finding_names_file_and_fault(
 def test_broken_taxonomy_is_reported_once_with_the_entrys_line(tmp_path: Path, content: str, says: str) -> None:
     (found,) = findings(written(tmp_path, "taxonomies/graesser.yaml", content))
     assert found.startswith("taxonomies/graesser: ") and says in found
+
+
+def test_wording_of_an_unknown_type_or_language_and_an_example_without_evidence_are_found(tmp_path: Path) -> None:
+    written(tmp_path, "taxonomies/graesser.yaml", TYPE.format("limits", "Limits"))
+    text = "languages:\n  german: {affirmative: [ja]}\n  en: {types: {definiton: {stems: [x]}}}\n"
+    resources = Resources(None, written(tmp_path, "taxonomies/wording.yaml", text))
+    said = [f"{f.where}: {f.message}" for f in lint(PromptLibrary(resources), Taxonomies(resources))]
+    assert "taxonomies/wording: 'german' is not the code of a language, such as 'it'" in said
+    assert "taxonomies/wording: en: unknown question type 'definiton'. Did you mean 'definition'?" in [
+        s.partition(" Known")[0] for s in said
+    ]
+    assert any(s.startswith("taxonomies/graesser: limits: example 1 of 'general': has no 'evidence'") for s in said)
+
+
+def test_hint_does_not_name_a_type_that_only_sounds_alike(tmp_path: Path) -> None:
+    bad = "types:\n  - {id: limitation, name: L, definition: d, answer_form: medium}\n"
+    (found,) = findings(written(tmp_path, "taxonomies/graesser.yaml", bad))
+    assert found.endswith("types[limitation].answer_form: Input should be 'short' or 'long'")
 
 
 @pytest.mark.parametrize(
