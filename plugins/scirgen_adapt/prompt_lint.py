@@ -18,6 +18,8 @@ from scirgen.core.safety.sandbox import Placeholder
 from scirgen.plugin import PromptLibrary, QuestionType, Resources, Taxonomies, language_name, load_registry, suggest
 from scirgen.stages.filter.gates.form import foreign_text
 
+_FIELD = re.compile(r"^\s*- ([a-z_]+)(?=:|$)|`([a-z_]+)`", re.MULTILINE)
+"""A field of a reply, as the built-in prompts name them: ``- question: ...``, or in backquotes."""
 _KIND = re.compile(r"\bkind((?:\.[a-z_]+)+)(?!\w*\()")
 CHARS_PER_TOKEN = 4
 CONTEXT_TOKENS: Mapping[str, int] = {"standard": 8192, "small": 2048}
@@ -166,10 +168,19 @@ def lint_prompts(
                     f"{prompt.path}: output is {prompt.file.output!r}, and the stage reads {wanted!r}: "
                     f"write 'output: {wanted}'",
                 )
+            if wanted == "json" and (gone := _fields(standard.get(id)) - _fields(prompt)):
+                message = (
+                    f"does not name {', '.join(sorted(gone))} as the built-in prompt does; replies need these words"
+                )
+                yield Finding("warning", f"prompts/{id}", message)
         if slips := list(_attributes(prompt)):
             yield from slips
             continue
         yield from _lint_prompt(prompt, taxonomies, domain, context_tokens)
+
+
+def _fields(prompt: Prompt) -> set[str]:
+    return {a or b for text in (prompt.file.system, prompt.file.user) for a, b in _FIELD.findall(text)}
 
 
 def _attributes(prompt: Prompt) -> Iterator[Finding]:
@@ -198,9 +209,8 @@ def _lint_prompt(prompt: Prompt, taxonomies: Taxonomies, domain: str, context_to
     where = f"prompts/{prompt.id}"
     turns = prompt.file.turns
     used = prompt.used
-    # A variant for small models must declare the same variables as its standard prompt, but need not use all of them.
-    for name in sorted(set(prompt.file.variables) - used) if not prompt.id.endswith(".small") else ():
-        yield Finding("warning", where, f"declares {name!r} but does not use it")
+    for slip in prompt.slips:
+        yield Finding("warning", where, slip)
     if prompt.file.examples and "examples" not in used and turns is None:  # a stage may show them as turns
         yield Finding("warning", where, "has examples but does not show them")
     try:

@@ -17,7 +17,7 @@ import numpy as np
 from pydantic import Field
 
 from scirgen import ModelError, Release, ReleaseRow
-from scirgen.core.prompts import unfenced
+from scirgen.core.text.untrusted import unfenced
 from scirgen.plugin import (
     ChatSession,
     PromptLibrary,

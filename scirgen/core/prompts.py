@@ -19,7 +19,7 @@ from scirgen.core.registry import suggest
 from scirgen.core.resources import Resource, Resources
 from scirgen.core.safety.sandbox import Budget, PromptError, check, compiled, fill, marked
 from scirgen.core.safety.sandbox import variables as named_in
-from scirgen.core.text.untrusted import FENCE, FENCE_VERSION, fence, unfenced
+from scirgen.core.text.untrusted import FENCE_VERSION
 
 
 class SamplingDefaults(Frozen):
@@ -160,6 +160,12 @@ class Prompt:
         found = {name for source in sources for name in named_in(source)}
         return frozenset((found - {"item"} if turns else found) | ({turns.each} if turns else set()))
 
+    @property
+    def slips(self) -> list[str]:
+        """Likely mistakes of its author; a variant for small models need not use all variables."""
+        unused = set() if self.id.endswith(".small") else set(self.file.variables) - self.used
+        return [f"declares {name!r} but does not use it" for name in sorted(unused)]
+
     def _fill(self, part: str, source: str, values: Mapping[str, object], budget: Budget) -> str:
         try:
             if source not in self._compiled:
@@ -250,9 +256,3 @@ class PromptLibrary:
             raise ResourceError(
                 f"{path}:{first_line + offset}: undefined variable {name!r}", hint=suggest(name, declared)
             )
-
-
-__all__ = [
-    "FENCE", "Prompt", "PromptFile", "PromptLibrary", "RenderedPrompt", "SamplingDefaults", "Turns", "fence",
-    "unfenced",
-]  # fmt: skip

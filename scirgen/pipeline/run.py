@@ -16,7 +16,7 @@ from pathlib import Path
 
 from scirgen.core.config import CollectConfig, Config
 from scirgen.core.errors import ConfigError, InputError, PluginError, ScirgenError
-from scirgen.core.prompts import PromptLibrary
+from scirgen.core.prompts import Prompt, PromptLibrary
 from scirgen.core.records import Dataset, Rejection
 from scirgen.core.registry import Registry, load_registry
 from scirgen.core.resources import Domain, Resources
@@ -69,7 +69,7 @@ async def execute(
         steps = plan(registry, config)
         stages = build_stages(registry, steps)
         opened = open_input(config, registry, domain, folder) if source is None else checked(source)
-        for note in notes:
+        for note in (*notes, *(f"prompt {p.id} {slip}" for p in own_prompts(resources) for slip in p.slips)):
             observer.note(note)
         store = closing.enter_context(Store(folder / "run.db", shared=config.shared))
         log = JsonLog(folder / "log.jsonl", shared=config.shared)
@@ -129,9 +129,7 @@ def check_settings(config: Config, registry: Registry, domain: Domain | None, *,
             "python -m scirgen.testing serve.",
         )
     resources = Resources(domain, Path(config.overrides) if config.overrides else None)
-    prompts, shipped = PromptLibrary(resources), Resources().find("prompts")
-    for id in (id for id, found in resources.find("prompts").items() if found != shipped.get(id)):
-        prompts.get(id)
+    own_prompts(resources)
     registry.refuse_broken()
     registry.verify(config.texts())
     requested(config.generate)
@@ -139,6 +137,16 @@ def check_settings(config: Config, registry: Registry, domain: Domain | None, *,
         stage.check_settings(config, registry)
     Taxonomies(resources).wanted_types(config.generate.types, "standard")
     return resources
+
+
+def own_prompts(resources: Resources) -> list[Prompt]:
+    """Return the prompts of the domain and the overrides.
+
+    Raises:
+        ResourceError: one does not load.
+    """
+    prompts, shipped = PromptLibrary(resources), Resources().find("prompts")
+    return [prompts.get(id) for id, found in resources.find("prompts").items() if found != shipped.get(id)]
 
 
 def build_stages(registry: Registry, steps: Sequence[Step] = PLAN) -> dict[str, Stage]:

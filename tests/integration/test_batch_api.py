@@ -16,8 +16,8 @@ from scirgen.api import resolve_config, run_pipeline
 from scirgen.commands.doctor import repair
 from scirgen.core.config import Config, LimitsConfig, ModelsConfig
 from scirgen.core.errors import ConfigError, ModelError, RateLimitedError, ServerUnavailableError
-from scirgen.core.prompts import fence
 from scirgen.core.registry import load_registry
+from scirgen.core.text.untrusted import fence
 from scirgen.llm.cache import ReplyCache
 from scirgen.llm.open import Sessions, open_sessions
 from scirgen.pipeline.observer import Observer

@@ -17,8 +17,8 @@ pytest.importorskip("torch")
 
 from scirgen.core.config import Config, LimitsConfig, ModelsConfig
 from scirgen.core.errors import ConfigError, ModelAccessError
-from scirgen.core.prompts import fence
 from scirgen.core.registry import load_registry
+from scirgen.core.text.untrusted import fence
 from scirgen.llm.base import Message, ScoreRequest
 from scirgen.llm.open import open_sessions
 from scirgen_embedded import model as bundled

@@ -25,8 +25,8 @@ from scirgen.core.errors import (
     ReplyTruncatedError,
     ServerUnavailableError,
 )
-from scirgen.core.prompts import fence
 from scirgen.core.registry import load_registry
+from scirgen.core.text.untrusted import fence
 from scirgen.llm.base import ChatRequest, Message, Sampling, ScoreReply, ScoreRequest
 from scirgen.llm.chat_session import choice_schema
 from scirgen.llm.open import open_chat, open_scoring, open_sessions

@@ -16,7 +16,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from scirgen import ModelError
-from scirgen.core.prompts import unfenced
+from scirgen.core.text.untrusted import unfenced
 from scirgen.plugin import ChatSession, PromptLibrary, RenderedPrompt, derived_seed
 from scirgen_bench.tasks.pools import Pool
 from scirgen_bench.tasks.records import Grade

@@ -10,12 +10,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from scirgen.api import resolve_config, run_pipeline
 from scirgen.cli.main import cli
 from scirgen.core.errors import ConfigError, ResourceError
 from scirgen.core.files.yamlfile import load_yaml
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.resources import Domain, Resources, builtin_root
 from scirgen.core.taxonomy import Taxonomies
+from scirgen.pipeline.observer import Observer
 from scirgen.testing.server import FakeServer
 from scirgen_adapt.prompt_lint import lint
 from tests.support.small_runs import answered, run_small, write_records
@@ -167,6 +169,21 @@ def test_yaml_when_hostile_then_it_is_read_or_refused_and_never_crashes(tmp_path
 def test_set_when_no_value_then_one_error(value: str, says: str) -> None:
     error = CliRunner().invoke(cli, ["generate", "--set", value]).exception
     assert isinstance(error, ConfigError) and says in error.message
+
+
+class Stopping(Observer):
+    def note(self, message: str) -> None:
+        if message.startswith("prompt "):
+            raise RuntimeError(message)
+
+
+async def test_run_notes_at_its_start_that_an_overridden_prompt_lost_its_record(tmp_path: Path) -> None:
+    text = JOINT.replace("{{ record | join", "{{ papers | join")
+    folder = written(tmp_path / "mine", "prompts/generate/joint.yaml", text)
+    records = write_records(tmp_path / "r.jsonl", 1)
+    loaded, domain = resolve_config(flags={"input": str(records), "overrides": str(folder)})
+    with pytest.raises(RuntimeError, match="prompt generate/joint declares 'record' but does not use it"):
+        await run_pipeline(tmp_path / "run", loaded.config, domain, observer=Stopping())
 
 
 async def test_run_when_a_prompt_is_broken_then_it_is_refused_before_any_call(tmp_path: Path) -> None:

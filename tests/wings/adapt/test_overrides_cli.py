@@ -98,6 +98,23 @@ def test_temperature_outside_of_0_to_2_is_an_error(tmp_path: Path) -> None:
         PromptLibrary(Resources(overrides=tmp_path)).get("generate/joint")
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("  - type\n", "  - Typ\n", "does not name type as the built-in prompt does"),
+        ("{{ record | join", "{{ papers | join", "declares 'record' but does not use it"),
+    ],
+)
+def test_translated_reply_key_or_lost_record_is_a_warning(tmp_path: Path, old: str, new: str, says: str) -> None:
+    run("prompts", "copy", "generate/joint", "--into", str(tmp_path))
+    file = tmp_path / "prompts" / "generate" / "joint.yaml"
+    text = file.read_text(encoding="utf-8")
+    assert old in text
+    file.write_text(text.replace(old, new), encoding="utf-8")
+    code, said = run("prompts", "lint", "--overrides", str(tmp_path))
+    assert code == 0 and says in said, said
+
+
 def test_text_from_outside_without_a_fence_is_an_error(tmp_path: Path) -> None:
     run("prompts", "copy", "match/judge", "--into", str(tmp_path))
     file = tmp_path / "prompts" / "match" / "judge.yaml"

@@ -9,8 +9,8 @@ from click.testing import CliRunner
 
 from scirgen.cli.main import cli
 from scirgen.core.errors import ModelError
-from scirgen.core.prompts import fence, unfenced
 from scirgen.core.registry import load_registry
+from scirgen.core.text.untrusted import fence, unfenced
 from scirgen.llm.encoders.entailment import Entailment, open_entailment
 from scirgen.testing.faults import Faults
 from scirgen.testing.server import FakeServer

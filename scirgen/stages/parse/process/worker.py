@@ -175,14 +175,8 @@ def _answer(parsers: Mapping[str, Parser | ScirgenError], request: dict[str, Any
 
 
 def _error(error: ScirgenError) -> dict[str, object]:
-    return {
-        "error": {
-            "kind": type(error).__name__,
-            "code": error.error_code,
-            "message": error.message,
-            "hint": error.hint,
-        }
-    }
+    told = {"code": error.error_code, "message": error.message, "hint": error.hint}
+    return {"error": {"kind": type(error).__name__, **told}}
 
 
 def _limit_memory(megabytes: int) -> int:
