@@ -109,6 +109,8 @@ def render(
     """
     from scirgen_adapt.prompt_lint import sample_variables
 
+    if place(prompt)[0] == "taxonomies":
+        raise click.UsageError(f"{prompt} is a taxonomy: scirgen prompts show {prompt}")
     resources = Resources(find_domain(domain), overrides)
     taxonomies = Taxonomies(resources)
     found = PromptLibrary(resources).get(prompt)
@@ -182,6 +184,8 @@ def try_(prompt: str, datasets: tuple[str, ...], count: int, beside: bool, as_js
     loaded, domain = resolve_config(domain=str(given["domain"]), config_file=given["config_file"], flags=flags)  # type: ignore[arg-type]
     registry = load_registry()
     run = given["run"]
+    if not (run or loaded.config.input or domain.sample):
+        raise click.UsageError(f"domain {domain.name} has no sample: pass --input or --run")
     types: tuple[str, ...] = given["types"]  # type: ignore[assignment]
     builtin = {kind.id for kind in Taxonomies(Resources(domain)).graesser.types}
     added = [name for name in types if name not in builtin] if beside else []

@@ -13,7 +13,16 @@ from pydantic import BaseModel
 
 from scirgen import Config, Run, __version__
 from scirgen.cli.options import config_option
-from scirgen.plugin import PATH, as_json_flag, echo_json, load_registry, parse_settings, resolve_config, settings_option
+from scirgen.plugin import (
+    PATH,
+    as_json_flag,
+    echo_json,
+    load_registry,
+    parse_settings,
+    resolve_config,
+    settings_option,
+    suggest,
+)
 
 
 @click.group()
@@ -80,6 +89,9 @@ def plugins() -> None:
 @as_json_flag
 def list_plugins(kind: str | None, as_json: bool) -> None:
     """List the plugins, one per line: kind, name, plugin package, description."""
+    known = {k for k, _ in load_registry().entries()}
+    if kind is not None and kind not in known:
+        raise click.UsageError(f"there is no kind {kind!r}. {suggest(kind, known)}")
     rows = [
         {"kind": k, "name": name, "plugin": plugin, "summary": item.summary, "extra": item.extra}
         for (k, name), (plugin, item) in sorted(load_registry().entries().items())

@@ -258,10 +258,10 @@ def refuse_nothing(
         worked = row["done"] + row["partial"] + row["failed"]
         if row["outputs"] or not (worked or stage == "collect"):
             continue
-        if stage != "collect" and any(funnel[name]["outputs"] for name in must[must.index(stage) + 1 :]):
-            continue  # a later one had something to work on
-        if stage != "collect" and any(funnel[name]["outputs"] for name in added if name in funnel):
-            continue  # what a plugin's step made (retrieval queries) is a result, too
+        # A later one had something to work on; what a plugin's step made (retrieval queries) is a result, too.
+        later = (*must[must.index(stage) + 1 :], *added) if stage != "collect" else ()
+        if any(funnel[name]["outputs"] for name in later if name in funnel):
+            continue
         codes = sorted((k for k in row if ":" in k), key=lambda k: -row[k])
         seen = shown(f"{k.split(':')[1]} {row[k]}" for k in codes)
         if stage == "collect":
@@ -269,15 +269,11 @@ def refuse_nothing(
                 raise InputError(f"{no_record(missing)}{kept}", hint=NO_ID, code="no_such_id")
             of_most = (r.reason for r in view.rejections(stage) if f"rejected:{r.code}" in codes[:1])
             first = next((f"; first reason: {reason}" for reason in of_most), "")
-            raise InputError(
-                f"collected no dataset: {seen}{first}{kept}"
-                if seen
-                else f"the source has none of the requested datasets{kept}",
-                hint=f"Look at: scirgen status {shlex.quote(str(folder))} --reasons collect"
-                if seen
-                else "Check --input, --query and --ids.",
-                code="nothing_made",
-            )
+            said, hint = f"the source has none of the requested datasets{kept}", "Check --input, --query and --ids."
+            if seen:
+                said = f"collected no dataset: {seen}{first}{kept}"
+                hint = f"Look at: scirgen status {shlex.quote(str(folder))} --reasons collect"
+            raise InputError(said, hint=hint, code="nothing_made")
         raise ConfigError(
             f"stage {stage} produced no output ({seen or 'nothing to work on'}){kept}",
             hint=f"Look at: scirgen status {shlex.quote(str(folder))} --reasons {stage}."

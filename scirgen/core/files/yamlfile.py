@@ -112,11 +112,12 @@ def _advice(text: str, error: yaml.MarkedYAMLError) -> str:
     line = next(iter(text.splitlines()[row : row + 1]), "")
     if "\t" in line[: len(line) - len(line.lstrip())]:
         return "The line starts with a tab; indent YAML with spaces."
-    if "{{" in line or "{%" in line:
+    indented = any(said in str(error.problem) for said in ("mapping values", "expected key", "expected ':'"))
+    if ("{{" in line or "{%" in line) and (": " in line.partition("{")[0] or not indented):
         return "Write templates as a block (|) on separate lines, or in quotation marks."
-    if ": " in line.partition(": ")[2] or "mapping values" in str(error.problem):
+    if ": " in line.partition(": ")[2]:
         return "Put quotation marks around a value that contains a colon."
-    return ""
+    return "Check the indentation of this line and of the one above it." if indented else ""
 
 
 def load_model(path: Path, model: type[M], *, shipped: bool = False) -> M:
@@ -211,7 +212,8 @@ def _known_keys(model: type[BaseModel], path: tuple[str | int, ...]) -> list[str
             field = current.model_fields.get(str(step))
             current = field.annotation if field else None
         elif isinstance(step, int) or current is not None:
-            current = next((a for a in getattr(current, "__args__", ()) if isinstance(a, type)), None)
+            types = (a for a in getattr(current, "__args__", ()) if isinstance(a, type))
+            current = next((a for a in types if issubclass(a, BaseModel)), None)
     while current is not None and not (isinstance(current, type) and issubclass(current, BaseModel)):
         current = next((a for a in getattr(current, "__args__", ()) if a is not type(None)), None)
     return list(current.model_fields) if current is not None else []

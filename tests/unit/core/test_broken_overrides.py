@@ -58,6 +58,11 @@ def written(folder: Path, path: str, content: str | bytes) -> Path:
             "joint.yaml:1: version: Input should be a valid integer",
         ),
         (lambda t: t.replace("in tasks", "in taks"), "undefined variable 'taks'. Did you mean 'tasks'?"),
+        (lambda t: t.replace("user: |\n", "user: |\n    Deeper.\n"), "Check the indentation of this line"),
+        (
+            lambda t: "version: 1\nturns:\n  each: x\n    user: y\n",
+            "joint.yaml:4: not valid YAML: mapping values are not allowed in this context. Check the indentation",
+        ),
         (lambda t: "", "expected 'key: value' lines, found nothing"),
         (lambda t: t.encode("utf-16"), "not UTF-8 text (byte 0xff at 0). Save it as UTF-8."),
         (lambda t: "description: {{ x }} and: y\n", "Write templates as a block"),
@@ -164,11 +169,16 @@ def test_yaml_when_hostile_then_it_is_read_or_refused_and_never_crashes(tmp_path
 
 @pytest.mark.parametrize(
     ("value", "says"),
-    [("a=[1", "not a YAML value"), ("release.formats=beir", "such as [beir]"), ("seed=2020-13-45", "month")],
+    [
+        ("filter.gate_options.vague.treshold=10", "Did you mean 'threshold'?"),
+        ("a=[1", "not a YAML value"),
+        ("release.formats=beir", "such as [beir]"),
+        ("seed=2020-13-45", "month"),
+    ],
 )
 def test_set_when_no_value_then_one_error(value: str, says: str) -> None:
     error = CliRunner().invoke(cli, ["generate", "--set", value]).exception
-    assert isinstance(error, ConfigError) and says in error.message
+    assert isinstance(error, ConfigError) and says in error.in_full
 
 
 class Stopping(Observer):

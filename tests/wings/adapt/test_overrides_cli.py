@@ -133,6 +133,19 @@ def test_prompt_that_reads_papers_cannot_be_tried_without_a_run(tmp_path: Path) 
     assert "needs papers, and" in said
 
 
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        (("prompts", "render", "graesser"), "graesser is a taxonomy: scirgen prompts show graesser"),
+        (("prompts", "try", "generate/joint", "--dataset", "x"), "domain general has no sample: pass --input or --run"),
+        (("plugins", "list", "--kind", "sources"), "there is no kind 'sources'. Did you mean 'source'?"),
+    ],
+)
+def test_wrong_command_says_what_to_give(command: tuple[str, ...], says: str) -> None:
+    code, said = run(*command)
+    assert code == 2 and says in said
+
+
 def test_what_nothing_may_override_is_not_copied(tmp_path: Path) -> None:
     code, said = run("prompts", "copy", "untrusted", "--into", str(tmp_path))
     assert code and "cannot be overridden" in said and not list(tmp_path.iterdir())
