@@ -82,6 +82,7 @@ def _files(domain: Domain) -> list[dict[str, str]]:
         for identity, resource in sorted(Resources(domain).find(folder).items()):
             if resource.origin == domain.name:
                 same = identity in builtin and builtin[identity].path.read_bytes() == resource.path.read_bytes()
-                effect = "adds a file" if identity not in builtin else "replaces the built-in file"
+                changes = "replaces the built-in file" if folder == "prompts" else "is merged into the built-in file"
+                effect = "adds a file" if identity not in builtin else changes
                 found.append({"id": f"{folder}/{identity}", "effect": "same as the built-in file" if same else effect})
     return found

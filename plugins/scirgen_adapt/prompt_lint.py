@@ -15,6 +15,7 @@ from scirgen.claims.conformance import answer_problem, question_problem
 from scirgen.core.errors import ResourceError
 from scirgen.core.prompts import Prompt
 from scirgen.core.safety.sandbox import Placeholder
+from scirgen.core.text.shown import shown
 from scirgen.plugin import PromptLibrary, QuestionType, Resources, Taxonomies, language_name, load_registry, suggest
 from scirgen.stages.filter.gates.form import foreign_text
 
@@ -113,6 +114,10 @@ def lint_types(taxonomies: Taxonomies, domain: str, language: str = "en") -> Ite
             yield Finding("error", "taxonomies/wording", f"{code!r} is not the code of a language, such as 'it'")
         for id in words.types.keys() - known.keys():
             yield Finding("error", "taxonomies/wording", f"{code}: unknown question type {id!r}. {suggest(id, known)}")
+    general = [kind.id for kind in kinds if domain not in kind.examples]
+    if domain != "general" and general:
+        message = f"no examples of {domain!r}, the general ones are shown: {shown(general, 4)}"
+        yield Finding("warning", "taxonomies/graesser", message)
     for kind in kinds:
         where = f"taxonomies/graesser: {kind.id}"
         if (same := next(id for id, name in known.items() if name == kind.name)) != kind.id:
@@ -124,8 +129,6 @@ def lint_types(taxonomies: Taxonomies, domain: str, language: str = "en") -> Ite
                 yield Finding("warning", where, f"has no {field!r}, which prompts show to the model")
         if not kind.examples_for(domain):
             yield Finding("error", where, f"has no examples for {domain!r}, and no general ones")
-        elif domain != "general" and domain not in kind.examples:
-            yield Finding("warning", where, f"has no examples of its own for {domain!r}; the general ones are shown")
         for name, examples in kind.examples.items():
             for number, example in enumerate(examples, 1):
                 if foreign_text(f"{example.question} {example.answer}", language, taxonomies.wording):

@@ -61,7 +61,8 @@ def scaffold(
         if name in registry.names(kind):
             owner = registry.entries()[(kind, name)][0]
             raise InputError(
-                f"the {kind} {name!r} is already provided by plugin {owner!r}", hint="Choose another name."
+                f"the {kind} {name!r} is already provided by plugin {owner!r}",
+                hint="Choose another name; copy a gate, scorer or recipe from that package into yours.",
             )
     target = parent / f"scirgen-{name}"
     if target.exists() and (not target.is_dir() or any(target.iterdir())):

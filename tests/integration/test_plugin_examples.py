@@ -109,6 +109,8 @@ def test_domain_reads_with_its_own_source_or_says_why_not(
         return open_source(loaded.config, installed, domain, tmp_path / "run").name
 
     assert opened() == "stations"
+    made = installed.get("source", "stations")(scirgen.SourceSetup(input=records))
+    assert isinstance(made.dataset({"number": "7", "height": "2489"}, "row 1"), scirgen.Rejection)
     assert opened(**{"collect.source": "local"}) == "local"
     monkeypatch.delattr(installed.get("source", "stations"), "claims")
     with pytest.raises(ConfigError, match="the domain has its own source 'stations'") as caught:

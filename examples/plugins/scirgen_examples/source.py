@@ -17,7 +17,9 @@ class StationSource(FolderSource):
         return (path / "stations.csv").is_file()
 
     def dataset(self, record: Mapping[str, object], where: str) -> Dataset | Rejection:
-        place = str(record["place"])
+        place = record.get("place")  # a record has no keys for empty cells
+        if not place:
+            return Rejection.of("collect", "no_title", f"{where}: no place", ("Dataset", where))
         text = f"Air temperature at {place} was measured every 10 minutes since {record['first_year']}."
         return Dataset(
             id=f"station-{record['number']}",

@@ -1,4 +1,4 @@
-"""Tests of `source.py` as it comes with the template. Replace them together with it; `test_template.py` stays."""
+"""Tests of `source.py` as `scirgen init` wrote it. Replace them together with it; `test_template.py` stays."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -10,8 +11,11 @@ from click.testing import CliRunner
 
 from scirgen.cli.main import cli
 from scirgen.core.errors import InputError, ResourceError
+from scirgen.core.prompts import PromptLibrary
 from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
+from scirgen.core.taxonomy import Taxonomies
+from scirgen_adapt.prompt_lint import lint
 from scirgen_adapt.scaffold import place, scaffold
 
 
@@ -54,6 +58,17 @@ def test_taxonomy_is_listed_shown_and_copied(tmp_path: Path) -> None:
 def test_file_is_named_as_the_lists_print_it(given: str, wanted: tuple[str, str]) -> None:
     assert place(given) == wanted
     assert Resources().get(*wanted).path.is_file()
+
+
+def test_domain_shows_taxonomies_as_merged_and_prompts_as_replaced() -> None:
+    told = json.loads(run("domains", "show", "geo", "--json")[1].removesuffix("None"))
+    effects = {f["id"].partition("/")[0]: f["effect"] for f in told["files"]}
+    assert effects["taxonomies"] == "is merged into the built-in file"
+
+
+def test_lint_says_once_that_a_new_domain_has_no_examples() -> None:
+    found = lint(PromptLibrary(Resources()), Taxonomies(Resources()), domain="tides")
+    assert [f.message.partition(":")[0] for f in found] == ["no examples of 'tides', the general ones are shown"]
 
 
 def test_init_copies_the_chosen_files(tmp_path: Path) -> None:

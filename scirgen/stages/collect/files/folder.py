@@ -77,6 +77,7 @@ _SHEETS = {".xlsx", ".xls", ".xlsm", ".ods"}
 
 class FolderSource:
     """``local``: records from a folder or a file, papers from a folder; docs/sources.md has the keys that it knows.
+    A record has no keys for empty cells.
 
     Datasets come in the order of the files' paths, and within a file in its order. With ``order: papers_first`` (the
     default), datasets come first if a paper was found for them by column, DOI, file name or a mention in its text.
