@@ -233,8 +233,7 @@ def _show_beside(new: Tried, old: Tried) -> None:
     for name in dict.fromkeys([*sides[0], *sides[1]]):
         for cells in zip_longest(*(side.get(name, []) for side in sides), fillvalue=""):
             table.add_row(name, *map(Text, cells))
-    counts = [f"{len(t.pairs) + len(t.records)} pass, {len(t.rejections)} do not" for t in (old, new)]
-    table.add_row("", *map(Text, counts))
+    table.add_row("", *map(Text, (_counts(old), _counts(new))))
     Console(width=max(80, shutil.get_terminal_size().columns)).print(table)
 
 
@@ -268,8 +267,12 @@ def _show_tried(tried: Tried) -> None:
             fg="red",
         )
         click.echo("  " + _shown(rejection.record))
-    kept = len(tried.pairs) + len(tried.records)
-    click.echo(f"\n{kept} pass, {len(tried.rejections)} do not; {len(tried.prompts)} calls")
+    click.echo(f"\n{_counts(tried)}")
+
+
+def _counts(tried: Tried) -> str:
+    kept = f"{len(tried.pairs) + len(tried.records)} pass, {len(tried.rejections)} do not; {len(tried.prompts)} calls"
+    return kept if tried.prompts else f"{kept}: rules decided, or nothing was to decide; the prompt was not used"
 
 
 def _as_line(record: Record) -> str:

@@ -164,6 +164,14 @@ async def test_try_accounts_for_every_pair_it_asked_for(records, prompt):
     assert {p.question_type for p in tried.pairs} <= set(kinds)
 
 
+def test_try_says_that_a_prompt_was_not_used(records):
+    with serving() as model:
+        shown = scirgen(
+            "prompts", "try", "tag/bloom", "--dataset", "ds-1", "--input", str(records), "--model", model
+        ).output
+    assert "0 pass, 0 do not; 0 calls: rules decided, or nothing was to decide; the prompt was not used" in shown
+
+
 @pytest.mark.parametrize("mix", [[], ["--set", "generate.mix={known_item: 1}"]])
 def test_try_shows_what_people_would_ask_whatever_the_mix(records, mix):
     with serving() as model:
