@@ -111,7 +111,9 @@ def grade(release: Path, task: str | None, options: PoolOptions) -> None:
         setting=options.setting,
     )
     sampled = (i.record.partition("|") for i in LabelSet(options.sample).items) if options.sample else None
-    count = Count("grades")
+    count, judges = Count("grades"), names_in(options.judges)
+    if len(judges) > len({*judges}):
+        raise click.UsageError("--judges names a model twice: its second grades would repeat its first")
 
     def started(queries: int, calls: dict[str, int], tokens: int) -> None:
         total = sum(calls.values())
@@ -123,7 +125,7 @@ def grade(release: Path, task: str | None, options: PoolOptions) -> None:
     result = asyncio.run(
         run_task_pool(
             opened,
-            names_in(options.judges),
+            judges,
             settings,
             load_registry(),
             out,

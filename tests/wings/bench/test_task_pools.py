@@ -225,6 +225,12 @@ def test_grades_of_another_release_are_refused(tmp_path: Path) -> None:
         read_pools([tmp_path], {"q"})
 
 
+def test_a_judge_that_is_named_twice_is_refused(task: Task) -> None:
+    given = ("--task", "facets", "--split", "dev", "--judges", "openai:m@http://x,openai:m@http://x")
+    code, output = run("benchmark", "pool", task.release.folder, *given)
+    assert code == 2 and "--judges names a model twice" in output
+
+
 def graded_with(task: Task, tmp_path: Path, labels: Path, *more: str) -> str:
     """Grade the sampled pairs with the fake server; what the command printed."""
     with serving() as judge:
