@@ -149,8 +149,13 @@ def readings() -> None:
     for row in read["rows"]:
         kinds.setdefault(row["kind"], []).append(row)
     for kind, rows in kinds.items():
-        shares = {name: sum(_most(row[name]) > 0 for row in rows) for name in (*_FIVE, "guess")}
+        asked = [name for name in (*_FIVE, "guess", "type") if name in rows[0]]
+        shares = {name: sum(_most(row[name]) > 0 for row in rows) for name in asked}
         shares["first three"] = sum(map(_good, rows))
+        if "type" in rows[0]:
+            shares["supported, clear, of their type"] = sum(
+                all(_most(row[name]) > 0 for name in ("supported", "clear", "type")) for row in rows
+            )
         shares["two facts"] = sum(_most(row["joins"]) > 1 for row in rows)
         if any(row["alone"] for row in rows):
             shares["need both documents"] = sum(_most(row["alone"]) == 0 for row in rows)
