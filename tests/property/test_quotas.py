@@ -135,6 +135,14 @@ def test_rows_asked_first_count_by_type_and_known_items_fill_what_they_leave():
     assert {str(c): n for c, n in missing.items() if n} == {"comparison": 3}
 
 
+def test_answers_to_questions_asked_first_leave_known_items_their_rounds():
+    people = tuple(Accepted(f"p{n}", "d1", "definition", asked="seeking") for n in range(2))
+    generate = GenerateConfig.model_validate({"mix": {"seeking": 0.5, "known_item": 0.5}, "quota": {"total": 4}})
+    reached, kept = keep_sought(generate, KINDS, Progress(people, ("d1",), answered=9))
+    plan = plan_round(rest_of(generate, reached, kept), KINDS, reached, 1)
+    assert plan, "9 of 16 candidates are spent, although 2 rows are missing"
+
+
 def test_more_rows_of_a_wanted_cell_come_before_rows_that_no_cell_wants():
     origins = {"a": ("x", "seeking"), "b": ("definition", "seeking"), "c": ("definition", "narrowed")}
     people = [Accepted(id, "d1", kind, asked=asked) for id, (kind, asked) in origins.items()]

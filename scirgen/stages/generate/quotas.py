@@ -111,7 +111,7 @@ def rest_of(config: GenerateConfig, reached: Progress, asked: frozenset[str], *,
     taken = wanted_of_people(config, reached.accepted) if hoped else len(asked)
     total = (quota.total or 0) - taken if mix.get("known_item") or not config.asks else 0
     rounds = quota.max_rounds * (2 if mix.get("seeking") else 1)
-    return quota.model_copy(update={"total": total, "max_rounds": rounds})
+    return quota.model_copy(update={"total": total, "candidates": budget(quota), "max_rounds": rounds})
 
 
 def wanted_of_people(config: GenerateConfig, accepted: Iterable[Accepted]) -> int:
