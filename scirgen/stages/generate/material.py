@@ -135,20 +135,22 @@ def material(task: Task, room: int) -> Shown:
     record = tuple(Line(n, *pieces[i]) for n, i in enumerate(kept, 1))
     room -= sum(len(line.text) for line in record)
     sizes = [len(text) for text in _line_texts(statements)]
-    longest = max(sizes, default=0)
     few = len(task.wishes) <= _FEW_PAIRS
     count = 1 if sum(sizes) <= room or few else _MAX_PARTS
     order = by_worth(statements, task.dataset.id)
-    most = room if count == 1 else count * max(0, room - longest)
+    most = room if count == 1 else count * max(0, room - max(sizes, default=0))
     chosen = {order[i] for i in _fitting([sizes[i] for i in order], most)}
     total = sum(sizes[i] for i in chosen)
-    groups: list[list[Passage]] = [[] for _ in range(count)]
+    groups: list[list[int]] = [[] for _ in range(count)]
     size = 0
     for i in sorted(chosen):
-        groups[min(count - 1, size * count // max(1, total))].append(statements[i])
+        groups[min(count - 1, size * count // max(1, total))].append(i)
         size += sizes[i]
-    parts = tuple(_part(record, group, task) for group in groups if group)
-    left_out = () if few else tuple(p for i, p in enumerate(statements) if i not in chosen)
+    for group in groups:  # a whole caption moves to the next line of its table if its own is not in the call
+        while group and sum(map(len, _line_texts([statements[i] for i in group]))) > room:
+            group.remove(max(group, key=order.index))
+    parts = tuple(_part(record, [statements[i] for i in group], task) for group in groups if group)
+    left_out = () if few else tuple(p for i, p in enumerate(statements) if not any(i in group for group in groups))
     return Shown(Material(record, ()), parts, left_out)
 
 
