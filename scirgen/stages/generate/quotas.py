@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 
 from scirgen.claims.conformance import polarity
 from scirgen.core.config import GenerateConfig, QuotaConfig
@@ -201,7 +201,7 @@ def plan_round(
     plan: dict[str, list[dict[str, object]]] = defaultdict(list)
     for (dataset, cell), count in sorted(given.items()):
         if count:
-            plan[dataset].append(_wanted(cell, count))
+            plan[dataset].append({**{name: value or None for name, value in asdict(cell).items()}, "count": count})
     return dict(plan)
 
 
@@ -271,15 +271,6 @@ def _wants(config: QuotaConfig, pair: Accepted) -> bool:
     """Return whether the mixes have a row's type and level; one that is not given has all, and needs for data."""
     mixes = (config.types, pair.question_type), (config.bloom, pair.bloom)
     return all(not mix or mix.get(name, 0) > 0 for mix, name in mixes)
-
-
-def _wanted(cell: Cell, count: int) -> dict[str, object]:
-    return {
-        "question_type": cell.question_type,
-        "bloom": cell.bloom or None,
-        "polarity": cell.polarity or None,
-        "count": count,
-    }
 
 
 def _yields(progress: Progress) -> dict[str, float]:
