@@ -217,13 +217,14 @@ async def tried(
 ) -> Trial:
     """Run the plan on the first dataset that was drawn from ``total``, then on all; ``others`` are searched too."""
     identity, capabilities = await _generator(config, registry, notes)
+    config = config.model_copy(update={"generate": config.generate.model_copy(update={"questions": ""})})
     none = {"max_tokens": None, "max_cost": None, "max_minutes": None}
     quota = config.generate.quota.model_copy(update={"max_rounds": 0})
     others = others if config.generate.asks else ()
     about = tuple(d.id for d in drawn) if others else ()
     changed = {
         "limits": config.limits.model_copy(update=none),
-        "generate": config.generate.model_copy(update={"quota": quota, "about": about, "questions": ""}),
+        "generate": config.generate.model_copy(update={"quota": quota, "about": about}),
     }
     everything, config = config, config.model_copy(update=changed)
     resources = Resources(domain, Path(config.overrides) if config.overrides else None)

@@ -84,6 +84,22 @@ def test_a_paper_that_no_dataset_uses_is_asked_about_once_however_many_datasets_
     assert asked[3] - asked[2] == 3 * record, "also where more datasets are searched than tried"
 
 
+async def test_the_users_own_questions_are_named_and_not_counted(tmp_path: Path) -> None:
+    records, own = write_records(tmp_path / "records.jsonl", 4), tmp_path / "own.txt"
+    own.write_text("".join(f"How deep is the snow at place {n} in winter?\n" for n in range(8)), "utf-8")
+    found = []
+    for questions in ("", str(own)):
+        flags = {
+            "input": str(records),
+            "models.generator": "openai:x-7b@http://127.0.0.1:9/v1",
+            "models.pack": "standard",
+        }
+        loaded, domain = resolve_config(domain="geo", flags={**flags, "generate.questions": questions})
+        found.append(await estimate_run(tmp_path / "run", loaded.config, domain))
+    assert found[0].shares == found[1].shares
+    assert any("your 8 questions are not included" in note for note in found[1].notes)
+
+
 async def test_a_small_run_of_the_same_model_predicts_a_larger_one(tmp_path: Path) -> None:
     async with FakeServer() as server:
         await run_small(server, write_records(tmp_path / "few.jsonl", 4), tmp_path / "few")
