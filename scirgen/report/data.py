@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
@@ -117,10 +118,12 @@ def cut_out(text: str, at: int, quote: str, where: str) -> Highlight:
 
 def highlights(spans: Sequence[S], around: Callable[[S], Highlight]) -> tuple[Highlight, ...]:
     """Return the first pieces of evidence, then how many more there are. The cells of a table are one piece, with each
-    on a line after its headers."""
+    on a line after its headers; captions among the evidence tell tables apart."""
+    captions = sorted((s.document_id, s.start) for s in spans if s.medium == "caption")
     pieces: dict[object, list[S]] = {}
     for number, span in enumerate(spans):
-        pieces.setdefault((span.document_id, span.page) if span.medium == "table" else number, []).append(span)
+        place = span.document_id, span.page, bisect(captions, (span.document_id, span.start))
+        pieces.setdefault(place if span.medium == "table" else number, []).append(span)
     found = []
     for piece in list(pieces.values())[:SHOWN_SPANS]:
         first = around(piece[0])
