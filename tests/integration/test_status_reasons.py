@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from click import Command
 from click.testing import CliRunner
 
+from scirgen.cli.main import cli
 from scirgen.cli.run.generate import summarise
 from scirgen.cli.run.inspect import inspect, show_scores
-from scirgen.cli.run.status import status
+from scirgen.cli.run.status import place_of, status
 from scirgen.core.errors import InputError, ModelAccessError
-from scirgen.core.records import QAPair, Score
-from scirgen.pipeline.store import Store
+from scirgen.core.records import Block, BlockKind, Document, QAPair, Rejection, Score
+from scirgen.pipeline.store import Store, StoredResult
 from scirgen.release_files.release import Release
 from scirgen.testing.faults import Faults
 from scirgen.testing.server import FakeServer
@@ -88,8 +91,31 @@ async def test_a_run_that_a_wrong_key_ended_names_the_error_and_has_no_release(t
     assert (last["event"], last["status"], last["code"]) == ("end", "error", "model_access")
     said = CliRunner().invoke(status, [str(folder)], catch_exceptions=False).output
     assert f"the last process ended with an error: [model_access] {ended.value.message}" in said
-    with pytest.raises(InputError, match="is a run without a release yet"):
-        Release(folder)
+    for place in (folder, folder / "release"):
+        with pytest.raises(InputError, match="is a run without a release yet"):
+            Release(place)
+        pushed = CliRunner().invoke(cli, ["push", str(place), "me/snow", "--dry-run"])
+        assert "is a run without a release yet" in str(pushed.exception or pushed.output)
+    for line in (
+        '["x"]',
+        '{"event": "end", "status": "error"}',
+        "[" * 9999,
+        '{"status":"error","message":"a\\u001b]0;b\\nc"}',
+    ):
+        (folder / "log.jsonl").write_text(f"{line}\n", "utf-8")
+        said = CliRunner().invoke(status, [str(folder)], catch_exceptions=False).output
+        assert "\x1b" not in said and ("error: [None] a]0;b c" in said) == ("message" in line)
+
+
+def test_a_bare_label_is_found_at_the_caption_and_not_in_prose() -> None:
+    prose, label = "Ice is as Table 1 shows.", "Table 1"
+    blocks = (
+        Block(kind=BlockKind.PARAGRAPH, start=0, end=len(prose), page=1),
+        Block(kind=BlockKind.CAPTION, start=len(prose) + 2, end=len(prose) + 2 + len(label), page=3),
+    )
+    document = Document(id="d", paper_id="p", text=f"{prose}\n\n{label}", blocks=blocks)
+    table = Rejection.of("parse", "table_columns", "no", ("Table", "p#0"), record=label)
+    assert place_of(table, cast(StoredResult, SimpleNamespace(outputs=lambda: (document,)))) == ", page 3, “Table 1”"
 
 
 async def test_types_that_were_not_chosen_are_no_rejections_and_rows_left_out_are_no_released_ones(

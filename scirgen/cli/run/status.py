@@ -16,7 +16,8 @@ import click
 from scirgen.cli.options import PATH, as_json_flag, counted
 from scirgen.core.errors import InputError
 from scirgen.core.files.named import ordinary
-from scirgen.core.records import Document, Failure, Link, Paper, Rejection, count_links
+from scirgen.core.records import BlockKind, Document, Failure, Link, Paper, Rejection, count_links
+from scirgen.core.text.tame import visible
 from scirgen.pipeline.plan import PLAN
 from scirgen.pipeline.store import StoredResult
 from scirgen.pipeline.views.view import StoreView, open_view
@@ -105,10 +106,11 @@ def collect_status(run: Path, view: StoreView) -> dict[str, Any]:
 
 def _last_error(log: Path) -> str:
     """Return the error that ended the run's last process; empty if it ended in another way, or is working."""
-    with suppress(OSError, ValueError), ordinary(log, None).open("rb") as file:
+    with suppress(OSError, ValueError, RecursionError), ordinary(log, None).open("rb") as file:
         file.seek(max(0, log.stat().st_size - _LAST_LINE))
         last = json.loads(file.read().rpartition(b"\n")[0].rpartition(b"\n")[2])
-        return f"[{last['code']}] {last['message']}" if last.get("status") == "error" else ""
+        if isinstance(last, dict) and last.get("status") == "error":
+            return visible(_line(f"[{last.get('code')}] {last.get('message')}"))
     return ""
 
 
@@ -136,16 +138,17 @@ def _reasons(view: StoreView, stage: str, most: int, as_json: bool) -> Iterator[
                 dataset = f" ({result.key.partition('|')[0]})" if stage in _OF_PAIRS else ""
                 # The file of a record's id is that of its twin, which was collected.
                 name = entry.record_id if entry.record_kind == "Dataset" else _named(entry.record_id, files)
-                name += _place_of(entry, result) if entry.record_kind == "Table" else ""
+                name += place_of(entry, result) if entry.record_kind == "Table" else ""
                 yield f"{entry.code:18} {name}{dataset}: {reason}"
     if not as_json:
         yield from (f"{code}: {n - most} more; --most shows them" for code, n in by_code.items() if n > most)
 
 
-def _place_of(table: Rejection, result: StoredResult) -> str:
+def place_of(table: Rejection, result: StoredResult) -> str:
     """Return the page of a table that is not read, and how its text, or its caption in a PDF, begins."""
     document = next(d for d in result.outputs() if isinstance(d, Document))
-    block = document.block_at(document.text.find(table.record))
+    blocks = (b for b in document.blocks if b.kind in (BlockKind.CAPTION, BlockKind.TABLE))
+    block = next((b for b in blocks if document.text[b.start : b.end].startswith(table.record)), None)
     page = f", page {block.page}" if block and block.page else ""
     return f"{page}, “{shorten(table.record, _BEGINNING, placeholder=' …')}”"
 
