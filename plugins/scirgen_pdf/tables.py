@@ -112,7 +112,7 @@ def with_tables(groups: list[Group], body: Style, marks: Callable[[int], Marks],
     ``marks`` gives those of each of the ``count`` pages; numbers are from 0.
     """
     sides = Counter[bool]()
-    groups = list(_with_titles(groups))
+    groups = list(with_titles(groups))
     for number in range(1, count + 1):
         captions = [g for g in groups if g.page == number and g.kind is BlockKind.CAPTION]
         if not any(_CAPTION.match(g.text) for g in captions) or not (page := marks(number - 1)).words:
@@ -147,7 +147,7 @@ def with_tables(groups: list[Group], body: Style, marks: Callable[[int], Marks],
     return groups
 
 
-def _with_titles(groups: Iterable[Group]) -> Iterator[Group]:
+def with_titles(groups: Iterable[Group]) -> Iterator[Group]:
     """Yield the groups, with the title below a table's label that is a line by itself, as "TABLE I", joined to it."""
     last: Group | None = None
     for group in groups:

@@ -14,7 +14,7 @@ from scirgen_pdf.page.lines import Line, Run, Style
 from scirgen_pdf.paragraphs import Group
 from scirgen_pdf.parser import PdfParser
 from scirgen_pdf.reading.page import Glyph, Span, TextLine
-from scirgen_pdf.tables import _with_titles, page_words
+from scirgen_pdf.tables import page_words, with_titles
 
 pymupdf = pytest.importorskip("pymupdf")
 
@@ -79,7 +79,7 @@ def test_title_below_a_label_of_its_own_belongs_to_the_caption() -> None:
         return Group([line], 0, 60, 200, kind=BlockKind.CAPTION).settle()
 
     texts = ("TABLE I", "Days with snow.", "Table 2. Days with ice.", "Notes.")
-    groups = list(_with_titles([caption(text, 60 + 11 * n) for n, text in enumerate(texts)]))
+    groups = list(with_titles([caption(text, 60 + 11 * n) for n, text in enumerate(texts)]))
     assert [g.text for g in groups] == ["TABLE I Days with snow.", "Table 2. Days with ice.", "Notes."]
 
 
