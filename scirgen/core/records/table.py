@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Iterator
 from functools import cached_property
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -69,6 +70,10 @@ class Table(BaseModel):
     def _by_place(self) -> dict[tuple[int, int], Cell]:
         return {(c.start, c.end): c for c in self.cells}
 
+    @cached_property
+    def _heads(self) -> dict[tuple[int, int], Cell | None]:
+        return {}
+
     def headers(self, cell: Cell) -> tuple[Cell, ...]:
         """Return the cells that label a cell: its group's heading row, its row's and its column's headers."""
         if cell.row < self.header_rows or self.is_group(cell):
@@ -82,14 +87,23 @@ class Table(BaseModel):
     def head(self, header: Cell, text: str) -> Cell | None:
         """Return the cell that says what a header is that is a number: the name of its column; of one in the top rows,
         a unit at their left that is not of the numbers below. ``text`` is the document's."""
-        if not _NUMBER.fullmatch(text, header.start, header.end) or self.is_group(header):
-            return None
+        if not self._heads:
+            self._heads.update(self._found_heads(text))
+        return self._heads.get((header.start, header.end))
+
+    def _found_heads(self, text: str) -> Iterator[tuple[tuple[int, int], Cell | None]]:
         corner = [c for c in self._above if c.column < self.header_columns]
-        if header.row >= self.header_rows:
-            named = (c for c in corner if c.column <= header.column < c.column + c.columns)
-            return max(named, key=lambda c: c.row, default=None)
-        beside = (c for c in corner if c.unit and c.row <= header.row < c.row + c.rows)
-        return next((c for c in beside if not any(self.head(h, text) == c for h in self._names)), None)
+        units = [c for c in corner if c.unit]
+        for h in (*self._names, *self._above):
+            found = None
+            if _NUMBER.fullmatch(text, h.start, h.end):
+                if h.row >= self.header_rows:
+                    named = (c for c in corner if c.column <= h.column < c.column + c.columns)
+                    found = max(named, key=lambda c: c.row, default=None)
+                    units = [c for c in units if c is not found]
+                else:
+                    found = next((c for c in units if c.row <= h.row < c.row + c.rows), None)
+            yield (h.start, h.end), found
 
     def is_group(self, cell: Cell) -> bool:
         """Check whether a cell fills its row below the header, and so heads the rows that follow."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -121,6 +122,16 @@ def test_a_header_that_is_a_number_comes_after_what_heads_it(
     spans = [document.span(c.start, c.end) for c in table_block_.table.cells if table_block_.table.is_value(c)]
     read_again = {s.shown: cell_quantity(s.text, s.headers) for s in spans}
     assert read_again[shown] and read_again[shown].unit == unit, "its headers give the same unit again"
+
+
+def test_headers_that_are_numbers_take_time_by_their_number() -> None:
+    rows = [["Depth (m)", *map(str, range(10, 100, 10))], *([f"Site {n}", *["1"] * 9] for n in range(1500))]
+    block = table_block([[GivenCell(text) for text in row] for row in rows], 1)
+    document = assemble(Paper(id="p"), ParsedPaper(parser="t", blocks=(block,)))
+    (table,) = (b.table for b in document.blocks if b.table)
+    begun = time.process_time()
+    said = {document.header(table, h) for c in table.cells for h in table.headers(c)}
+    assert "Depth (m) 20" in said and time.process_time() - begun < 5
 
 
 def test_control_characters_become_blanks_and_every_place_stays() -> None:
