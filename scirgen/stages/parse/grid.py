@@ -22,7 +22,7 @@ _VALUE = re.compile(r"[<>≤≥~−–+-]?\s?\d")
 _NO_NAME = re.compile(r"(?![<>=≤≥])[\W\d_]*")
 REFUSED = {
     "table_shape": "its rows and columns do not make a table: overlapping or too many cells, fewer than two rows or "
-    "columns, or cells of running text",
+    "columns, or cells of running text or of text that is removed",
     "table_header": "no row names its columns",
     "table_signs": "it has signs that the file does not name, which may be minus signs",
     "table_columns": "where its columns or its end are is not clear from the page",

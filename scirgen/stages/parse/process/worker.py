@@ -79,7 +79,8 @@ def _block(block: ParsedBlock, text: str) -> ParsedBlock:
     # After a removed sentence, the places of lines and cells are unknown; lines before it keep theirs.
     same = next((i for i, (a, b) in enumerate(zip(text, before, strict=False)) if a != b), min(len(text), len(before)))
     lines = tuple(line for line in block.lines if line.start <= same)
-    return block.model_copy(update={"text": text, "lines": lines, "table": None})
+    refused = "table_shape" if block.table else block.refused
+    return block.model_copy(update={"text": text, "lines": lines, "table": None, "refused": refused})
 
 
 _GRACE_S = 5.0
