@@ -39,7 +39,7 @@ from scirgen.stages.base import made_stage, suited
 from scirgen.stages.collect.files.paperfolder import PAPER_TYPES, PaperFolder
 from scirgen.stages.collect.pages import Collected, pages
 from scirgen.stages.filter.deciding import outcome, score_all, sentence
-from scirgen.stages.parse.assemble import assemble
+from scirgen.stages.parse.assemble import assemble, titled
 from scirgen.stages.parse.frontmatter import front_matter
 from scirgen.stages.parse.process.pool import ParserPool
 from scirgen.stages.parse.stage import read_paper
@@ -98,6 +98,7 @@ async def _parsed(files: Iterable[Path], config: Config) -> list[Row]:
                 continue
             front = front_matter(parsed)
             document = assemble(Paper(id=f"paper-{file_sha256(file)[:16]}", file=str(file)), parsed, None)
+            given = (b for b in titled(parsed.blocks) if b.text.strip())
             blocks = [
                 {
                     "kind": block.kind.value, "text": document.text[block.start : block.end], "level": block.level,
@@ -105,7 +106,7 @@ async def _parsed(files: Iterable[Path], config: Config) -> list[Row]:
                     **({"table": _cells(document, block.table)} if block.table else {}),
                     **({"refused": read.refused} if read.refused else {}),
                 }
-                for block, read in zip(document.blocks, (b for b in parsed.blocks if b.text.strip()), strict=True)
+                for block, read in zip(document.blocks, given, strict=True)
             ]  # fmt: skip
             rows.append({
                 "file": str(file), "title": front.title, "authors": list(front.authors), "doi": front.doi,

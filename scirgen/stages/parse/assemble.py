@@ -27,7 +27,7 @@ def assemble(paper: Paper, parsed: ParsedPaper, provenance: Provenance | None = 
     parts: list[str] = []
     path: list[tuple[int, str]] = []
     offset = 0
-    for block in _titled(parsed.blocks):
+    for block in titled(parsed.blocks):
         if not block.text.strip():
             continue
         level = (block.level or 1) if block.kind is BlockKind.HEADING else None
@@ -60,7 +60,7 @@ def assemble(paper: Paper, parsed: ParsedPaper, provenance: Provenance | None = 
     )
 
 
-def _titled(blocks: Sequence[ParsedBlock]) -> Iterator[ParsedBlock]:
+def titled(blocks: Sequence[ParsedBlock]) -> Iterator[ParsedBlock]:
     """Yield the blocks; a table's title that follows it joins the caption's label, if that stands alone above it."""
     taken = None
     for block, table, title in zip_longest(blocks, blocks[1:], blocks[2:]):

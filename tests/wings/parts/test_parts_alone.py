@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from unittest.mock import AsyncMock
 
 import pandas as pd
 import pytest
@@ -15,7 +16,11 @@ import scirgen_parts
 from scirgen.cli.main import cli
 from scirgen.commands.tables import Table, rows_of
 from scirgen.core.errors import ConfigError, InputError
+from scirgen.core.records import BlockKind
+from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
+from scirgen.stages.parse.grid import GivenCell, table_block
 from scirgen.testing.server import FakeServer
+from scirgen_parts import parts
 
 PAPER = """# Lake ice of the north
 
@@ -123,6 +128,18 @@ def test_parse_shows_tables_and_says_which_are_not_read(flag: list[str], paper: 
         assert found.stderr == f"{paper}: tables that are not read as cells: table_header 1\n"
     else:
         assert re.search(r"tables +1\n +tables_refused +table_header 1", found.stdout)
+
+
+def test_parse_shows_a_table_with_its_title_joined_to_its_label(paper: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [("caption", "Table 1"), ("caption", "Depths of the lake"), ("paragraph", "It is deep.")]
+    label, title, prose = (ParsedBlock(kind=BlockKind(kind), text=text) for kind, text in texts)
+    table = table_block([[GivenCell(t) for t in row] for row in (("Lake", "Depth"), ("Inari", "92"))], 1)
+    read = AsyncMock(return_value=ParsedPaper(parser="t", blocks=(label, table, title, prose)))
+    monkeypatch.setattr(parts, "read_paper", read)
+    (row,) = parts.parse(paper)
+    assert [(b["text"], "table" in b) for b in row["blocks"]] == [
+        ("Table 1 Depths of the lake", False), (table.text, True), ("It is deep.", False),
+    ]  # fmt: skip
 
 
 def test_score_takes_the_option_of_generate_for_its_model(tmp_path: Path) -> None:
