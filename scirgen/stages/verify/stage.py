@@ -100,10 +100,12 @@ def _place(aspect: Aspect) -> tuple[str, int, int, tuple[Span, ...]]:
 
 
 def _repeated(aspect: Aspect, kept: Sequence[Aspect]) -> Aspect | None:
-    """Return a kept statement of any aspect that says the same: the same cells, or nearly the same words and the same
-    numbers; papers often repeat their abstract."""
+    """Return a kept statement of any aspect that says the same: equal cells below one caption, or nearly the same
+    words and the same numbers; papers often repeat their abstract."""
     others = (k for k in kept if _place(k) != _place(aspect))
-    return next((k for k in others if k.text == aspect.text or (not aspect.cells and _near(k.text, aspect.text))), None)
+    if aspect.cells:
+        return next((k for k in others if (k.text, k.context) == (aspect.text, aspect.context)), None)
+    return next((k for k in others if _near(k.text, aspect.text)), None)
 
 
 def _near(one: str, other: str) -> bool:

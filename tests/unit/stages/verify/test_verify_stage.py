@@ -144,7 +144,12 @@ def cells(*values: str) -> Aspect:
         Span(document_id=DOCUMENT.id, start=at + n, end=at + n + 1, text=value, headers=(*headers, f"Sector {n}"))
         for n, value in enumerate(values)
     )
-    return Aspect(paper_id=DOCUMENT.paper_id, category=FINDINGS, span=spans[0], cells=spans)
+    return Aspect(paper_id=DOCUMENT.paper_id, category=FINDINGS, span=spans[0], cells=spans, context="Table 1. Snow")
+
+
+def moved(aspect: Aspect, context: str) -> Aspect:
+    spans = tuple(s.model_copy(update={"start": s.start + 9, "end": s.end + 9}) for s in aspect.cells)
+    return aspect.model_copy(update={"span": spans[0], "cells": spans, "context": context})
 
 
 @pytest.mark.parametrize(
@@ -152,6 +157,8 @@ def cells(*values: str) -> Aspect:
     [
         (cells("986", "976"), cells("986", "977"), []),
         (cells("986", "976"), cells("976", "986"), []),
+        (cells("986"), moved(cells("986"), "Table 2. Ice"), []),
+        (cells("986"), moved(cells("986"), "Table 1. Snow"), ["redundant"]),
         (aspect(DOCUMENT, FINDINGS, FLOW), aspect(DOCUMENT, FINDINGS, SAME), ["redundant"]),
         (
             aspect(DOCUMENT, FINDINGS, FLOW),
