@@ -34,6 +34,7 @@ from scirgen.core.records.papers import (
     PlacedLine,
     SectionLabel,
     abouts,
+    appendices,
     aspects_by_category,
     caption_label,
     cells_text,
@@ -46,6 +47,6 @@ __all__ = [
     "GUESSED", "LINKED", "LINKS", "ORIGINS", "OWN", "Aspect", "AspectCategory", "Block", "BlockKind", "Box",
     "Criteria", "Dataset", "Document", "Doubt", "Failure", "Frozen", "Grade", "Id", "Ids", "Link", "Medium",
     "Origin", "Paper", "PlacedLine", "Provenance", "QAPair", "Record", "Rejection", "ReleaseFile", "Score",
-    "SectionClass", "SectionLabel", "Span", "SpanRole", "Year", "abouts", "aspects_by_category",
+    "SectionClass", "SectionLabel", "Span", "SpanRole", "Year", "abouts", "appendices", "aspects_by_category",
     "caption_label", "cells_text", "context_text", "count_links", "plain_id", "rejected_pair", "users_of",
 ]  # fmt: skip

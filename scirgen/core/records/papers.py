@@ -4,8 +4,8 @@ statements."""
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from textwrap import shorten
 from typing import Literal
@@ -28,6 +28,10 @@ from scirgen.core.records.base import (
 from scirgen.core.records.table import Cell, Table
 
 _LABEL = re.compile(r"\S+\s+(?:\S*?\d[\w.]*|[IVX]+\b)")
+_LETTERED = re.compile(r"[A-Z][.:]?\s+[^\W\d_]")
+_NO_ARTICLE = re.compile(r"A(?:[.:]|\s+[A-Z]\w*(?:\s[^A-Z]+)?$)")
+"""A stop, or one capital behind the letter: "A Test data", not "A closer look" or "A Closer Look"."""
+_ROMAN = re.compile(r"[IVX]{2,}[.:]?\s")
 _LONGEST_CAPTION = 600
 _MEDIA: dict[BlockKind, Medium] = {BlockKind.TABLE: "table", BlockKind.CAPTION: "caption"}
 
@@ -197,6 +201,10 @@ class Document(Record):
         index = bisect_right(self._starts, offset) - 1
         return self.blocks[index] if index >= 0 and offset < self.blocks[index].end else None
 
+    def blocks_in(self, start: int, end: int) -> tuple[Block, ...]:
+        """Return the blocks that begin in [start, end)."""
+        return self.blocks[bisect_left(self._starts, start) : bisect_left(self._starts, end)]
+
     def span(self, start: int, end: int, section: SectionClass | None = None) -> Span:
         """Return the span [start, end) with the page it begins on and the box of its lines on that page."""
         block = self.block_at(start)
@@ -291,6 +299,19 @@ def caption_label(caption: str) -> str:
     """Return the name that a caption begins with: "Table 2"; empty if it has none."""
     found = _LABEL.match(caption)
     return found.group().rstrip(".:") if found else ""
+
+
+def appendices(sections: Iterable[tuple[Sequence[str], SectionClass | None]]) -> set[str]:
+    """Return the outermost headings behind a conclusion that letters number from A on; none beside Roman numbers.
+    ``sections``: the path of each section of a paper, its own heading included, and its class."""
+    found: list[str] = []
+    concluded = roman = False
+    for path, label in sections:
+        concluded |= label is SectionClass.CONCLUSION
+        roman |= _ROMAN.match(path[0]) is not None
+        if concluded and len(path) == 1 and _LETTERED.match(path[0]) and path[0][0] == chr(ord("A") + len(found)):
+            found.append(path[0])
+    return set() if roman or (len(found) == 1 and not _NO_ARTICLE.match(found[0])) else set(found)
 
 
 def abouts(statements: Iterable[tuple[str, Span | None]]) -> Iterator[str]:

@@ -22,6 +22,7 @@ from scirgen.core.records import (
     SectionClass,
     SectionLabel,
     Span,
+    appendices,
     caption_label,
 )
 from scirgen.core.records.table import Cell
@@ -223,6 +224,7 @@ _CELL = re.compile(r"\[?(\d{1,6})\.(\d{1,3})\]?")
 _MAX_CELLS = 24
 """Cells of one statement; more are the table again."""
 _APPENDIX = re.compile(r"app?end|annex|anexo|anhang|suppl|附录", re.I)
+_MAX_FLOATING = 100
 _UNNAMED = "\ufffd"
 _LEAST_WORDS = 5
 _LEAST_LETTERS = 0.5
@@ -267,9 +269,9 @@ def _rows(document: Document, label: SectionLabel) -> Iterator[Sentence]:
     """Yield the rows of a heading run's tables: what names the row, then each value after its number and what heads
     it."""
     text = document.text
-    for block in document.blocks:
+    for block in document.blocks_in(label.start, label.end):
         table = block.table
-        if table is None or not label.start <= block.start < label.end:
+        if table is None:
             continue
         name = (caption_label(text[slice(*table.caption)]) if table.caption else "") or "Table"
         for _, group in groupby(filter(table.is_value, table.cells), key=lambda c: c.row):
@@ -290,17 +292,20 @@ def floating(document: Document, labels: Sequence[SectionLabel]) -> Iterator[Sec
     """Yield a label for each captioned table that stands under a heading of no section, as behind the references: that
     of the first section that names it, else of results. An appendix's stays out, and what only its own text names."""
     text, body = document.text, [x for x in labels if x.label is not SectionClass.NONE]
-    tables = [(b.table.caption, b) for b in document.blocks if b.table and b.table.caption]
-    for label in (x for x in labels if x not in body and not _APPENDIX.search(" ".join((*x.heading_path, x.heading)))):
-        for (start, end), block in ((c, b) for c, b in tables if label.start <= b.start < label.end):
-            words = (caption_label(text[start:end]) or text[start:end]).split()
-            name = re.compile(r"\b" + r"s?\s+".join(map(re.escape, words)) + r"(?!\.?\w)", re.I)
-            home = next((x for x in body if name.search(text, x.start, x.end)), None)
-            if home is None and not name.search(text[label.start : start] + text[block.end : label.end]):
-                own = {"label": SectionClass.EXPERIMENT, "heading": "", "heading_path": ()}
-                home = label.model_copy(update=own)
-            if home:
-                yield home.model_copy(update={"start": start, "end": block.end})
+    lettered = appendices(((*x.heading_path, x.heading), x.label) for x in labels)
+    outside = ((x, (*x.heading_path, x.heading)) for x in labels if x.label is SectionClass.NONE)
+    aside = (x for x, path in outside if path[0] not in lettered and not _APPENDIX.search(" ".join(path)))
+    tables = ((x, b, b.table.caption) for x in aside for b in document.blocks_in(x.start, x.end) if b.table)
+    captioned = ((x, b, *caption) for x, b, caption in tables if caption)
+    for label, block, start, end in islice(captioned, _MAX_FLOATING):
+        words = (caption_label(text[start:end]) or text[start:end]).split()
+        name = re.compile(r"\b" + r"s?\s+".join(map(re.escape, words)) + r"(?!\.?\w)", re.I)
+        home = next((x for x in body if name.search(text, x.start, x.end)), None)
+        if home is None and not name.search(text[label.start : start] + text[block.end : label.end]):
+            own = {"label": SectionClass.EXPERIMENT, "heading": "", "heading_path": ()}
+            home = label.model_copy(update=own)
+        if home:
+            yield home.model_copy(update={"start": start, "end": block.end})
 
 
 def cell_spans(document: Document, row: Sentence, cells: Sequence[Cell]) -> tuple[Span, ...]:

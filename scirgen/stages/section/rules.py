@@ -95,5 +95,5 @@ def heading_runs(document: Document) -> list[Run]:
 
 
 def _run(document: Document, start: int, end: int, heading: str, path: tuple[str, ...]) -> Run:
-    prose = any(b.kind in _PROSE and start <= b.start < end for b in document.blocks)
+    prose = any(b.kind in _PROSE for b in document.blocks_in(start, end))
     return Run(start, end, heading, path, prose, len(_SIGN.findall(document.text, start, end)))

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, create_model
 
 from scirgen.core.config import Config
-from scirgen.core.records import BlockKind, Document, Provenance, SectionClass, SectionLabel
+from scirgen.core.records import BlockKind, Document, Provenance, SectionClass, SectionLabel, appendices
 from scirgen.core.text.sentences import sentence_spans
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
 from scirgen.stages.section.rules import HeadingRules, Run, heading_runs
@@ -20,7 +20,6 @@ _MAX_CALLS = 60
 """Largest number of model calls for one paper; rules decide about its further headings."""
 _MAX_AT_ONCE = 24
 _FORMAL = 0.003  # signs of programs and formulas in a character; reviews have fewer
-_APPENDIX = re.compile(r"[A-Z][.:]?\s+[^\W\d_]")
 _OPENING = re.compile(r"[\W\d]*(?:summary|synthesis|perspectives?|resumo|resumen)\W*$", re.I)
 
 
@@ -122,24 +121,25 @@ def label_by_rules(document: Document, runs: Sequence[Run], rules: HeadingRules)
     """Return the class of each run; None if the rules leave it open.
 
     The run before the first heading is front matter: title and abstract. A run of references has the class none,
-    whatever its heading.
+    whatever its heading, as has a lettered appendix.
     """
     labels: list[SectionClass | None] = []
-    concluded = False
     opening = [run for run in runs if run.heading][:2]
     for run in runs:
-        path = (*run.path, run.heading)
         if not run.heading:
             label: SectionClass | None = SectionClass.INTRODUCTION
-        elif (not run.prose and _only_references(document, run)) or (concluded and _APPENDIX.match(path[0])):
+        elif not run.prose and _only_references(document, run):
             label = SectionClass.NONE
         else:
-            label = rules.label_path(path, document.language)
+            label = rules.label_path((*run.path, run.heading), document.language)
         if label is SectionClass.CONCLUSION and run in opening and _OPENING.match(run.heading):
             label = SectionClass.INTRODUCTION  # a "Summary" at the beginning; at the end it is a conclusion
-        concluded |= label is SectionClass.CONCLUSION
         labels.append(label)
-    return labels
+    paths = [(*run.path, run.heading) for run in runs]
+    found = appendices(zip(paths, labels, strict=True))
+    # "A. Methods" may be a section; "A Test data" is an appendix.
+    behind = {top for top in found if top[1].isspace() or rules.label(top, document.language) is None}
+    return [SectionClass.NONE if path[0] in behind else x for path, x in zip(paths, labels, strict=True)]
 
 
 def fallback(runs: Sequence[Run], decided: Sequence[SectionClass | None], index: int) -> SectionClass:
@@ -166,7 +166,7 @@ def fallback(runs: Sequence[Run], decided: Sequence[SectionClass | None], index:
 
 
 def _only_references(document: Document, run: Run) -> bool:
-    kinds = [b.kind for b in document.blocks if run.start <= b.start < run.end and b.kind is not BlockKind.HEADING]
+    kinds = [b.kind for b in document.blocks_in(run.start, run.end) if b.kind is not BlockKind.HEADING]
     return bool(kinds) and kinds.count(BlockKind.REFERENCE) > 0.5 * len(kinds)
 
 

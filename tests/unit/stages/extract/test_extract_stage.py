@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -22,7 +24,7 @@ from scirgen.core.records import (
 )
 from scirgen.llm.base import Capabilities
 from scirgen.stages.base import StageResult, WorkItem
-from scirgen.stages.extract.reading import Sentence, cell_spans, cut, section_sentences, tokens
+from scirgen.stages.extract.reading import Sentence, cell_spans, cut, floating, section_sentences, tokens
 from scirgen.stages.extract.stage import ExtractStage
 from scirgen.stages.parse.assemble import assemble
 from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
@@ -237,6 +239,7 @@ def test_a_row_named_by_a_number_says_of_what_and_cites_it() -> None:
         ("References", "Snow lies in Table 12.", "", ("experiment", "")),
         ("Appendix A", "Table 2 shows the snow.", "", None),
         ("A. More", "Snow falls.", "Table 2 shows the snow.", None),
+        ("A. Data", "Table 2 shows the snow.", "", None),
     ],
 )
 def test_a_table_under_a_heading_of_no_section_belongs_to_the_body(
@@ -250,17 +253,36 @@ def test_a_table_under_a_heading_of_no_section_belongs_to_the_body(
     document = assemble(Paper(id="10.1/p"), ParsedPaper(parser="t", blocks=tuple(parts)))
     at = document.text.index(heading)
     label = paper_with_table()[1].model_copy(update={"end": at})
+    end = label.model_copy(update={"end": at, "start": at, "heading": "Conclusion", "label": SectionClass.CONCLUSION})
     none = label.model_copy(
         update={"start": at, "end": len(document.text), "heading": heading, "label": SectionClass.NONE}
     )
     link = Link(dataset_id="ds-1", paper_id="10.1/p", found_by="doi", used=True)
-    scope = FakeScope({"parse": (document,), "section": (label, none), "match": (link,)})
+    scope = FakeScope({"parse": (document,), "section": (label, end, none), "match": (link,)})
     ctx, _ = make_context(lambda p, n: EMPTY, stage="extract")
     items = [i.of(SectionLabel) for i in ExtractStage().items(scope, ctx)]
     rows = [
         (s.label.label.value, s.label.heading) for runs in items for s in section_sentences(document, runs) if s.cells
     ]
     assert rows == [found] * 2 if found else not rows
+
+
+def test_many_tables_behind_many_headings_take_little_time() -> None:
+    table = table_block(GRID, 1)
+    heads = [ParsedBlock(kind=BlockKind.HEADING, text=f"Part {n}", level=1) for n in range(400)]
+    captions = (ParsedBlock(kind=BlockKind.CAPTION, text=f"Table {n}. Depth.") for n in range(1500))
+    parts = (*heads, *(b for caption in captions for b in (caption, table)))
+    document = assemble(Paper(id="10.1/p"), ParsedPaper(parser="t", blocks=parts))
+    starts = [b.start for b in document.blocks if b.kind is BlockKind.HEADING]
+    plain, kinds = paper_with_table()[1], (SectionClass.METHOD, SectionClass.NONE)
+    labels = [
+        plain.model_copy(update={"start": a, "end": b, "label": kinds[n % 2], "heading": f"Part {n}"})
+        for n, (a, b) in enumerate(pairwise([*starts, len(document.text)]))
+    ]
+    begun = time.process_time()
+    found = list(floating(document, labels))
+    assert len(found) == 100 and len(section_sentences(document, [*labels, *found])) >= 200
+    assert time.process_time() - begun < 5
 
 
 async def test_chosen_cells_are_one_statement_with_headers_and_caption() -> None:

@@ -154,6 +154,20 @@ def test_topical_section_behind_key_points_is_no_back_matter() -> None:
 
 def test_lettered_section_behind_the_conclusions_is_an_appendix() -> None:
     assert classes(INTRODUCTION, CONCLUSIONS, (1, "A Test data"), (2, "Model"))[2:] == ["none", "none"]
+    assert classes(INTRODUCTION, CONCLUSIONS, (1, "A Proof of it"), (1, "B The Code"))[2:] == ["none", "none"]
+
+
+@pytest.mark.parametrize(
+    "headings",
+    [
+        ((1, "IV. Conclusions"), (1, "V. Methods"), (2, "Sampling of lakes")),
+        ((1, "IV. Limitations"), (1, "V. Results"), (1, "A. Ice")),
+        (CONCLUSIONS, (1, "A closer look at errors"), (1, "A Note on Errors")),
+        (CONCLUSIONS, (1, "C More ice"), (1, "A. Methods")),
+    ],
+)
+def test_other_section_behind_the_conclusions_is_no_appendix(headings: tuple[tuple[int, str], ...]) -> None:
+    assert "none" not in classes(INTRODUCTION, *headings)
 
 
 def test_runs_when_there_is_no_heading_then_one_run_holds_the_whole_text() -> None:
