@@ -269,10 +269,7 @@ def _rows(document: Document, label: SectionLabel) -> Iterator[Sentence]:
     """Yield the rows of a heading run's tables: what names the row, then each value after its number and what heads
     it."""
     text = document.text
-    for block in document.blocks_in(label.start, label.end):
-        table = block.table
-        if table is None:
-            continue
+    for block, table in ((b, b.table) for b in document.blocks_in(label.start, label.end) if b.table):
         name = (caption_label(text[slice(*table.caption)]) if table.caption else "") or "Table"
         for _, group in groupby(filter(table.is_value, table.cells), key=lambda c: c.row):
             every = tuple(group)
@@ -302,8 +299,7 @@ def floating(document: Document, labels: Sequence[SectionLabel]) -> Iterator[Sec
         name = re.compile(r"\b" + r"s?\s+".join(map(re.escape, words)) + r"(?!\.?\w)", re.I)
         home = next((x for x in body if name.search(text, x.start, x.end)), None)
         if home is None and not name.search(text[label.start : start] + text[block.end : label.end]):
-            own = {"label": SectionClass.EXPERIMENT, "heading": "", "heading_path": ()}
-            home = label.model_copy(update=own)
+            home = label.model_copy(update={"label": SectionClass.EXPERIMENT, "heading": "", "heading_path": ()})
         if home:
             yield home.model_copy(update={"start": start, "end": block.end})
 

@@ -41,11 +41,8 @@ def find_references(document: Document, labels: Sequence[SectionLabel]) -> list[
     blocks = [b for b in document.blocks if b.kind is BlockKind.REFERENCE]
     if not blocks:
         under = [x for x in labels if _HEADING.fullmatch(x.heading.strip().strip(".:").lstrip("0123456789. "))]
-        blocks = [
-            b
-            for b in document.blocks
-            if b.kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM) and any(x.start <= b.start < x.end for x in under)
-        ]
+        prose = (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM)
+        blocks = [b for x in under for b in document.blocks_in(x.start, x.end) if b.kind in prose]
     found: list[Reference] = []
     for place, block in enumerate(blocks, 1):
         text = document.text[block.start : block.end]
