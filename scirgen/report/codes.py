@@ -37,7 +37,7 @@ MEANINGS: Final[dict[str, str]] = {
     "memory": "Reading the file took more memory than the limit.",
     "print_differs": "The paper prints another DOI, year, author or licence than the catalogue states.",
     "unsupported": "No parser reads this kind of file.",
-    "table_shape": "The rows of a table overlap, are too few or too many, or hold running or unsafe text.",
+    "table_shape": "The rows of a table overlap, are too few or too many, or hold running text or text to remove.",
     "table_header": "No row of the table names its columns.",
     "table_signs": "The table has signs without a Unicode value, which may be minus signs.",
     "table_columns": "It is not clear from the page where the table's columns or its end are.",
