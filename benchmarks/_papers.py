@@ -28,7 +28,8 @@ _SEC_TYPES = (
 
 @dataclass
 class Truth:
-    """The known structure of a paper. ``sec_types``: heading text -> section class its publisher marked it with."""
+    """The known structure of a paper. ``sec_types``: heading text -> section class its publisher marked it with;
+    ``kinds``: outermost heading -> the class that somebody gave it by hand, "?" where none fits."""
 
     name: str
     title: str
@@ -38,6 +39,7 @@ class Truth:
     missing: set[str]
     body: list[str] = field(default_factory=list)
     sec_types: dict[str, str] = field(default_factory=dict)
+    kinds: dict[str, str] = field(default_factory=dict)
 
 
 def load_truths(data: Path) -> list[Truth]:
@@ -56,6 +58,7 @@ def load_truths(data: Path) -> list[Truth]:
             [(int(level), text) for level, text in entry.get("headings", [])],
             list(entry.get("back", [])),
             set(entry.get("missing", [])),
+            kinds=dict(entry.get("kinds", [])),
         )
         _read_body(truth, data / "truth", name)
         found.append(truth)

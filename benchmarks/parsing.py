@@ -71,9 +71,13 @@ def main() -> None:
     arguments.add_argument("--rules", action="store_true", help="also the table of rules beside the classifier")
     arguments.add_argument("--reader", default="auto", help="auto, pdfium or pymupdf")
     arguments.add_argument("--only", default="", help="papers whose name contains this")
+    arguments.add_argument("--by-hand", action="store_true", help="all sections, by the `kinds` of the truth")
     arguments.add_argument("--ablate", action="store_true", help="only show the rows that change without each rule")
     given = arguments.parse_args()
     truths = [(folder, t) for folder in given.data for t in load_truths(folder) if given.only in t.name]
+    if not given.by_hand:
+        for _, truth in truths:
+            truth.kinds = {}
     if given.ablate:
         from benchmarks.layout_ablation import ablate
 
@@ -230,12 +234,14 @@ def _headings(truth: Truth, got: Extract) -> tuple[Scores, list[tuple[int, int]]
 
 
 def gold_label(truth: Truth, index: int) -> str | None:
-    """The class of a truth heading: its own or its ancestors' ``sec-type``, else the outermost usual name; None: not
-    scored."""
+    """The class of a truth heading: that of its outermost one by hand, where given; else the outermost usual name, else
+    its own or its ancestors' ``sec-type``; None: not scored."""
     path = [truth.headings[index]]
     for level, text in reversed(truth.headings[:index]):
         if level < path[0][0]:
             path.insert(0, (level, text))
+    if truth.kinds:
+        return None if (kind := truth.kinds.get(path[0][1], "?")) == "?" else kind
     if normal(path[0][1]).startswith("summary") and index and truth.headings[0][1] != path[0][1]:
         return "conclusion"  # "Summary and recommendations" behind other sections; before them it is an abstract
     for _, text in path:

@@ -115,7 +115,7 @@ _BEFORE_UNITS: Final = frozenset(
         "tothe",
     }
 )
-"""Commands of siunitx that are no unit by themselves."""
+"""Commands of siunitx that need a unit beside them."""
 _MAX_DEPTH: Final = 30
 _COMMENT: Final = re.compile(r"(?<!\\)%.*")
 

@@ -213,5 +213,6 @@ def _shown(batch: Sequence[Sequence[Aspect]]) -> list[str]:
     told = abouts((group[0].context, group[0].context_span) for group in batch)
     for number, (group, about) in enumerate(zip(batch, told, strict=True), 1):
         kinds = ", ".join(a.category.value.replace("_", " ") for a in group)
-        lines.append(f"[{number}] ({kinds}{'; about ' * bool(about)}{about}) {' '.join(group[0].text.split())}")
+        said = f"; about {about}" if about else ""
+        lines.append(f"[{number}] ({kinds}{said}) {' '.join(group[0].text.split())}")
     return lines
