@@ -27,7 +27,7 @@ class SectionStage(Stage):
     """One item per document; its labels cover the whole text."""
 
     name = "section"
-    version = 5
+    version = 6
 
     def uses(self, config: Config) -> Uses:
         if not config.section.use_model:

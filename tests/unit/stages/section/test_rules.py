@@ -54,6 +54,11 @@ def rules() -> HeadingRules:
         ("Availability", "en", "none"),
         ("IX. Datos biográficos", "es", "none"),
         ("Correspondence analysis", "en", "method"),
+        ("7 Session information", "en", "none"),
+        ("5. Illustrations", "en", "experiment"),
+        ("4 Test Results and Remarks", "en", "experiment"),
+        ("18.4 Summary of findings", "en", "conclusion"),
+        ("5. Final comments", "en", "conclusion"),
     ],
 )
 def test_heading_when_usual_then_its_class(heading: str, language: str, label: str) -> None:
@@ -68,6 +73,8 @@ def test_heading_when_usual_then_its_class(heading: str, language: str, label: s
         "Supplementation of diets",
         "Disclosure and response",
         "Reference frames",
+        "Objective function module",
+        "Significance testing",
     ],
 )
 def test_heading_when_topical_then_it_is_left_open(heading: str) -> None:
