@@ -31,6 +31,7 @@ _LABEL = re.compile(r"\S+\s+(?:\S*?\d[\w.]*|[IVX]+\b)")
 _LETTERED = re.compile(r"[A-Z][.:]?\s+[^\W\d_]")
 _NO_ARTICLE = re.compile(r"A(?:[.:]|\s+[A-Z]\w*(?:\s[^A-Z]+)?$)")
 """A stop, or one capital behind the letter: "A Test data", not "A closer look" or "A Closer Look"."""
+_NUMBERED = re.compile(r"\d+[.:]?\s")
 _ROMAN = re.compile(r"[IVX]{2,}[.:]?\s")
 _LONGEST_CAPTION = 600
 _MEDIA: dict[BlockKind, Medium] = {BlockKind.TABLE: "table", BlockKind.CAPTION: "caption"}
@@ -302,16 +303,21 @@ def caption_label(caption: str) -> str:
 
 
 def appendices(sections: Iterable[tuple[Sequence[str], SectionClass | None]]) -> set[str]:
-    """Return the outermost headings behind a conclusion that letters number from A on; none beside Roman numbers.
-    ``sections``: the path of each section of a paper, its own heading included, and its class."""
+    """Return the outermost headings that letters number from A on, behind those that figures number or a conclusion;
+    none beside Roman numbers. ``sections``: the path of each section of a paper, its own heading included, and its
+    class."""
     found: list[str] = []
-    concluded = roman = False
+    concluded = numbered = roman = False
     for path, label in sections:
         concluded |= label is SectionClass.CONCLUSION
         roman |= _ROMAN.match(path[0]) is not None
-        if concluded and len(path) == 1 and _LETTERED.match(path[0]) and path[0][0] == chr(ord("A") + len(found)):
+        if len(path) == 1 and _NUMBERED.match(path[0]):
+            numbered, found = True, found if concluded else []
+        section = label not in (None, SectionClass.NONE) and not path[0][1:2].isspace()  # "A. Methods" may be one
+        behind = len(path) == 1 and (numbered or (concluded and not section)) and _LETTERED.match(path[0])
+        if behind and path[0][0] == chr(ord("A") + len(found)):
             found.append(path[0])
-    return set() if roman or (len(found) == 1 and not _NO_ARTICLE.match(found[0])) else set(found)
+    return set(found) if not roman and (numbered or len(found) > 1 or _NO_ARTICLE.match("".join(found))) else set()
 
 
 def abouts(statements: Iterable[tuple[str, Span | None]]) -> Iterator[str]:

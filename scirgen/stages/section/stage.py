@@ -137,9 +137,7 @@ def label_by_rules(document: Document, runs: Sequence[Run], rules: HeadingRules)
         labels.append(label)
     paths = [(*run.path, run.heading) for run in runs]
     found = appendices(zip(paths, labels, strict=True))
-    # "A. Methods" may be a section; "A Test data" is an appendix.
-    behind = {top for top in found if top[1].isspace() or rules.label(top, document.language) is None}
-    return [SectionClass.NONE if path[0] in behind else x for path, x in zip(paths, labels, strict=True)]
+    return [SectionClass.NONE if path[0] in found else x for path, x in zip(paths, labels, strict=True)]
 
 
 def fallback(runs: Sequence[Run], decided: Sequence[SectionClass | None], index: int) -> SectionClass:

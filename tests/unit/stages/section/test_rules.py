@@ -164,6 +164,11 @@ def test_lettered_section_behind_the_conclusions_is_an_appendix() -> None:
     assert classes(INTRODUCTION, CONCLUSIONS, (1, "A Proof of it"), (1, "B The Code"))[2:] == ["none", "none"]
 
 
+def test_lettered_section_behind_numbered_ones_is_an_appendix() -> None:
+    assert classes((1, "1 Introduction"), (1, "2 Ice"), (1, "A Methods"), (1, "B Results"))[2:] == ["none", "none"]
+    assert classes((1, "1 Introduction"), (1, "A Methods"), (1, "2 Results"))[1:] == ["method", "experiment"]
+
+
 @pytest.mark.parametrize(
     "headings",
     [
