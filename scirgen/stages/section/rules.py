@@ -19,7 +19,9 @@ _NUMBER: Final = re.compile(
     re.I,
 )
 
-_SIGN: Final = re.compile(r"[^\W\d_]\(|[{}<>=]|\w_\w")
+_SIGN: Final = re.compile(
+    r"[^\W\d_]\(|[{}<>=]|\w_\w|\b(?:algorithm|class|code|file|function|input|matrix|object|output|value)"
+)
 
 
 def normalise(heading: str) -> str:
@@ -60,17 +62,13 @@ class HeadingRules:
         The outermost heading that names a class decides, so that "Data" below "Results" stays results; a heading below
         one that names none decides by itself.
         """
-        for heading in path:
-            found = self.label(heading, language)
-            if found is not None:
-                return found
-        return None
+        return next((found for heading in path if (found := self.label(heading, language))), None)
 
 
 @dataclass(frozen=True)
 class Run:
     """[start, end) of the document's text: a heading and what follows it up to the next one. Front matter has no
-    heading. ``signs``: how many of them only programs and formulas have."""
+    heading. ``signs``: signs and words in it that are frequent where programs or formulas are described."""
 
     start: int
     end: int
@@ -83,12 +81,11 @@ class Run:
 def heading_runs(document: Document) -> list[Run]:
     """Return all runs, in order; together they cover the whole text."""
     heads = [b for b in document.blocks if b.kind is BlockKind.HEADING]
-    edges = [h.start for h in heads]
+    edges = [*(h.start for h in heads), len(document.text)]
     runs = []
-    if document.text and (not edges or edges[0] > 0):
-        runs.append(_run(document, 0, edges[0] if edges else len(document.text), "", ()))
-    ends = [*edges[1:], len(document.text)] if edges else []
-    for head, end in zip(heads, ends, strict=True):
+    if edges[0] > 0:
+        runs.append(_run(document, 0, edges[0], "", ()))
+    for head, end in zip(heads, edges[1:], strict=True):
         name = " ".join(document.text[head.start : head.end].split())
         runs.append(_run(document, head.start, end, name, head.heading_path))
     return runs

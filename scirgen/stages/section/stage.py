@@ -19,7 +19,7 @@ _MAX_OUTLINE = 60
 _MAX_CALLS = 60
 """Largest number of model calls for one paper; rules decide about its further headings."""
 _MAX_AT_ONCE = 24
-_FORMAL = 0.003  # signs of programs and formulas in a character; reviews have fewer
+_FORMAL = 0.002  # signs and words of programs and formulas in a character; reviews have fewer
 _OPENING = re.compile(r"[\W\d]*(?:summary|synthesis|perspectives?|resumo|resumen)\W*$", re.I)
 
 
@@ -143,9 +143,9 @@ def label_by_rules(document: Document, runs: Sequence[Run], rules: HeadingRules)
 def fallback(runs: Sequence[Run], decided: Sequence[SectionClass | None], index: int) -> SectionClass:
     """Classify a run that neither rules nor a model decide, by the outermost sections before and behind its own.
 
-    It continues the one before it. Between introduction and results, it is the method; so it is without results, if the
-    open sections are rich in formulas or programs. Where methods stand behind the results, or there are neither, it is
-    ``experiment``. Back matter between sections says nothing.
+    It continues the one before it; but if the open sections are rich in formulas or programs, it is the method behind
+    an introduction or results. In other papers, it is the method between introduction and results. Where methods stand
+    behind the results, or there are neither, it is ``experiment``. Back matter between sections says nothing.
     """
     outer = [i for i, run in enumerate(runs) if not run.path]
     own = max((i for i in outer if i <= index), default=index)
@@ -154,13 +154,11 @@ def fallback(runs: Sequence[Run], decided: Sequence[SectionClass | None], index:
     if behind:
         before = [d for d in before if d is not SectionClass.NONE]
     last = before[-1] if before else SectionClass.INTRODUCTION
-    if last not in (SectionClass.INTRODUCTION, SectionClass.RELATED_WORK):
-        return last
-    results = [i for i, d in enumerate(behind) if d is SectionClass.EXPERIMENT]
-    unnamed = [run for run, d in zip(runs, decided, strict=True) if d is None]
-    formal = sum(run.signs for run in unnamed) > _FORMAL * sum(run.end - run.start for run in unnamed)
-    method = SectionClass.METHOD not in behind[results[-1] :] if results else formal
-    return SectionClass.METHOD if method else SectionClass.EXPERIMENT
+    signs = sum(r.signs - _FORMAL * (r.end - r.start) for r, d in zip(runs, decided, strict=True) if d is None)
+    if last in (SectionClass.INTRODUCTION, SectionClass.RELATED_WORK):
+        named = [d for d in behind if d in (SectionClass.METHOD, SectionClass.EXPERIMENT)]
+        last = SectionClass.METHOD if named[-1:] == [SectionClass.EXPERIMENT] else SectionClass.EXPERIMENT
+    return SectionClass.METHOD if signs > 0 and last is SectionClass.EXPERIMENT else last
 
 
 def _only_references(document: Document, run: Run) -> bool:

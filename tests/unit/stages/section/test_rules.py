@@ -143,8 +143,14 @@ def test_topical_sections_of_a_paper_without_results_are_experiment() -> None:
     assert classes(INTRODUCTION, TOPIC, CONCLUSIONS)[1] == "experiment"
 
 
-def test_topical_sections_with_formulas_or_programs_are_method() -> None:
-    assert classes(INTRODUCTION, (1, "Call kellerman(n, f)"), CONCLUSIONS)[1] == "method"
+@pytest.mark.parametrize("topic", ["Call kellerman(n, f)", "The files and their default values"])
+def test_topical_sections_with_formulas_or_programs_are_method(topic: str) -> None:
+    assert classes(INTRODUCTION, (1, topic), CONCLUSIONS)[1] == "method"
+    assert classes(INTRODUCTION, (1, "Results"), (1, topic), CONCLUSIONS)[2] == "method"
+
+
+def test_topical_sections_of_other_papers_continue_the_results() -> None:
+    assert classes(INTRODUCTION, (1, "Results"), TOPIC, CONCLUSIONS)[2] == "experiment"
 
 
 def test_topical_sections_between_introduction_and_results_are_method() -> None:
