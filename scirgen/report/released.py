@@ -10,7 +10,6 @@ from scirgen.release_files.release import CorpusDocument, EvidenceRow, Passage, 
 from scirgen.report.about import day_of, field_of, judgements, most_rows, publishing
 from scirgen.report.counting import Counted, accepted_row, aspect_rows, drawn, figures_of, histogram, score_rows
 from scirgen.report.data import (
-    AspectRow,
     Highlight,
     ReportData,
     SampleRow,
@@ -63,7 +62,7 @@ def gather_release(release: Release, *, sample: int = 300) -> ReportData:
         waiting=0,
         funnel=(),
         papers_per_dataset=histogram(len(p) for p in documents.values()),
-        aspects=tuple(_aspects(release)),
+        aspects=tuple(aspect_rows((a.category, a.dataset_id, a.paper_id, a.text) for a in release.aspects())),
         bloom_agreement=None,
         tables=info.tables,
         scores=tuple(scores),
@@ -75,10 +74,6 @@ def gather_release(release: Release, *, sample: int = 300) -> ReportData:
         sample_of=len(asked),
         **figures_of(asked, {}),
     )
-
-
-def _aspects(release: Release) -> Iterator[AspectRow]:
-    return aspect_rows((a.category, a.dataset_id, a.paper_id, a.text) for a in release.aspects())
 
 
 def _sample(release: Release, ids: set[str]) -> Iterator[SampleRow]:

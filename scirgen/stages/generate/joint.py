@@ -88,7 +88,7 @@ class JointStrategy:
         carries = min(wanted, shown.carries)
         for size in _sizes(len(_kinds(wishes)), ctx.config.generate.types_per_call):
             calls = [_share(shown, part, len(wishes), (wanted, carries), called, ctx) for part in _parts(wishes, size)]
-            if window is None or all(_fits(call, window) for call in calls):
+            if window is None or all(_tokens(c.prompt) + _least(c) <= window * _USABLE for c in calls):
                 break
         return calls
 
@@ -228,10 +228,6 @@ def _draft(pair: CitedPair, wish: Wish, call: _Call, key: str) -> Draft | Discar
         return Discard(kind, "no_such_line", f"there is no line {unknown[0]}", text, call.prompt, (key,))
     spans = call.shown.evidence(pair.question, pair.evidence, pair.about)
     return Draft(kind, pair.question, pair.answer, spans, wish.bloom, prompt=call.prompt, replies=(key,))
-
-
-def _fits(call: _Call, window: int) -> bool:
-    return _tokens(call.prompt) + _least(call) <= window * _USABLE
 
 
 def _room(call: _Call, ctx: StageContext) -> int:

@@ -96,7 +96,8 @@ class AutoStrategy:
     async def judge(self, pair: Pair, ctx: StageContext) -> Judgement:
         """Apply the rules, then ask the model where they leave it open."""
         if bears_title(pair):
-            return Judgement(True, "The paper's own title is that of the dataset.", _beginning(pair))
+            start = tuple(Place(a, b, pair.section(a), "title") for a, b in pair.sentences[:2])
+            return Judgement(True, "The paper's own title is that of the dataset.", start)
         named = await asyncio.to_thread(find_mentions, pair)
         by_rule = judge_mentions(pair, named)
         asks = ctx.chat_session is not None and ctx.chat.pack != "small"
@@ -127,10 +128,6 @@ def _marked(pair: Pair) -> list[Place]:
     text = pair.document.text
     places = (Place(s, e, pair.section(s), "near name") for s, e in pair.sentences if names.marked(text[s:e]))
     return list(islice((p for p in places if p.section is not SectionClass.RELATED_WORK), _MAX_PLACES))
-
-
-def _beginning(pair: Pair) -> tuple[Place, ...]:
-    return tuple(Place(start, end, pair.section(start), "title") for start, end in pair.sentences[:2])
 
 
 def _as_stated(nearest: Sequence[Sentence]) -> Judgement:

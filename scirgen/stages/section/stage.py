@@ -85,7 +85,7 @@ class SectionStage(Stage):
         prompt = ctx.prompt("label").render(
             classes=[{"id": c.id.value, "name": c.name, "definition": c.definition} for c in classes],
             title=document.title,
-            outline=_outline(runs),
+            outline="\n".join("  " * len(r.path) + r.heading for r in runs[:_MAX_OUTLINE] if r.heading),
             sections="\n\n".join(sections),
         )
         ids = tuple(c.id.value for c in classes)
@@ -111,10 +111,6 @@ def classes_reply(count: int, ids: tuple[str, ...]) -> type[Classes]:
 def batched(places: Sequence[int]) -> list[Sequence[int]]:
     """Return the open sections of a paper, grouped by calls; in most papers, one call takes all."""
     return [places[i : i + _MAX_AT_ONCE] for i in range(0, len(places), _MAX_AT_ONCE)]
-
-
-def _outline(runs: Sequence[Run]) -> str:
-    return "\n".join("  " * len(r.path) + r.heading for r in runs[:_MAX_OUTLINE] if r.heading)
 
 
 def label_by_rules(document: Document, runs: Sequence[Run], rules: HeadingRules) -> list[SectionClass | None]:
