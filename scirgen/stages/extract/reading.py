@@ -118,7 +118,7 @@ async def read_section(
         prompt = ctx.prompt("aspects").render(
             title=_harmless(document.title),
             abstract=_harmless(document.abstract[:_ABSTRACT_CHARS]),
-            heading=_heading(passage[0]),
+            heading=" > ".join(passage[0].label.heading_path or (passage[0].label.heading,)),
             sentences=[f"[{s.number}] {s.text}" for s in passage],
             tables=any(s.cells for s in passage),
             aspects=[(a.id.value, a.definition) for a in ctx.taxonomies.aspects.aspects],
@@ -215,14 +215,11 @@ def _room(ctx: StageContext) -> int:
     return _MOST_TOKENS if context is None else max(200, min(_MOST_TOKENS, context - _REPLY_TOKENS - 900))
 
 
-def _heading(sentence: Sentence) -> str:
-    return " > ".join(sentence.label.heading_path or (sentence.label.heading,))
-
-
 _CITED = PROSE | {BlockKind.CAPTION}
 _CELL = re.compile(r"\[?(\d{1,6})\.(\d{1,3})\]?")
 _MAX_CELLS = 24
 """Cells of one statement; more are the table again."""
+_WORDS = re.compile(r"[^\W\d_]{2}[^\d\[\]]{2,40}")
 _APPENDIX = re.compile(r"app?end|annex|anexo|anhang|suppl|附录", re.I)
 _MAX_FLOATING = 100
 _UNNAMED = "\ufffd"
@@ -305,13 +302,24 @@ def floating(document: Document, labels: Sequence[SectionLabel]) -> Iterator[Sec
 
 
 def cell_spans(document: Document, row: Sentence, cells: Sequence[Cell]) -> tuple[Span, ...]:
-    """Return the places of chosen cells, then those of their headers, which only label them."""
+    """Return the places of chosen cells, then those of their headers, which only label them. The words before a number
+    in its row head it too, since they say of what it is: "Lumbar spine"."""
     block = document.block_at(row.start)
     if not cells or block is None or block.table is None:
         return ()
-    labels = (h for c in cells for h in block.table.headers(c))
-    heads = dict.fromkeys(x for h in labels for x in (block.table.head(h, document.text), h) if x)
-    values = [document.span(c.start, c.end, row.section) for c in cells]
+    table, text, rows = block.table, document.text, {c.row for c in cells}
+    words = [c for c in table.cells if c.row in rows and _WORDS.fullmatch(text, c.start, c.end) and c not in cells]
+    values, heads = [], dict[Cell, None]()
+    for cell in cells:
+        labels = list(table.headers(cell))
+        mine = words if not text[cell.start].isalpha() else ()
+        beside = [c for c in mine if c.row == cell.row and c.column < cell.column and c not in labels]
+        at = sum(h.row >= table.header_rows for h in labels)
+        labels[at:at] = beside
+        headers = dict.fromkeys(document.header(table, h) for h in labels)
+        span = document.span(cell.start, cell.end, row.section)
+        values.append(span.model_copy(update={"headers": tuple(headers)}) if beside else span)
+        heads |= dict.fromkeys(x for h in labels for x in (table.head(h, text), h) if x)
     only_said = {"role": "context", "headers": ()}
     context = [document.span(h.start, h.end, row.section).model_copy(update=only_said) for h in heads]
     return (*values, *context)
@@ -352,9 +360,7 @@ def cut(sentences: Sequence[Sentence], most_tokens: int) -> list[list[Sentence]]
     following = iter(sentences)
     return [
         list(islice(following, text.count("\n", start, end) + 1))
-        for start, end in windows(text, most_tokens, pieces=_lines, length=lambda line: tokens(line.rstrip()))
+        for start, end in windows(
+            text, most_tokens, pieces=lambda t: t.splitlines(keepends=True), length=lambda line: tokens(line.rstrip())
+        )
     ]
-
-
-def _lines(text: str) -> list[str]:
-    return text.splitlines(keepends=True)

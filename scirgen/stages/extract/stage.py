@@ -33,7 +33,7 @@ class ExtractStage(Stage):
     name = "extract"
     for_all_users: ClassVar[bool] = True
     """A flag: the prompt names the datasets that use the paper."""
-    version = 12
+    version = 13
 
     def uses(self, config: Config) -> Uses:
         """Return its prompt, the definitions of the aspects, and the model."""

@@ -232,6 +232,15 @@ def test_a_row_named_by_a_number_says_of_what_and_cites_it() -> None:
     ]  # fmt: skip
 
 
+def test_words_before_a_number_head_it_too() -> None:
+    rows = (("Gene", "Trait", "Seen", "P", "Site"), ("rs1", "Bone density", "Yes", "0.002", "Hip"))
+    document, label = paper_with_table([[GivenCell(t) for t in row] for row in rows])
+    (row,) = (s for s in section_sentences(document, [label]) if s.cells)
+    spans = cell_spans(document, row, row.cells[2:])
+    assert [c.shown for c in spans if c.role == "answer"] == ["rs1; Bone density; P: 0.002", "rs1; Site: Hip"]
+    assert [c.text for c in spans if c.role == "context"] == ["rs1", "Bone density", "P", "Site"]
+
+
 @pytest.mark.parametrize(
     ("heading", "told", "below", "found"),
     [
