@@ -1,39 +1,56 @@
-"""Finds the abbreviations that a text defines, and those that a question or an answer does not explain. Pure functions.
+"""Finds where a text explains an abbreviation or a code, and those that a question or an answer does not explain. Pure
+functions.
 
-Definitions are found as Schwartz & Hearst do (2003, "A simple algorithm for identifying abbreviation definitions in
-biomedical text"): "long form (SHORT)", where the letters of SHORT occur in order in the words before it, the first one
-at a word's beginning.
+"long form (SHORT)" and "SHORT: long form" are found as Schwartz & Hearst do (2003, "A simple algorithm for identifying
+abbreviation definitions in biomedical text"): the letters of SHORT occur in order in the long form, the first one at a
+word's beginning.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from functools import lru_cache
+from itertools import islice
 
 from scirgen.core.text.textmatch import stem, words
 
-_DEFINED = re.compile(r"([^().;:\n]{4,120}?)\s\(([A-Z][A-Za-z]{0,5}[A-Z])s?[);,:]")
 _USED = re.compile(r"(?<![\w-])[A-Z][A-Za-z]?[A-Z](?=s?(?![\w-]))")
 """Two or three letters; longer abbreviations are mostly names of products, which readers know."""
+_CODE = re.compile(r"(?<![\w-])[A-Za-z](?=\w*[A-Z\d])\w{1,14}(?![\w-])")
+"""A word with a capital or a digit inside: "POSCON", "vBMD", "T2"."""
+_BEHIND = re.compile(r"(?:,|:| =) (an? )?([^(),.;:\n]{4,120})")
 _WORD = re.compile(r"[^\W_]+")
 _LETTERS = 4
 """Words of fewer letters ("of", "the") say nothing about whether a long form is a name or a term, nor whether it is
 spelled out."""
+_MAX_USES = 100
+_ENOUGH = 2
+"""Telling words of a description that explain its code."""
 
 
-@lru_cache(maxsize=32)
-def definitions(text: str) -> dict[str, str]:
-    """Return a mapping: abbreviation -> its long form, at its first definition in the text."""
-    found: dict[str, str] = {}
-    for match in _DEFINED.finditer(text):
-        short = match.group(2)
-        if short not in found and (long := _long_form(short, match.group(1))):
-            found[short] = long
-    return found
+def codes(text: str) -> list[str]:
+    """Return the words of a text that may be codes, each once."""
+    return list(dict.fromkeys(_CODE.findall(text)))
 
 
-def unexplained(text: str, sources: Collection[str], names: str, known: Collection[str]) -> tuple[str, str] | None:
+def explained(text: str, short: str) -> tuple[int, str]:
+    """Return where a text first explains an abbreviation or a code, and the words that do: "long form (SHORT)", "SHORT:
+    long form", or "SHORT, a measure of ..."; (-1, "") if nowhere."""
+    used = re.finditer(rf"(?<![\w-]){re.escape(short)}(?=s?[);,:]| =)", text)
+    for match in islice(used, _MAX_USES):
+        before = re.split(r"[().;:\n]", text[max(0, match.start() - 122) : match.start()])
+        long = _long_form(short, before[-2]) if len(before) > 1 and not before[-1] else ""
+        behind = _BEHIND.match(text, match.end())
+        if not long and behind and short not in behind[2] and (behind[1] or _long_form(short, behind[2]) == behind[2]):
+            long = behind[2]
+        if long:
+            return match.start(), long.strip()
+    return -1, ""
+
+
+def unexplained(
+    text: str, sources: Collection[str], names: str, known: Collection[str], labels: str | None = None
+) -> tuple[str, str] | None:
     """Return the first abbreviation of a term ("FL" for fork length) that a text uses and does not spell out, with its
     long form.
 
@@ -44,16 +61,22 @@ def unexplained(text: str, sources: Collection[str], names: str, known: Collecti
             are names too.
         known: abbreviations that need no explanation. Those of proper names ("Weather Research and Forecasting") need
             none either, since the abbreviation is the name.
+        labels: if given, the headers of cited cells. Only their codes count, of four letters or more, that a source
+            describes ("NEGCON, a measure of ..."): readers know the names that it spells out, or look them up.
     """
     said = {stem(w) for w in words(text)}
-    for short in dict.fromkeys(_USED.findall(text)):
-        if short in known or short in names:
+    used = _USED.findall(text) if labels is None else [c for c in codes(labels) if len(c) >= _LETTERS]
+    for short in dict.fromkeys(used):
+        if short in known or short in names or short not in text:
             continue
-        long = next((d[short] for d in map(definitions, sources) if short in d), "")
+        long = next((found for source in sources if (found := explained(source, short)[1])), "")
+        if (_long_form(short, long) == long) is (labels is not None):
+            continue
         telling = [w for w in _WORD.findall(long) if len(w) >= _LETTERS]
         is_name = all(w[0].isupper() for w in telling[1:]) and len(telling) > 1
         stems = {stem(w.lower()) for w in telling}
-        if telling and not is_name and not stems <= said and not stems <= {stem(w) for w in words(names)}:
+        enough = len(stems) if labels is None else min(_ENOUGH, len(stems))
+        if telling and not is_name and len(stems & said) < enough and not stems <= {stem(w) for w in words(names)}:
             return short, long
     return None
 

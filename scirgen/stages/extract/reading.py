@@ -14,6 +14,7 @@ from itertools import groupby, islice
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from scirgen.claims.abbreviations import codes, explained
 from scirgen.core.records import (
     AspectCategory,
     BlockKind,
@@ -145,7 +146,25 @@ async def read_section(
         if isinstance(reply.value, TableReply):
             made = [chosen_cells(one, by_number) for one in reply.value.cells]
             picked += [replace(p, prompt=prompt.reference, replies=(reply.reply_key,)) for p in made]
-    return picked
+    return [*picked, *_explaining(document, picked)]
+
+
+def _explaining(document: Document, picked: Sequence[Picked]) -> Iterator[Picked]:
+    """Yield the sentences, notes of tables among them, that explain the codes that head the chosen cells."""
+    rows = [(p.sentence, p.cells) for p in picked if p.sentence and p.cells]
+    heads = (s for row, cells in rows for s in cell_spans(document, row, cells) if s.role == "context")
+    found: set[tuple[int, int]] = set()
+    for code in islice(codes("\n".join(dict.fromkeys(s.text for s in heads))), _MAX_CODES):
+        at, _ = explained(document.text, code)
+        block = document.block_at(at)
+        if block and block.kind in PROSE | {BlockKind.FOOTNOTE}:
+            spans = sentence_spans(document.text[block.start : block.end], document.language)
+            found |= {(block.start + a, block.start + b) for a, b in spans if a <= at - block.start < b}
+    for start, end in sorted(found):
+        text = " ".join(document.text[start:end].split())
+        if is_prose(text) and not talks_to_machine(text):
+            label = rows[0][0].label.model_copy(update={"label": SectionClass.NONE})
+            yield Picked(AspectCategory.DATASET, Sentence(0, start, end, text, label), text)
 
 
 def chosen_cells(given: CellsReply, passage: Mapping[int, Sentence]) -> Picked:
@@ -220,6 +239,8 @@ _CELL = re.compile(r"\[?(\d{1,6})\.(\d{1,3})\]?")
 _MAX_CELLS = 24
 """Cells of one statement; more are the table again."""
 _WORDS = re.compile(r"[^\W\d_]{2}[^\d\[\]]{2,40}")
+_MAX_CODES = 60
+"""Codes of a section's chosen cells that are looked up."""
 _APPENDIX = re.compile(r"app?end|annex|anexo|anhang|suppl|附录", re.I)
 _MAX_FLOATING = 100
 _UNNAMED = "\ufffd"

@@ -70,25 +70,26 @@ class ExampleLeakGate(PairGate):
 
 
 class UnexplainedAbbreviationGate(PairGate):
-    """Question and answer use an abbreviation that the material defines as a term, and neither spells it out."""
+    """Question and answer use an abbreviation that the material defines as a term, and neither spells it out. Beside a
+    judge only codes of cited tables count, which it overlooks."""
 
     code: ClassVar[str] = "unexplained_abbreviation"
     explanation: ClassVar[str] = (
         "Question and answer use a term's abbreviation of two or three letters, "
         'such as "FL" for fork length, that only the material '
         "explains. Names of programmes, products and models may stand alone, and so may abbreviations of the "
-        "dataset's title."
+        "dataset's title. Where a judge reads the pairs, only a table's own codes count, such as \"NEGCON\"."
     )
     action: ClassVar[Literal["reject", "doubt"]] = "doubt"
-    beside_judge: ClassVar[bool] = False
     order: ClassVar[int] = 93
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     needs: ClassVar[tuple[str, ...]] = ("answer", "sources")
 
     def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
         known = ctx.taxonomies.wording.of(pair.language).known_abbreviations
         title = material.dataset.title if material.dataset else ""
-        found = unexplained(f"{pair.question}\n{pair.answer}", tuple(material.sources.values()), title, known)
+        labels = " ".join(h for s in pair.answer_evidence for h in s.headers) if ctx.judged else None
+        found = unexplained(f"{pair.question}\n{pair.answer}", tuple(material.sources.values()), title, known, labels)
         return Verdict(False, f"{found[0]!r} is not explained: {found[1]}") if found else ACCEPT
 
 

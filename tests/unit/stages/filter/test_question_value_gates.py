@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from scirgen.claims.abbreviations import definitions
+from scirgen.claims.abbreviations import explained
 from scirgen.core.records import Dataset, QAPair, Span
 from scirgen.stages.base import StageContext
 from scirgen.stages.filter.base import Material
@@ -158,9 +158,37 @@ async def test_an_abbreviated_term_is_spelled_out(
     assert found.accept is accepted, found.reason
 
 
-def test_definitions_take_the_words_that_hold_the_letters() -> None:
-    found = definitions(PAPER + " It rained (USA). The net primary productivities (NPPs) fell.")
-    assert found["PBF"] == "Pacific bluefin tuna"
-    assert found["CCS"] == "California Current System"
-    assert found["NPP"] == "net primary productivities"
-    assert "USA" not in found
+@pytest.mark.parametrize(
+    ("question", "header", "accepted"),
+    [
+        ("How large was NEGCON in grade 5?", "NEGCON", False),
+        ("How large were the perceived negative consequences (NEGCON) in grade 5?", "NEGCON", True),
+        ("How large was the NEGCON of the survey?", "POSCON", True),
+        ("How large was the GRFR of the survey?", "GRFR", True),
+        ("How long are the tuna females of the survey in FL?", "Length", True),
+    ],
+)
+async def test_beside_a_judge_a_code_that_heads_a_cited_cell_is_explained(
+    question: str, header: str, accepted: bool
+) -> None:
+    text = PAPER + " We asked for Y3 = NEGCON, a measure of the perceived negative consequences of use."
+    cell = Span(document_id="ds-1", start=0, end=4, text="2.94", medium="table", headers=(header, "5"))
+    full, _ = make_context(stage="filter")
+    (found,) = await UnexplainedAbbreviationGate().check(
+        [pair(question, "2.94", evidence=(cell,))], Material(None, (), text, {"ds-1": text}), full
+    )
+    assert full.judged and found.accept is accepted, found.reason
+
+
+@pytest.mark.parametrize(
+    ("short", "words"),
+    [("PBF", "Pacific bluefin tuna"), ("CCS", "California Current System"), ("NPP", "net primary productivities"),
+     ("vBMD", "volumetric bone mineral density"), ("RR", "rate ratio"), ("USA", ""), ("T2", ""), ("MBPP", "")],
+)  # fmt: skip
+def test_an_explanation_has_the_letters_in_order(short: str, words: str) -> None:
+    text = (
+        f"{PAPER} It rained (USA). The net primary productivities (NPPs) fell (T2). "
+        "vBMD: volumetric bone mineral density; RR, rate ratio. We use MBPP, MBPP+ and more."
+    )
+    at, found = explained(text, short)
+    assert found == words and (text.startswith(short, at) if words else at < 0)
