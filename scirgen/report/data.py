@@ -116,14 +116,16 @@ def cut_out(text: str, at: int, quote: str, where: str) -> Highlight:
     )
 
 
-def highlights(spans: Sequence[S], around: Callable[[S], Highlight]) -> tuple[Highlight, ...]:
+def highlights(
+    spans: Sequence[S], around: Callable[[S], Highlight], table: Callable[[S], int] = lambda span: 0
+) -> tuple[Highlight, ...]:
     """Return the first pieces of evidence, then how many more there are. The cells of a table are one piece, with each
-    on a line after its headers; captions among the evidence tell tables apart."""
+    on a line after its headers; ``table``, the table's number, and captions among the evidence tell tables apart."""
     captions = sorted((s.document_id, s.start) for s in spans if s.medium == "caption")
     pieces: dict[object, list[S]] = {}
     for number, span in enumerate(spans):
-        place = span.document_id, span.page, bisect(captions, (span.document_id, span.start))
-        pieces.setdefault(place if span.medium == "table" else number, []).append(span)
+        table_id = span.document_id, span.page, table(span), bisect(captions, (span.document_id, span.start))
+        pieces.setdefault(table_id if span.medium == "table" else number, []).append(span)
     found = []
     for piece in list(pieces.values())[:SHOWN_SPANS]:
         first = around(piece[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from sys import intern
 from scirgen.claims.needed import needed_evidence
 from scirgen.core.records import (
     Aspect,
+    BlockKind,
     Dataset,
     Document,
     Link,
@@ -252,7 +254,7 @@ def _sample(
     for pair in view.pairs():
         if (about := shown_pairs.get(pair.id)) is None:
             continue
-        evidence = highlights(pair.evidence, texts.around)
+        evidence = highlights(pair.evidence, texts.around, texts.table)
         yield accepted_row(pair, "tag", titles.get(about, about), evidence)
     chosen = {
         (r.stage, r.code, r.record_id)
@@ -276,35 +278,40 @@ def _sample(
             question_type=rejection.question_type or "",
             bloom="",
             dataset=titles.get(about, about) or "about no dataset",
-            evidence=highlights(found.evidence, texts.around) if found else (),
+            evidence=highlights(found.evidence, texts.around, texts.table) if found else (),
             scores={s.name: s.value for s in found.scores} if found else {},
         )
 
 
 class _Texts:
-    """Texts of documents and datasets by id; only a few are in memory at a time."""
+    """Texts of documents and datasets by id, with their names and where their tables begin; only a few are in memory
+    at a time."""
 
     def __init__(self, view: StoreView) -> None:
         self._view = view
-        self._known: dict[str, tuple[str, str]] = {}
+        self._known: dict[str, tuple[str, str, list[int]]] = {}
 
     def around(self, span: Span) -> Highlight:
-        text, name = self._text(span.document_id)
+        text, name, _ = self._text(span.document_id)
         where = name + (f", page {span.page}" if span.page else "")
         return cut_out(text, span.start, span.text, where)
 
-    def _text(self, id: str) -> tuple[str, str]:
+    def table(self, span: Span) -> int:
+        return bisect(self._text(span.document_id)[2], span.start)
+
+    def _text(self, id: str) -> tuple[str, str, list[int]]:
         if id not in self._known:
             if len(self._known) > 16:
                 self._known.clear()
             self._known[id] = self._load(id)
         return self._known[id]
 
-    def _load(self, id: str) -> tuple[str, str]:
+    def _load(self, id: str) -> tuple[str, str, list[int]]:
         for kind, result in self._view.find(id):
             for record in result.outputs():
                 if kind == "Document" and isinstance(record, Document) and record.id == id:
-                    return record.text, record.title or record.paper_id
+                    tables = [b.start for b in record.blocks if b.kind is BlockKind.TABLE]
+                    return record.text, record.title or record.paper_id, tables
                 if kind == "Dataset" and isinstance(record, Dataset) and record.id == id:
-                    return record.text, "metadata: " + record.title
-        return "", id
+                    return record.text, "metadata: " + record.title, []
+        return "", id, []
