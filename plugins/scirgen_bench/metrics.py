@@ -120,6 +120,10 @@ class Clusters:
         low, high = found or (float("nan"), float("nan"))
         return round(low, 6), round(high, 6)
 
+    def intervals(self, table: Mapping[str, Values]) -> dict[str, tuple[float, float]]:
+        """Return the interval of each metric; none of a single cluster, whose samples are all the same."""
+        return {name: self.interval(values) for name, values in table.items()} if self._n > 1 else {}
+
     def paired_p(self, left: Values, right: Values) -> float:
         """Return the p-value of the two-sided paired randomisation test of equal means (Smucker et al., CIKM 2007),
         which flips signs by cluster."""

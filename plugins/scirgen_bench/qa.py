@@ -215,7 +215,7 @@ def system_figures(
         "nuggets lenient": [n.lenient for n in nuggets],
         "nuggets contradicted": [n.contradicted for n in nuggets],
     }
-    intervals = {"entailed": Clusters([dataset for dataset, _ in judged]).interval(right)} if judged else {}
+    intervals = Clusters([dataset for dataset, _ in judged]).intervals({"entailed": right})
     return SystemFigures(
         system=system, by=by, value=value, k=k, questions=len(questions), failed=len(questions) - len(found),
         unjudged=sum(a.entailment is None for a in found), metrics=_means(measured), intervals=intervals,

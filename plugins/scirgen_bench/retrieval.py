@@ -207,7 +207,7 @@ class Measuring:
             measured[spec] = table = per_query(ranking, self.questions.ids, ids, self.questions.qrels, graded=graded)
             self.rows.append({
                 "retriever": spec, "setting": named, "split": self.split, **means(table),
-                "interval": {m: self._clusters.interval(table[m]) for m in _WITH_INTERVAL},
+                "interval": self._clusters.intervals({m: table[m] for m in _WITH_INTERVAL}),
                 "parameters": dict(parameters), "seconds": round(seconds, 2),
             })  # fmt: skip
             self.breakdown += _breakdown_rows(spec, named, self.questions.rows, with_paper, table)

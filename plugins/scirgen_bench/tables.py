@@ -38,13 +38,13 @@ def retrieval_table(rows: Sequence[Mapping[str, object]]) -> str:
     body = []
     for row in rows:
         interval = row.get("interval")
-        low, high = interval["MRR@100"] if isinstance(interval, Mapping) else (0.0, 0.0)
+        limits = interval.get("MRR@100") if isinstance(interval, Mapping) else None
         body.append(
             [
                 row["setting"],
                 shown_spec(str(row["retriever"])),
                 *(row[m] for m in SHOWN),
-                f"{low:.3f}-{high:.3f}",
+                "{:.3f}-{:.3f}".format(*limits) if limits else "-",
                 row["seconds"],
             ]
         )

@@ -135,7 +135,7 @@ def evaluate_rag(
         held = sum(texts.aligned(chunk) for chunks in squeezed_chunks for chunk in chunks)
         every = np.ones(len(rows), dtype=np.bool_)
         line = _line(system.name, table, sizes, every)
-        intervals = {name: clusters.interval(values) for name, values in table.items() if name in line.metrics}
+        intervals = clusters.intervals({name: values for name, values in table.items() if name in line.metrics})
         aligned = round(held / letters, 6) if letters else None
         lines.append(line.model_copy(update={"intervals": intervals, "aligned": aligned}))
         breakdown += _cells(system.name, table, sizes, rows)

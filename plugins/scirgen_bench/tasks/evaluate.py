@@ -244,7 +244,7 @@ def _rows(
             group=group,
             queries=len(rows),
             metrics=metrics,
-            interval={m: clusters.interval(_array(rows, m)) for m in chosen.tested if m in metrics and len(rows) > 1},
+            interval=clusters.intervals({m: _array(rows, m) for m in chosen.tested if m in metrics}),
             parameters=parameters,
             seconds=seconds,
         )

@@ -5,6 +5,7 @@ import pytest
 
 from scirgen_bench.metrics import Clusters, holm, means, per_query
 from scirgen_bench.retriever import Ranking
+from scirgen_bench.tables import SHOWN, retrieval_table
 
 IDS = ["a", "b", "c", "d"]
 
@@ -53,6 +54,12 @@ def test_intervals_hold_the_mean_and_widen_with_clusters():
     assert wide[0] <= together.mean() <= wide[1]
     assert wide[1] - wide[0] > 2 * (narrow[1] - narrow[0])
     assert Clusters(of).interval(together) == wide
+
+
+def test_a_single_dataset_has_no_interval():
+    assert Clusters(["a"] * 4).intervals({"MRR@100": np.array([0.0, 1.0, 1.0, 0.0])}) == {}
+    row = {"retriever": "bm25", "setting": "with-paper", "seconds": 0.1, "interval": {}, **dict.fromkeys(SHOWN, 0.5)}
+    assert retrieval_table([row]).splitlines()[-1].split("|")[-3].strip() == "-"
 
 
 def test_a_difference_in_all_datasets_is_significant_not_in_one():
