@@ -7,8 +7,8 @@ from pathlib import Path
 
 from scirgen import Release
 from scirgen.commands.tables import Rows
-from scirgen.plugin import Resources, blocking, load_registry, resolve_config
-from scirgen_bench.defects import READS, Audit, judge_rows, open_rows
+from scirgen.plugin import blocking, load_registry
+from scirgen_bench.defects import Audit, audit_rows
 from scirgen_bench.qa import QAReport, QASettings, run_qa
 from scirgen_bench.retrieval import RetrievalReport, evaluate
 
@@ -66,12 +66,9 @@ def audit(
     settings: Mapping[str, object] | None = None,
 ) -> Audit:
     """Find defects in a question-answer set (a run, a release, ScIRGen-Geo, BEIR, a table, a list, a DataFrame) with
-    the gates that need no model.
+    the gates that need no model; a run or a release with those of its own domain.
 
     Raises:
         InputError: the file is none of these.
     """
-    flags = dict(settings or {})
-    loaded, pack = resolve_config(domain=domain, flags=flags, reads=READS)
-    opened = open_rows(file, split, str(flags.get("language", "")))
-    return judge_rows(opened, loaded.config, Resources(pack), load_registry())
+    return audit_rows(file, split=split, domain=domain, flags=settings)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +15,18 @@ from scirgen.claims.conformance import matches, polarity
 from scirgen.commands.tables import Rows, holds_questions, rows_of
 from scirgen.core.text.analysis import terms
 from scirgen.core.text.language import detect_language
-from scirgen.plugin import PromptLibrary, QAGroup, QARow, Registry, Resources, Taxonomies, blocking, open_qa
+from scirgen.plugin import (
+    PromptLibrary,
+    QAGroup,
+    QARow,
+    Registry,
+    Resources,
+    Taxonomies,
+    blocking,
+    load_registry,
+    open_qa,
+    resolve_config,
+)
 from scirgen.release_files.qafiles import QAFile, no_rows, plain_groups
 from scirgen.repeats.neardup import Asked, resolve
 from scirgen.stages.collect.files.folder import record_files
@@ -36,6 +47,7 @@ class Audit:
     """The findings. A row may have several defects; ``defects`` counts rows per code.
 
     Attributes:
+        domain: the one whose settings and taxonomies were used.
         rows: questions read.
         datasets: gold datasets with a question.
         defects: gate code -> rows it would reject; ``conflicting_gold`` and ``merged`` count rows whose question
@@ -57,6 +69,7 @@ class Audit:
 
     path: str
     kind: str
+    domain: str = ""
     rows: int = 0
     datasets: int = 0
     clean_rows: int = 0
@@ -84,6 +97,7 @@ class Audit:
         return {
             "path": self.path,
             "format": self.kind,
+            "domain": self.domain,
             "rows": self.rows,
             "datasets": self.datasets,
             "clean_rows": self.clean_rows,
@@ -150,6 +164,29 @@ def _is_table(path: Path) -> bool:
 _TABLES = ("csv", "tsv", "parquet")
 
 
+def audit_rows(
+    given: Rows,
+    *,
+    split: str | None = None,
+    domain: str | None = None,
+    config_file: Path | None = None,
+    flags: Mapping[str, object] | None = None,
+) -> Audit:
+    """Open a question-answer set and judge it; a release with the settings of its own domain, if that is installed and
+    neither ``domain`` nor a file of settings names another.
+
+    Raises:
+        InputError: the file is none.
+        ConfigError: a setting is wrong, or no audit reads it.
+    """
+    opened = open_rows(given, split, str((flags or {}).get("language", "")))
+    registry = load_registry()
+    own = opened.domain if opened.domain in registry.names("domain") and not config_file else None
+    loaded, pack = resolve_config(domain=domain or own, config_file=config_file, flags=flags, reads=READS)
+    overrides = Path(loaded.config.overrides) if loaded.config.overrides else None
+    return judge_rows(opened, loaded.config, Resources(pack, overrides), registry)
+
+
 def judge_rows(file: QAFile, config: Config, resources: Resources, registry: Registry) -> Audit:
     """Apply the active gates that need no model to a question-answer set.
 
@@ -169,7 +206,8 @@ async def _audit(file: QAFile, config: Config, resources: Resources, registry: R
     # An audit only reports, so it also shows what gates find that reject by default only where a small model writes.
     gates = [g for g in select_gates(config, registry, "small") if not g.models()]
     binding = {g.code for g in select_gates(config, registry, judged=True) if g.action == "reject"}
-    result = Audit(str(file.path), file.kind, defects=Counter({OFF_CONTEXT: 0, **{g.code: 0 for g in gates}}))
+    used = resources.domain.name if resources.domain else ""
+    result = Audit(str(file.path), file.kind, used, defects=Counter({OFF_CONTEXT: 0, **{g.code: 0 for g in gates}}))
     seen: list[QARow] = []
     defective: set[int] = set()
     for group in file.groups():

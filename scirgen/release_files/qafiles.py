@@ -74,11 +74,14 @@ class QAGroup:
 
 @dataclass(frozen=True)
 class QAFile:
-    """A question-answer set. ``groups`` reads it again each time it is called, one dataset at a time."""
+    """A question-answer set. ``groups`` reads it again each time it is called, one dataset at a time.
+
+    ``domain``: of a release."""
 
     path: Path
     kind: str
     groups: Callable[[], Iterator[QAGroup]]
+    domain: str = ""
 
     def rows(self) -> Iterator[QARow]:
         """Yield all questions, dataset by dataset."""
@@ -138,7 +141,7 @@ def open_qa(path: Path, split: str | None = None, language: str = "") -> QAFile:
 def _open_folder(path: Path, split: str | None, language: str) -> QAFile | None:
     if (path / "release.json").is_file() or (path / "release" / "release.json").is_file():
         release = Release(path)
-        return QAFile(path, "scirgen", lambda: _release(release, split))
+        return QAFile(path, "scirgen", lambda: _release(release, split), release.info.domain)
     if (path / "queries.jsonl").is_file():
         return QAFile(path, "beir", lambda: _beir(path, split, language))
     return None

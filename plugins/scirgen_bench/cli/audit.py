@@ -8,7 +8,7 @@ from textwrap import shorten
 
 import click
 
-from scirgen.plugin import Resources, echo_json, load_registry, parse_settings, resolve_config, settings_option
+from scirgen.plugin import echo_json, parse_settings, settings_option
 from scirgen_bench.cli.options import (
     PATH,
     SPLIT,
@@ -16,7 +16,7 @@ from scirgen_bench.cli.options import (
     counted,
     write_json,
 )
-from scirgen_bench.defects import READS, Audit, judge_rows, open_rows
+from scirgen_bench.defects import Audit, audit_rows
 
 _SHOWN = 2  # rows for each defect; the JSON has five
 
@@ -24,7 +24,7 @@ _SHOWN = 2  # rows for each defect; the JSON has five
 @click.command()
 @click.argument("file", type=PATH)
 @click.option("--split", type=SPLIT, help="Use only this split.")
-@click.option("--domain", help="Domain whose taxonomies and examples are used.")
+@click.option("--domain", help="Domain whose gates and taxonomies are used; of a run or release by default its own.")
 @config_option
 @settings_option("a gate's threshold")
 @click.option(
@@ -50,10 +50,7 @@ def audit(
     that a judge read and kept are counted apart. Rows that state
     no language are judged in the detected language, or in that of --set language=CODE.
     """
-    flags = parse_settings(settings)
-    loaded, pack = resolve_config(domain=domain, config_file=config_file, flags=flags, reads=READS)
-    opened = open_rows(file, split, str(flags.get("language", "")))
-    found = judge_rows(opened, loaded.config, Resources(pack), load_registry())
+    found = audit_rows(file, split=split, domain=domain, config_file=config_file, flags=parse_settings(settings))
     if json_file == Path("-"):
         echo_json(found.as_json())
         return
@@ -64,7 +61,8 @@ def audit(
 def as_text(found: Audit) -> str:
     """Return the findings as a table with examples."""
     rows = found.rows
-    lines = [f"{found.path} ({found.kind}): {counted(found.rows, 'row')} about {counted(found.datasets, 'dataset')}"]
+    of = f"{counted(found.rows, 'row')} about {counted(found.datasets, 'dataset')}"
+    lines = [f"{found.path} ({found.kind}, domain {found.domain}): {of}"]
     wide = max(map(len, ("no defect", *found.defects, *found.not_checked))) + 1
     if set(found.languages) - {"en"}:
         lines.append("languages: " + ", ".join(f"{code} {n}" for code, n in found.languages.most_common()))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -15,13 +17,16 @@ from scirgen.core.errors import ConfigError, InputError
 from scirgen.core.registry import load_registry
 from scirgen.core.resources import Resources
 from scirgen.release_files.qafiles import QAFile, open_qa
+from scirgen_adapt.scaffold import scaffold
 from scirgen_adapt.show import gates as gates_command
+from scirgen_bench import audit
 from scirgen_bench.cli.audit import audit as audit_command
 from scirgen_bench.defects import Audit, judge_rows
 from scirgen_bench.rowfiles import type_key
 from tests.support.realdata import REALDATA
 
 REAL = REALDATA
+SAMPLE = Path(__file__).parents[3] / "examples" / "release" / "release" / "pt"
 DESCRIPTION = (
     "Daily snow depth in metres from 1980 to 2020, merged from 2,400 gauges because satellites miss deep snow."
 )
@@ -212,6 +217,30 @@ def test_audit_refuses_a_setting_that_it_does_not_read(tmp_path: Path) -> None:
     path = lines(tmp_path / "q.jsonl", OTHER_LANGUAGES)
     found = CliRunner().invoke(audit_command, [str(path), "--set", "seed=1"])
     assert isinstance(found.exception, ConfigError) and "does not use the setting" in found.exception.message
+
+
+def test_audit_of_a_release_runs_the_gate_of_its_domain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = scaffold("ice", tmp_path, load_registry(), parts=("gate",))
+    option = {"filter": {"gate_options": {"ice_gate": {"enabled": True, "threshold": 1}}}}
+    (package / "scirgen_ice" / "config.yaml").write_text(json.dumps(option))
+    (package / "ice-1.dist-info").mkdir()
+    (package / "ice-1.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: ice\nVersion: 1\n")
+    (package / "ice-1.dist-info" / "entry_points.txt").write_text("[scirgen.plugins]\nice = scirgen_ice:PLUGIN\n")
+    release = tmp_path / "release"
+    shutil.copytree(SAMPLE, release)
+    info = json.loads((release / "release.json").read_text())
+    (release / "release.json").write_text(json.dumps({**info, "domain": "ice"}))
+    assert "ice_gate" not in audit(release).defects, "a domain that is not installed"
+    monkeypatch.syspath_prepend(str(package))
+    load_registry.cache_clear()
+    try:
+        found = CliRunner().invoke(audit_command, [str(release)])
+        assert found.exit_code == 0 and re.search(r"domain ice\).*\nice_gate +14 ", found.output, re.S), found.output
+        assert audit(release).defects["ice_gate"] == 14
+        assert "ice_gate" not in audit(release, domain="general").defects
+    finally:
+        monkeypatch.undo()
+        load_registry.cache_clear()
 
 
 def test_audit_command_writes_the_documented_json(tmp_path: Path) -> None:

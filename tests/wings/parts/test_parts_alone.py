@@ -235,7 +235,7 @@ def test_audit_holds_an_answer_against_the_context_of_its_own_row(tmp_path: Path
     path = tmp_path / "x.jsonl"
     path.write_text("".join(json.dumps({"question": asked, "answer": a, "context": c}) + "\n" for a, c in rows))
     shown = CliRunner().invoke(cli, ["audit", str(path)]).output
-    assert "x.jsonl (jsonl): 2 rows about 1 dataset\n" in shown
+    assert "x.jsonl (jsonl, domain general): 2 rows about 1 dataset\n" in shown
     assert re.search(r"not_supported +1 +50.00%\n.*number forty is not in its evidence", shown)
     assert re.search(r"unexplained_abbreviation +not checked: rows have no sources", shown)
 
