@@ -253,7 +253,7 @@ class Runner:
             # At the beginning of its path only its own part is known, not what other datasets add.
             unchanged = complete.partition(" ")[0] == own if begins else complete == fingerprint
             if unchanged or (steps[-1].stage == "parse" and complete == _READ + own):
-                for stored in self._store.members(dataset_id, path[1:]) if begins else ():
+                for stored in self._store.members(dataset_id, [step.stage for step in steps]):
                     self._count_planned(stored.stage, [stored.key])
                     self._count_finished(stored, reused=True)
                 return

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
 
+from scirgen.api import resolve_config, run_pipeline
 from scirgen.pipeline import progress
+from scirgen.pipeline.observer import Observer
 from scirgen.pipeline.progress import NotebookObserver, ScreenObserver, spoken
+from scirgen.pipeline.store import StoredResult
+from scirgen.testing.server import FakeServer
+from tests.support.small_runs import SETTINGS, write_records
 from tests.support.waiting import wait_until
 
 
@@ -148,3 +155,27 @@ def test_a_notebook_shows_the_table_in_place(monkeypatch: pytest.MonkeyPatch) ->
     with NotebookObserver() as observer:
         observer.planned("parse", 4)
     assert len(shown) == 1 and "0/4" in shown[0]
+
+
+class Counting(Observer):
+    """Counts the items of each stage: planned less finished."""
+
+    def __init__(self) -> None:
+        self.open: Counter[str] = Counter()
+
+    def planned(self, stage: str, count: int) -> None:
+        self.open[stage] += count
+
+    def finished(self, result: StoredResult, *, reused: bool, seconds: float) -> None:
+        self.open[result.stage] -= 1
+
+
+async def test_an_item_that_is_searched_again_beside_new_records_counts_once(tmp_path: Path) -> None:
+    async with FakeServer() as server:
+        for count in (2, 3):
+            flags = {**SETTINGS, "generate.mix": {"seeking": 1.0}, "models.generator": f"openai:fake@{server.url}"}
+            flags["input"] = str(write_records(tmp_path / "records.jsonl", count))
+            loaded, domain = resolve_config(domain="geo", flags=flags)
+            seen = Counting()
+            await run_pipeline(tmp_path / "run", loaded.config, domain, observer=seen)
+            assert set(seen.open.values()) == {0} and seen.open.keys() >= {"search", "filter"}, seen.open
