@@ -228,13 +228,15 @@ def test_list_without_a_dry_run_starts_nothing(tmp_path: Path) -> None:
 def test_documents_that_nothing_reads_are_named(tmp_path: Path) -> None:
     (tmp_path / "papers").mkdir()
     (tmp_path / "papers" / "a.md").write_text("# Ice\n\n## Abstract\n\nIce became thinner in the north.")
-    for name in ("b.docx", "~$b.docx"):
+    for name in ("b.docx", "~$b.docx", "c.pdf.gz", "d.pdf.gz", "e.tiff", "LICENSE"):
         (tmp_path / "papers" / name).write_text("x")
-    assert "not read: b.docx. Save them as PDF" in dry_run(tmp_path / "papers")[1]
+    said = dry_run(tmp_path / "papers")[1]
+    assert "not read: b.docx. Save them as PDF" in said
+    assert "neither papers nor records are not read: .gz 2, .tiff 1\n" in said
     (tmp_path / "r.json").write_text(json.dumps([{"id": "a", "title": "Ice"}]))
     said = dry_run(tmp_path / "r.json")[1]
     assert "not read: b.docx. Save them as PDF" in said and "~$" not in said
-    for name in ("a.md", "b.docx", "~$b.docx"):
+    for name in ("a.md", "b.docx", "~$b.docx", "c.pdf.gz", "d.pdf.gz", "e.tiff"):
         (tmp_path / "papers" / name).unlink()
     (tmp_path / "papers" / "one.labx").write_text("x")
     assert "not read: one.labx. Save them as PDF" in dry_run(tmp_path / "r.json")[1]

@@ -26,7 +26,7 @@ from scirgen.core.safety.files import is_below
 from scirgen.core.text.shown import shown
 from scirgen.stages.collect.files.known_records import RecordForm, plain, record_forms
 from scirgen.stages.collect.files.mapping import COLUMNS, RecordMapping, unread
-from scirgen.stages.collect.files.paperfolder import PAPER_FORMS, PAPER_TYPES, TABLE, PaperFolder
+from scirgen.stages.collect.files.paperfolder import PAPER_FORMS, PAPER_TYPES, TABLE, PaperFolder, counted_forms
 from scirgen.stages.collect.files.recordfiles import (
     RawRecord,
     files_below,
@@ -370,13 +370,13 @@ def _nothing_in(given: Path) -> InputError:
     """Return the error of an input without records and papers. It names the forms of the files that are there."""
     names = [given.name] if not given.is_dir() else [p.name for p in files_below(given) if not p.name.startswith(".")]
     forms = Counter(Path(name).suffix.lower() or "no suffix" for name in names)
-    counted = shown((f"{form} {number}" for form, number in forms.most_common()), 4)
     hint = f"Known: records ({FolderSource.suffix_hint}), papers ({PAPER_FORMS})."
     if _SHEETS & forms.keys():
         hint = f"Save the sheets of {', '.join(sorted(_SHEETS & forms.keys()))} files as CSV. {hint}"
     if not given.is_dir():
         return InputError(f"{given} is not a file of records", hint=hint, code="no_records")
-    why = f"holds neither records nor papers, only {counted}" if forms else "is empty: neither records nor papers"
+    why = f"holds neither records nor papers, only {counted_forms(forms)}"
+    why = why if forms else "is empty: neither records nor papers"
     return InputError(f"{given} {why}", hint=hint, code="no_records")
 
 

@@ -233,17 +233,21 @@ class PaperFolder:
 
     def warnings(self, language: str) -> list[str]:
         """Return lines about papers in another language than the questions, if their texts were searched, about
-        documents that are not read, and about files that the table names and the folder lacks."""
+        files that are not read, and about files that the table names and the folder lacks."""
         searched = "_texts" in vars(self)
-        others = in_other_languages(self._texts.languages, language, "papers") if searched else ""
-        plain = [p for p in files_below(self.root) if not p.name.startswith((".", "~"))]
-        some = any(kind_of(p) or p.suffix.lower() in PAPER_TYPES for p in plain)  # else none is read: name all
-        unread = [p.name for p in plain if p.suffix.lower() in _DOCUMENTS or not some]
+        foreign = in_other_languages(self._texts.languages, language, "papers") if searched else ""
+        below = (p for p in files_below(self.root) if p.is_file() and not p.name.startswith("~"))
+        plain = [p for p in below if not _is_about_folder(p)]
+        unread = [p for p in plain if not kind_of(p) and p.suffix.lower() not in PAPER_TYPES]
+        # Figures and styles lie beside papers: they are counted, unless nothing is read.
+        named = [p.name for p in unread if p.suffix.lower() in _DOCUMENTS or len(unread) == len(plain)]
+        forms = Counter(p.suffix.lower() or "no suffix" for p in unread if p.name not in named)
         kinds = ", ".join(PAPER_TYPES)
-        documents = f"not read: {shown(unread, 4)}. Save them as PDF; papers are {kinds}" if unread else ""
+        documents = f"not read: {shown(named, 4)}. Save them as PDF; papers are {kinds}" if named else ""
+        others = f"files that are neither papers nor records are not read: {counted_forms(forms)}" if forms else ""
         lacking = [name for name, _ in self._promised if self._is_lacking(name)]
         absent = f"the table of papers names files that are not there: {shown(lacking, 4)}" if lacking else ""
-        return [line for line in (others, documents, absent) if line]
+        return [line for line in (foreign, documents, others, absent) if line]
 
     @cached_property
     def outside(self) -> frozenset[str]:
@@ -369,9 +373,17 @@ class PaperFolder:
 _ORDER = ("column", "related_doi", "file_name", "doi_in_text", "title_in_text", "cites_related", "folder")
 
 
+def counted_forms(forms: Counter[str]) -> str:
+    """Return the most frequent suffixes, each with its number of files."""
+    return shown((f"{form} {number}" for form, number in forms.most_common()), 4)
+
+
+def _is_about_folder(path: Path) -> bool:
+    return path.stem.lower() in {"readme", "license", "licence"} or path.name.startswith(".")
+
+
 def _is_paper(path: Path) -> bool:
-    about_the_folder = path.stem.lower() in {"readme", "license", "licence"} or path.name.startswith(".")
-    return path.suffix.lower() in PAPER_TYPES and not about_the_folder and path.is_file()
+    return path.suffix.lower() in PAPER_TYPES and not _is_about_folder(path) and path.is_file()
 
 
 def _relative(path: Path, root: Path) -> str:
