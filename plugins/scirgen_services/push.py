@@ -9,7 +9,7 @@ from pathlib import Path
 
 import httpx2
 
-from scirgen import InputError, Release, SourceError
+from scirgen import InputError, Release, Run, SourceError
 from scirgen.core.safety.files import is_below
 from scirgen.core.text.shown import shown
 from scirgen.plugin import file_sha256, require
@@ -44,8 +44,16 @@ def plan_upload(release: Release) -> list[Upload]:
     """Return all files of a release, each checked against the hash in release.json.
 
     Raises:
-        InputError: a file is missing, was changed after the release was written, or is not listed.
+        InputError: a file is missing, was changed after the release was written, or is not listed; or the run was
+            started again since and has not finished.
     """
+    run = release.folder.parent
+    own = release.folder.name == "release" and (run / "run.db").is_file()
+    if own and not any(Run(run).released().values()):
+        raise InputError(
+            f"{release.folder} is of an earlier state of the run, which did not finish since",
+            hint="Run the same scirgen generate again, or copy that folder elsewhere to publish the earlier state.",
+        )
     uploads: list[Upload] = []
     known = {f.path for f in release.info.files} | {"release.json"}
     present = {p.relative_to(release.folder).as_posix() for p in release.folder.rglob("*") if p.is_file()}

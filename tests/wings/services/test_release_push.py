@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import http.server
 import json
+import shutil
 import threading
 
 import httpx2
@@ -12,9 +13,12 @@ from scirgen.cli.main import cli
 from scirgen.core.errors import InputError, SourceError
 from scirgen.core.registry import load_registry
 from scirgen.release_files.publishing import Publishing, lines_of
+from scirgen.release_files.release import Release
+from scirgen.testing.server import FakeServer
 from scirgen_services.push import plan_upload, push
 from tests.support.content_factory import small_run
 from tests.support.release_writing import write
+from tests.support.small_runs import run_small, write_records
 
 
 @pytest.fixture
@@ -54,6 +58,18 @@ def test_a_release_that_was_changed_or_added_to_is_not_sent(release):
         out.write("{}\n")
     with pytest.raises(InputError, match=r"changed.*train\.jsonl"):
         plan_upload(release)
+
+
+async def test_an_older_release_of_a_run_that_was_stopped_is_not_sent(tmp_path):
+    async with FakeServer() as server:
+        run = await run_small(server, write_records(tmp_path / "records.jsonl", 2), tmp_path / "run")
+        assert plan_upload(Release(run.folder))
+        await run_small(server, write_records(tmp_path / "records.jsonl", 4), tmp_path / "run", limits__max_tokens=1)
+    with pytest.raises(InputError, match="earlier state") as raised:
+        plan_upload(Release(run.folder))
+    assert "copy that folder elsewhere" in raised.value.hint
+    shutil.copytree(run.folder / "release", tmp_path / "copy")
+    assert plan_upload(Release(tmp_path / "copy"))
 
 
 class Refusing(http.server.BaseHTTPRequestHandler):
