@@ -23,7 +23,11 @@ from scirgen_adapt.scaffold import OVERRIDES, scaffold
 )
 @click.option("--recipe", "parts", flag_value="recipe", multiple=True, help="Also a query recipe, with its tests.")
 def init(domain: str, into: Path, overrides: tuple[str, ...], parts: tuple[str, ...]) -> None:
-    """Write a plugin package for DOMAIN: an adapter, prompts, a sample, and tests that pass."""
+    """Write a plugin package for DOMAIN: an adapter, prompts, a sample, and tests that pass.
+
+    It changes no package that exists. To give one a gate, make a new package with --gate and copy gate.py, its test and
+    its line of __init__.py.
+    """
     made = scaffold(domain, into, load_registry(), overrides, parts)
     click.echo(f"wrote {made}")
     click.echo("next:")

@@ -31,6 +31,11 @@ PARTS: Final[Mapping[str, str]] = {
 }
 """Parts that a new plugin may have in addition to its source -> their lines in its manifest."""
 
+_INTO_YOURS: Final = (
+    "To give your package a gate, make a new one of another name with --gate and copy gate.py, its test and its line "
+    "of __init__.py; likewise a scorer or recipe."
+)
+
 
 def scaffold(
     name: str,
@@ -62,11 +67,11 @@ def scaffold(
             owner = registry.entries()[(kind, name)][0]
             raise InputError(
                 f"the {kind} {name!r} is already provided by plugin {owner!r}",
-                hint="Choose another name; copy a gate, scorer or recipe from that package into yours.",
+                hint=f"Choose another name. {_INTO_YOURS}",
             )
     target = parent / f"scirgen-{name}"
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise InputError(f"{target} exists and is not empty", hint="Choose another folder with --into.")
+        raise InputError(f"{target} exists and is not empty", hint=f"Choose another folder with --into. {_INTO_YOURS}")
     copies = [(place(o), Resources().get(*place(o)).path.read_text(encoding="utf-8")) for o in overrides]
     source = template_folder()
     for path in sorted(source.rglob("*")):

@@ -133,8 +133,9 @@ def test_a_domain_that_exists_and_a_folder_that_is_not_empty_are_refused(tmp_pat
         scaffold("geo", tmp_path, load_registry())
     (tmp_path / "scirgen-bio").mkdir()
     (tmp_path / "scirgen-bio" / "mine.py").write_text("precious")
-    with pytest.raises(InputError, match="not empty"):
-        scaffold("bio", tmp_path, load_registry())
+    with pytest.raises(InputError, match="not empty") as raised:
+        scaffold("bio", tmp_path, load_registry(), parts=("gate",))
+    assert "with --gate and copy gate.py" in raised.value.hint
     assert [p.name for p in tmp_path.rglob("*.py")] == ["mine.py"]
 
 
