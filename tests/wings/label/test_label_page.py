@@ -27,6 +27,8 @@ from tests.support.waiting import wait_until
 
 EVIL = "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=1>{{ 7*7 }}"
 READY = "html[data-ready]"
+PATIENCE_S = 200
+"""Longest wait for a browser that shares its processor with other tests."""
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -333,7 +335,7 @@ def test_a_download_is_loaded_into_another_browser_drafts_too(labels: LabelSet, 
 
 
 @pytest.mark.browser
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 def test_no_label_is_lost_in_fifty_kills_and_reloads(labels: LabelSet, tmp_path: Path) -> None:
     """At random moments the page is reloaded, its tab is closed, or the whole browser is killed (SIGKILL)."""
     from playwright.sync_api import sync_playwright
@@ -431,14 +433,15 @@ def _launch(started: Any, profile: Path, file: Path) -> tuple[subprocess.Popen[b
     ]
     process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _STARTED.append(process)
-    wait_until(lambda: process.poll() is not None or (port.is_file() and port.read_text().strip()))
+    wait_until(lambda: process.poll() is not None or (port.is_file() and port.read_text().strip()), PATIENCE_S)
     number = port.read_text().split()[0]
-    browser = started.chromium.connect_over_cdp(f"http://127.0.0.1:{number}")
+    browser = started.chromium.connect_over_cdp(f"http://127.0.0.1:{number}", timeout=1000 * PATIENCE_S)
     return process, _goto(browser.contexts[0], file)
 
 
 def _goto(context: Any, file: Path) -> Any:
     page = context.new_page()
+    page.set_default_timeout(1000 * PATIENCE_S)
     page.goto(file.as_uri())
     page.wait_for_selector(READY)
     return page
@@ -446,7 +449,7 @@ def _goto(context: Any, file: Path) -> Any:
 
 def _until(page: Any, expression: str) -> None:
     """Wait until it holds. Playwright's own wait needs eval, which the page's policy forbids."""
-    wait_until(lambda: page.evaluate(expression), 30)
+    wait_until(lambda: page.evaluate(expression), PATIENCE_S)
 
 
 def _saved(page: Any) -> None:
@@ -489,6 +492,7 @@ def _opened(file: Path, **context: Any) -> Iterator[tuple[Any, list[str]]]:
     problems: list[str] = []
     for browser in _browser():
         page = browser.new_context(**context).new_page()
+        page.set_default_timeout(1000 * PATIENCE_S)
         page.on("console", lambda m: problems.append(m.text) if m.type in ("error", "warning") else None)
         page.on("pageerror", lambda e: problems.append(str(e)))
         page.on("request", lambda r: None if r.url.startswith(("file:", "data:", "blob:")) else problems.append(r.url))
@@ -501,6 +505,7 @@ def _browser() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
+        chromium = shutil.which("chromium")
+        browser = started.chromium.launch(executable_path=chromium, args=FLAGS, timeout=1000 * PATIENCE_S)
         yield browser
         browser.close()
