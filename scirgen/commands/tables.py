@@ -158,5 +158,7 @@ def _wrapped(key: str, text: str) -> str:
 def _short(value: object, column: str) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
-    line = " ".join(str(value).split())
+    if isinstance(value, dict):
+        value = [f"{key} {inner}" for key, inner in value.items()]
+    line = " ".join((", ".join(map(str, value)) if isinstance(value, list) else str(value)).split())
     return line if column in _WHOLE or len(line) <= _WIDTH else line[: _WIDTH - 1] + "…"

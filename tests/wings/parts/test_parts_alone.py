@@ -81,6 +81,8 @@ def test_a_table_shows_its_rows_and_becomes_a_data_frame() -> None:
     assert repr(found).startswith("numbers: 2 rows\n  a=1.235  b=<x>") and "y" * 60 not in repr(found)
     assert "&lt;x&gt;" in found._repr_html_() and list(found.to_pandas().columns) == ["a", "b", "c"]
     assert found[0]["b"] == "<x>" and len(found[:1]) == 1
+    shown = repr(Table([{"authors": ["A. Ice", "B. Snow"], "criteria": {"results": "unclear"}}]))
+    assert shown.endswith("authors=A. Ice, B. Snow  criteria=results unclear"), "no Python in what people read"
 
 
 def test_parse_gives_front_matter_and_blocks(paper: Path) -> None:
