@@ -79,8 +79,9 @@ def as_text(found: Audit) -> str:
     if found.yes_share is not None:
         answers = ", ".join(f"{found.verification[k]} {k}" for k in ("yes", "no", "other"))
         lines.append(f"Verification answers: {answers} (yes: {found.yes_share:.1%})")
-    pointing = counted(found.pointing_phrases, "row")
-    lines.append(f"phrases like 'the study', 'this dataset', 'the context': {pointing}, most of them innocent")
+    if found.pointing_phrases:
+        pointing = counted(found.pointing_phrases, "row")
+        lines.append(f"phrases like 'the study', 'this dataset', 'the context': {pointing}, most of them innocent")
     lines.append(f"questions repeated word for word with another gold dataset: {found.repeated_questions}")
     if found.most_repeated[1]:
         lines.append(f"  the most repeated, with {found.most_repeated[1]} datasets: {found.most_repeated[0]!r}")

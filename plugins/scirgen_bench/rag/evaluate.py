@@ -241,9 +241,8 @@ def _notes(
     ]
     splits = {row.split for row in rows}
     if others := sum(row.split in splits for row in release.rows()) - len(rows):
-        notes.append(
-            f"{others} question(s) of the split(s) {', '.join(sorted(splits))} have no answer and do not count."
-        )
+        named = ", ".join(sorted(splits))
+        notes.append(f"{others} question(s) of the split(s) {named} are in none of the files and do not count.")
     if without := sum(not found for found in spans):
         notes.append(f"{without} question(s) have no answer spans; recall, precision and IoU leave them out.")
     closed = sum(not p.whole for p in release.passages())

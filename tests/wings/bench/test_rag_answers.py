@@ -143,7 +143,7 @@ def test_exact_passages_have_recall_and_precision_that_can_be_computed_by_hand(r
         "recall": 1.0, "precision": round(gold / taken, 6), "IoU": round(gold / taken, 6), "all spans": 1.0,
     }  # fmt: skip
     assert any("is not in the release" in note for note in report["notes"])
-    assert "6 question(s) of the split(s) train have no answer and do not count." in report["notes"]
+    assert "6 question(s) of the split(s) train are in none of the files and do not count." in report["notes"]
 
 
 def test_a_question_that_one_system_leaves_out_counts_as_nothing_found(release, tmp_path):
