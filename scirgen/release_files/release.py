@@ -429,7 +429,8 @@ class Release:
         )
         marker = self.folder / "release.json"
         if not marker.is_file():
-            if any((at / "run.db").is_file() for at in (folder, folder.parent)):
+            run = folder.parent if folder.name == "release" else folder
+            if (run / "run.db").is_file():
                 raise InputError(
                     f"{folder} is a run without a release yet", hint="Run the same scirgen generate again to finish it."
                 )

@@ -96,6 +96,8 @@ async def test_a_run_that_a_wrong_key_ended_names_the_error_and_has_no_release(t
             Release(place)
         pushed = CliRunner().invoke(cli, ["push", str(place), "me/snow", "--dry-run"])
         assert "is a run without a release yet" in str(pushed.exception or pushed.output)
+    with pytest.raises(InputError, match="relaese is not a release"):
+        Release(folder / "relaese")
     for line in (
         '["x"]',
         '{"event": "end", "status": "error"}',
