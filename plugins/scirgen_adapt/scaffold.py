@@ -83,6 +83,8 @@ def scaffold(
             if relative.as_posix() == "scirgen_template/__init__.py":
                 more = "".join(f"        {PARTS[p]},\n" for p in dict.fromkeys(parts))
                 text = text.replace("    ),\n)", f"{more}    ),\n)")
+            if relative.name == "config.yaml" and "gate" in parts:
+                text += "filter:\n  gate_options:\n    template_gate: {enabled: true}\n"
             _write(target / _renamed(relative.as_posix(), name), _renamed(text, name))
     for (folder, identity), text in copies:
         _write(target / _renamed("scirgen_template", name) / folder / f"{identity}.yaml", text)

@@ -147,6 +147,7 @@ def test_parts_are_written_with_their_tests_and_offered_in_the_manifest(tmp_path
     manifest = (made / "scirgen_ice_cores" / "__init__.py").read_text()
     assert 'Provided("gate", "ice_cores_gate", "scirgen_ice_cores.gate:IceCoresGate", "its gate")' in manifest
     assert "ice_cores_recipe" in manifest and "scorer" not in manifest
+    assert "ice_cores_gate: {enabled: true}" in (made / "scirgen_ice_cores" / "config.yaml").read_text()
     script = (
         "import sys; sys.path[:0] = [sys.argv[1]]\n"
         "from scirgen.testing import check_gate\nfrom scirgen_ice_cores.gate import IceCoresGate as G\n"

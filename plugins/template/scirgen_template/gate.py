@@ -1,5 +1,5 @@
-"""A gate: a reason to reject a pair. It runs if the settings name it:
-``--set filter.gate_options.template_gate.enabled=true``."""
+"""A gate: a reason to reject a pair. It runs if the settings name it, as this domain's ``config.yaml`` does:
+``filter.gate_options.template_gate.enabled``."""
 
 from __future__ import annotations
 

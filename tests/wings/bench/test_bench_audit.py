@@ -221,8 +221,8 @@ def test_audit_refuses_a_setting_that_it_does_not_read(tmp_path: Path) -> None:
 
 def test_audit_of_a_release_runs_the_gate_of_its_domain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = scaffold("ice", tmp_path, load_registry(), parts=("gate",))
-    option = {"filter": {"gate_options": {"ice_gate": {"enabled": True, "threshold": 1}}}}
-    (package / "scirgen_ice" / "config.yaml").write_text(json.dumps(option))
+    gate = package / "scirgen_ice" / "gate.py"
+    gate.write_text(gate.read_text().replace("50.0", "1.0"))
     (package / "ice-1.dist-info").mkdir()
     (package / "ice-1.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: ice\nVersion: 1\n")
     (package / "ice-1.dist-info" / "entry_points.txt").write_text("[scirgen.plugins]\nice = scirgen_ice:PLUGIN\n")
