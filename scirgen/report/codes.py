@@ -56,6 +56,7 @@ MEANINGS: Final[dict[str, str]] = {
     "incomplete": "The sentence cannot be understood without its neighbours.",
     "redundant": "Another sentence that was kept says the same.",
     "no_such_line": "The model names a line that the evidence does not have.",
+    "no_such_sentence": "The model names a sentence that the passage does not have.",
     "many_cells": "The model names more cells than one statement needs.",
     "no_such_cell": "The model names a cell that the table does not have, or cells of several tables.",
     # ask, answer
