@@ -29,6 +29,7 @@ from scirgen.plugin import (
     Taxonomies,
     as_json_flag,
     echo_json,
+    grouped,
     load_registry,
     parse_settings,
     resolve_config,
@@ -238,15 +239,11 @@ def _show_beside(new: Tried, old: Tried) -> None:
 
 
 def _by_type(tried: Tried) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for pair in tried.pairs:
-        found.setdefault(pair.question_type, []).append(f"Q {pair.question}\nA {pair.answer}")
-    for record in tried.records:
-        found.setdefault(type(record).__name__, []).append(_as_line(record))
-    for rejection in tried.rejections:
-        name = rejection.question_type or rejection.record_kind
-        found.setdefault(name, []).append(f"{_shown(rejection.record)}\n{rejection.code}: {rejection.reason}")
-    return found
+    return grouped((
+        *((pair.question_type, f"Q {pair.question}\nA {pair.answer}") for pair in tried.pairs),
+        *((type(record).__name__, _as_line(record)) for record in tried.records),
+        *((r.question_type or r.record_kind, f"{_shown(r.record)}\n{r.code}: {r.reason}") for r in tried.rejections),
+    ))  # fmt: skip
 
 
 def _show_tried(tried: Tried) -> None:

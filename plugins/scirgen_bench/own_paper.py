@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from scirgen import Release, ReleaseRow
-from scirgen.release_files.release import AspectRow, CorpusDocument
+from scirgen.plugin import grouped
+from scirgen.release_files.release import CorpusDocument
 from scirgen_bench.retriever import Ranking
 
 OWN_PAPER = "without-own-paper"
@@ -66,9 +67,7 @@ def own_paper(release: Release, rows: Sequence[ReleaseRow]) -> OwnPaper:
     """Make the corpus for a split's questions."""
     paper_of = {p.document_id: p.id for p in release.papers() if p.document_id}
     left_out = {r.id: frozenset(paper_of[e.document_id] for e in r.evidence if e.document_id in paper_of) for r in rows}
-    statements: dict[str, list[AspectRow]] = {}
-    for aspect in release.aspects():
-        statements.setdefault(aspect.dataset_id, []).append(aspect)
+    statements = grouped((aspect.dataset_id, aspect) for aspect in release.aspects())
     bare = {d.id: d for d in release.corpus("without-paper")}
     full = sorted(release.corpus("with-paper"), key=lambda d: d.id)
     forms: list[Form] = [(d.id, frozenset()) for d in full]

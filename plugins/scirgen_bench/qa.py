@@ -25,6 +25,7 @@ from scirgen.plugin import (
     Resources,
     Taxonomies,
     derived_seed,
+    grouped,
     open_sessions,
     resolve_config,
 )  # fmt: skip
@@ -241,10 +242,7 @@ def cells(system: str, k: int, questions: Sequence[Question], found: Sequence[An
     by_query = {a.query: a for a in found}
     lines: list[SystemFigures] = []
     for by, value_of in BREAKDOWNS.items():
-        groups: dict[str, list[Question]] = {}
-        for question in questions:
-            if question.row.answer:
-                groups.setdefault(value_of(question), []).append(question)
+        groups = grouped((value_of(question), question) for question in questions if question.row.answer)
         for value, group in sorted(groups.items()):
             answered = [by_query[q.row.id] for q in group if q.row.id in by_query]
             lines.append(system_figures(system, k, group, answered, by, value))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from scirgen import InputError
-from scirgen.plugin import read_json
+from scirgen.plugin import grouped, read_json
 from scirgen_bench.intervals import wilson
 from scirgen_bench.labels.labelset import Item, LabelSet, Part
 from scirgen_label.agreement import (
@@ -52,10 +53,7 @@ def measure(labels: LabelSet, *, resamples: int = 500) -> dict[str, Any]:
                 weights=[i.weight for i in items],
                 resamples=resamples,
             )
-    settled: dict[str, int] = {}
-    for item in labels.items:
-        how = labels.settled(item.id).how
-        settled[how] = settled.get(how, 0) + 1
+    settled = Counter(labels.settled(item.id).how for item in labels.items)
     seconds = [x.seconds for a in people for x in labels.labels[a].values() if x.seconds]
     return {
         "sample": labels.sample.id,
@@ -97,10 +95,8 @@ def _field(labels: LabelSet, annotator: str, item: Item, name: str) -> str | Non
 def _faithful(labels: LabelSet) -> dict[str, Any]:
     """Share of faithful answers by verdict; for the kept ones, this is the filter's precision."""
     table: dict[str, Any] = {}
-    groups: dict[str, list[tuple[bool, float]]] = {}
-    for item in labels.items:
-        if (label := labels.settled(item.id).label) is not None:
-            groups.setdefault(item.hidden.verdict, []).append((label == _YES, item.weight))
+    settled = ((item, labels.settled(item.id).label) for item in labels.items)
+    groups = grouped((i.hidden.verdict, (label == _YES, i.weight)) for i, label in settled if label is not None)
     for verdict, rows in sorted(groups.items()):
         total = sum(w for _, w in rows)
         share = sum(w for good, w in rows if good) / total

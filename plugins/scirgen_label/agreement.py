@@ -14,7 +14,7 @@ from statistics import fmean
 from typing import Any, Final, Literal, SupportsFloat
 
 from scirgen import InputError
-from scirgen.plugin import require
+from scirgen.plugin import grouped, require
 from scirgen_bench.intervals import percentile_interval, redrawn
 
 Value = str | int
@@ -142,10 +142,9 @@ def agreement(
     names = sorted(columns)
     table = [columns[n] for n in names]
     weigh = list(weights or [1.0] * len(clusters))
-    groups = _grouped(clusters)
     usable = [i for i in range(len(clusters)) if sum(c[i] is not None for c in table) > 1]
     values = _statistics(table, weigh, range(len(clusters)), order)
-    members = list(groups.values())
+    members = list(grouped((name, i) for i, name in enumerate(clusters)).values())
     drawn = [_statistics(table, weigh, picked, order) for picked in redrawn(members, resamples, seed)]
     found = {k: {"value": v, "interval": percentile_interval(d[k] for d in drawn)} for k, v in values.items()}
     sizes = {"items": len(usable), "clusters": len({clusters[i] for i in usable})}
@@ -319,13 +318,6 @@ def _ranks(columns: Sequence[Column], order: Sequence[Value]) -> dict[Value | No
     if all(isinstance(v, int) for v in known):
         return {v: int(v) for v in known}
     return {v: n for n, v in enumerate(known)}
-
-
-def _grouped(clusters: Sequence[Hashable]) -> dict[Hashable, list[int]]:
-    groups: dict[Hashable, list[int]] = {}
-    for i, name in enumerate(clusters):
-        groups.setdefault(name, []).append(i)
-    return groups
 
 
 def _sklearn() -> Any:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from scirgen import InputError
 from scirgen.core.prompts import Prompt
-from scirgen.plugin import content_id, digest, suggest
+from scirgen.plugin import content_id, digest, grouped, suggest
 from scirgen_bench.labels.labelset import (
     ADJUDICATOR,
     TASKS,
@@ -137,9 +138,7 @@ def freeze(
 
 def _as_dev(earlier: LabelSet) -> list[Item]:
     """Return all items of an earlier sample as dev items, weighted by their strata."""
-    counts: dict[str, int] = {}
-    for item in earlier.items:
-        counts[item.stratum] = counts.get(item.stratum, 0) + 1
+    counts = Counter(item.stratum for item in earlier.items)
     sizes = {s.name: s.population for s in earlier.sample.strata}
     return [
         i.model_copy(update={"part": "dev", "weight": round(sizes[i.stratum] / counts[i.stratum], 6)})
@@ -185,12 +184,11 @@ def allocate(candidates: Sequence[Candidate], request: Request) -> Allocation:
     weights: dict[tuple[Part, str], float] = {}
     both: tuple[Part, Part] = ("test", "dev")
     for part in both:
-        covered: dict[str, int] = {}
-        total: dict[str, int] = {}
+        covered: Counter[str] = Counter()
+        total: Counter[str] = Counter()
         for name, size in sizes.items():
-            first = _first(name)
-            total[first] = total.get(first, 0) + size
-            covered[first] = covered.get(first, 0) + (size if drawn[name][part] else 0)
+            total[_first(name)] += size
+            covered[_first(name)] += size if drawn[name][part] else 0
         for name, size in sizes.items():
             if count := len(drawn[name][part]):
                 # A stratum without an item in this part is represented by others with the same first key.
@@ -220,30 +218,25 @@ def shares(sizes: Mapping[str, int], wanted: int, power: float) -> dict[str, int
 def _strata(candidates: Sequence[Candidate], request: Request) -> dict[str, list[Candidate]]:
     """Return the candidates by stratum; strata that are too small for a test item are pooled within their first key."""
 
-    def grouped(keys: Sequence[tuple[Candidate, str]]) -> dict[str, list[Candidate]]:
-        table: dict[str, list[Candidate]] = {}
-        for candidate, name in sorted(keys, key=lambda k: (k[1], k[0].record)):
-            table.setdefault(name, []).append(candidate)
-        return table
+    def by_name(keys: Sequence[tuple[Candidate, str]]) -> dict[str, list[Candidate]]:
+        return grouped((name, candidate) for candidate, name in sorted(keys, key=lambda k: (k[1], k[0].record)))
 
     named = [(c, " | ".join(c.keys.get(k) or "none" for k in request.strata) or "all") for c in candidates]
-    groups = grouped(named)
+    groups = by_name(named)
     # Pooled strata are larger, so others may now get nothing; repeat until nothing changes.
     for _ in range(len(groups)):
         counts = _two_levels({n: len(g) for n, g in groups.items()}, request.test, request.power)
         pooled = [(c, f"{_first(name)} | {_OTHER}" if counts[name] == 0 else name) for c, name in named]
         if pooled == named or len(request.strata) < 2:
             break
-        named, groups = pooled, grouped(pooled)
+        named, groups = pooled, by_name(pooled)
     return groups
 
 
 def _two_levels(sizes: Mapping[str, int], wanted: int, power: float) -> dict[str, int]:
     """Divide by `shares` among the values of the first key, at least one item each; then within each."""
-    first: dict[str, int] = {}
-    for name, size in sizes.items():
-        first[_first(name)] = first.get(_first(name), 0) + size
-    filled = {n: s for n, s in first.items() if s}
+    first = grouped((_first(name), size) for name, size in sizes.items())
+    filled = {name: total for name, parts in first.items() if (total := sum(parts))}
     given = shares(filled, wanted, power)
     for name in sorted(filled):
         if given[name] == 0 and (most := max(given, key=lambda n: (given[n], n))) and given[most] > 1:

@@ -14,6 +14,7 @@ from statistics import fmean, median
 import click
 
 from scirgen import InputError, Release
+from scirgen.plugin import grouped
 from scirgen_bench.cli.options import PATH
 from scirgen_bench.tables import markdown
 from scirgen_bench.tasks.records import Grade
@@ -65,10 +66,7 @@ def judge_agreement(grades: Iterable[Grade], queries: Iterable[TaskQuery]) -> li
     """Return a row for each facet (for each form, if the queries have no facets), then one for all queries. Queries
     with fewer than two judges do not count."""
     group_of = {q.id: q.facet or q.form for q in queries}
-    by_query: dict[str, list[Grade]] = defaultdict(list)
-    for grade in grades:
-        if grade.query_id in group_of:
-            by_query[grade.query_id].append(grade)
+    by_query = grouped((grade.query_id, grade) for grade in grades if grade.query_id in group_of)
     measured = [m for q, found in by_query.items() if (m := _measured(group_of[q], found))]
     groups = sorted({m.group for m in measured})
     rows = [_row(g, [m for m in measured if m.group == g]) for g in groups]

@@ -3,6 +3,7 @@ reads."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -334,8 +335,4 @@ def marked(span: Span, text: str, where: str) -> Marked:
 
 def counted(candidates: Iterable[Candidate], by: str) -> dict[str, int]:
     """Count the candidates that each value of a stratification key has."""
-    table: dict[str, int] = {}
-    for candidate in candidates:
-        value = candidate.keys.get(by, "none")
-        table[value] = table.get(value, 0) + 1
-    return table
+    return Counter(candidate.keys.get(by, "none") for candidate in candidates)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from scirgen.core.text.textmatch import normalise
-from scirgen.plugin import Aspect
+from scirgen.plugin import Aspect, grouped
 from scirgen_bench.tasks.taxonomies import Facets
 
 _USUAL = {"background": 0.0, "method": 0.55, "result": 1.0}
@@ -41,9 +40,7 @@ def sentence_facets(
         facets: the taxonomy.
         language: of the paper.
     """
-    said: dict[str, list[Aspect]] = defaultdict(list)
-    for aspect in aspects:
-        said[normalise(aspect.span.text)].append(aspect)
+    said = grouped((normalise(aspect.span.text), aspect) for aspect in aspects)
     inside = [said.get(normalise(sentence), []) for sentence in sentences]
     by_model = all(a.provenance and a.provenance.prompt for found in inside for a in found)
     if language == _LANGUAGE and not (by_model and any(inside)):

@@ -27,6 +27,7 @@ from scirgen.plugin import (
     TaskInfo,
     digest,
     file_sha256,
+    grouped,
     sentence_spans,
 )
 from scirgen_bench.labels.labelset import UNSURE, LabelSet
@@ -172,9 +173,7 @@ def queries_of_run(run: RunView, facets: Facets, *, every_licence: bool) -> RunQ
         if query.facet and query.paper_id:
             labelled[query.paper_id] |= {" ".join(span.text.split()): query.facet for span in query.spans}
     papers = papers_of(run)
-    aspects: dict[str, list[Aspect]] = defaultdict(list)
-    for aspect in run.records("extract", Aspect):
-        aspects[aspect.paper_id].append(aspect)
+    aspects = grouped((aspect.paper_id, aspect) for aspect in run.records("extract", Aspect))
     documents = {d.paper_id: d for d in run.records("parse", Document) if d.abstract}
     allowed = {k for k in documents if every_licence or (k in papers and terms_of(papers[k].licence) not in _WITHHELD)}
     titles = {k: (documents[k].title, papers[k].doi if k in papers else None) for k in allowed}
@@ -182,7 +181,7 @@ def queries_of_run(run: RunView, facets: Facets, *, every_licence: bool) -> RunQ
         AbstractRow(
             id=key,
             title=documents[key].title,
-            sentences=tuple(_sentences(documents[key], aspects[key], facets, labelled.get(key))),
+            sentences=tuple(_sentences(documents[key], aspects.get(key, []), facets, labelled.get(key))),
             year=papers[key].year if key in papers else None,
             licence=papers[key].licence if key in papers else "unknown",
             cites=tuple(sorted(_cited(documents[key], titles) - {key})),
@@ -207,10 +206,7 @@ def run_tasks(
         The tasks, and the queries that are left out because they name a dataset that answers them, or because people
         dropped them.
     """
-    users: dict[str, list[str]] = defaultdict(list)
-    for dataset_id in sorted(uses):
-        for paper_id in uses[dataset_id]:
-            users[paper_id].append(dataset_id)
+    users = grouped((paper_id, dataset_id) for dataset_id in sorted(uses) for paper_id in uses[dataset_id])
     kept: dict[str, list[Query]] = defaultdict(list)
     rejections = [
         Rejection.of("release", "expert_rejected", "people who reviewed the need dropped it", q) for q in found.dropped

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from scirgen.claims.quantities import Quantity, missing, quantities, stated
+from scirgen.core.grouped import grouped
 from scirgen.core.taxonomy import LanguageWording
 from scirgen.core.text.textmatch import stem, words
 
@@ -196,10 +197,7 @@ def _is_count(word: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _by_letter(vocabulary: frozenset[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for word in sorted(vocabulary):
-        found.setdefault(word[0], []).append(word)
-    return found
+    return grouped((word[0], word) for word in sorted(vocabulary))
 
 
 @lru_cache(maxsize=65536)

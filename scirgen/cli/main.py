@@ -15,6 +15,7 @@ import click
 
 from scirgen.core import __version__
 from scirgen.core.errors import PluginError, ScirgenError
+from scirgen.core.grouped import grouped
 
 if TYPE_CHECKING:
     from scirgen.core.registry import Registry
@@ -110,10 +111,7 @@ class LazyGroup(click.Group):
         """Write the table of commands without importing any."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
-        added: dict[str, list[tuple[str, str]]] = {}
-        for name, (plugin, text) in plugin_commands().items():
-            if " " not in name:
-                added.setdefault(plugin, []).append((name, text))
+        added = grouped((p, (name, text)) for name, (p, text) in plugin_commands().items() if " " not in name)
         for plugin, rows in added.items():
             with formatter.section(f"Commands of {plugin}"):
                 formatter.write_dl(rows)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from scirgen.core.fingerprint import digest, item_fingerprint
+from scirgen.core.grouped import grouped
 from scirgen.core.records import Dataset, Link, Paper, Record
 from scirgen.pipeline.store import Store, StoredResult
 from scirgen.pipeline.views.view import StoreView
@@ -99,10 +100,7 @@ class Sharing:
             if known != link.dataset_id:
                 several.setdefault(link.paper_id, {known}).add(link.dataset_id)
         self._users = several
-        self._papers: dict[str, list[str]] = {}
-        for paper_id in sorted(several):
-            for dataset_id in several[paper_id]:
-                self._papers.setdefault(dataset_id, []).append(paper_id)
+        self._papers = grouped((dataset, paper) for paper in sorted(several) for dataset in several[paper])
 
     @classmethod
     def of(cls, store: Store) -> Sharing:

@@ -21,6 +21,7 @@ from scirgen.core.fingerprint import content_id as content_id
 from scirgen.core.fingerprint import derived_seed as derived_seed
 from scirgen.core.fingerprint import digest as digest
 from scirgen.core.fingerprint import file_sha256 as file_sha256
+from scirgen.core.grouped import grouped as grouped
 from scirgen.core.prompts import PromptLibrary as PromptLibrary
 from scirgen.core.prompts import RenderedPrompt as RenderedPrompt
 from scirgen.core.records import Aspect as Aspect

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from scirgen.core.grouped import grouped
 from scirgen.report.data import ScoreRow
 
 
@@ -41,10 +42,7 @@ class Chart:
 
 def histograms(scores: Iterable[ScoreRow]) -> list[Chart]:
     """Return a chart for each score, by name; values that are not finite are left out."""
-    named: dict[str, list[ScoreRow]] = defaultdict(list)
-    for score in scores:
-        if math.isfinite(score.value):
-            named[score.name].append(score)
+    named = grouped((score.name, score) for score in scores if math.isfinite(score.value))
     return [_chart(name, group) for name, group in sorted(named.items())]
 
 

@@ -13,6 +13,7 @@ from sys import intern
 from typing import Any, Protocol, TypeVar
 
 from scirgen.core.fingerprint import derived_seed
+from scirgen.core.grouped import grouped
 from scirgen.core.records import QAPair, Score
 from scirgen.release_files.release import ReleaseRow
 from scirgen.release_files.release import ScoreRow as Measured
@@ -92,11 +93,9 @@ def evenness(levels: Counter[str]) -> float:
 
 def type_rows(pairs: Sequence[Row], rejected: Mapping[str, dict[str, int]]) -> Iterator[TypeRow]:
     """Yield one line per type, most rows first."""
-    grouped: dict[str, list[Row]] = defaultdict(list)
-    for pair in pairs:
-        grouped[pair.question_type].append(pair)
-    for name in sorted({*grouped, *rejected}, key=lambda n: (-len(grouped.get(n, ())), n)):
-        group = grouped.get(name, [])
+    by_type = grouped((pair.question_type, pair) for pair in pairs)
+    for name in sorted({*by_type, *rejected}, key=lambda n: (-len(by_type.get(n, ())), n)):
+        group = by_type.get(name, [])
         yield TypeRow(
             question_type=name,
             rows=len(group),
@@ -131,9 +130,7 @@ class ScoreSummary:
 
 def summaries(scores: Iterable[ScoreRow]) -> list[ScoreSummary]:
     """Return the figures behind the charts of the scores: for each score, kept pairs first."""
-    grouped: dict[tuple[str, bool], list[ScoreRow]] = defaultdict(list)
-    for score in scores:
-        grouped[score.name, not score.accepted].append(score)
+    named = grouped(((score.name, not score.accepted), score) for score in scores)
     return [
         ScoreSummary(
             name=name,
@@ -144,7 +141,7 @@ def summaries(scores: Iterable[ScoreRow]) -> list[ScoreSummary]:
             highest=max(s.value for s in group),
             thresholds=tuple(f"{t:g}" for t in sorted({s.threshold for s in group if s.threshold is not None})),
         )
-        for (name, rejected), group in sorted(grouped.items())
+        for (name, rejected), group in sorted(named.items())
     ]
 
 

@@ -14,6 +14,7 @@ import jinja2
 
 from scirgen.core.corpus.printed import papers_of
 from scirgen.core.errors import InputError
+from scirgen.core.grouped import grouped
 from scirgen.core.records import (
     Aspect,
     Box,
@@ -168,11 +169,8 @@ def as_html(profile: Profile) -> str:
 
 def _sheets(profile: Profile) -> Iterator[Sheet]:
     """Yield the pictures of the pages that hold evidence of the rows, as far as their files can be drawn."""
-    wanted: dict[tuple[int, int], list[tuple[int, Box | None]]] = {}
-    for row in profile.rows:
-        for said in row.evidence:
-            if said.paper and said.page:
-                wanted.setdefault((said.paper, said.page), []).append((row.number, said.box))
+    placed = ((row.number, said) for row in profile.rows for said in row.evidence)
+    wanted = grouped(((s.paper, s.page), (row, s.box)) for row, s in placed if s.paper and s.page)
     for paper in profile.papers:
         pages = sorted(page for number, page in wanted if number == paper.number)
         file = Path(paper.file)

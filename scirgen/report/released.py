@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import partial
 
+from scirgen.core.grouped import grouped
 from scirgen.release_files.release import CorpusDocument, EvidenceRow, Passage, Release
 from scirgen.report.about import day_of, field_of, judgements, most_rows, publishing
 from scirgen.report.counting import Counted, accepted_row, aspect_rows, drawn, figures_of, histogram, score_rows
@@ -81,10 +82,7 @@ def _sample(release: Release, ids: set[str]) -> Iterator[SampleRow]:
     wanted = {r.dataset_id for r in rows}
     documents = {d.id: d for d in release.corpus(_WITH_PAPER) if d.id in wanted}
     cited = {p for r in rows for p in r.passages}
-    passages: dict[str, list[Passage]] = defaultdict(list)
-    for passage in release.passages() if cited else ():
-        if passage.id in cited:
-            passages[passage.document_id].append(passage)
+    passages = grouped((p.document_id, p) for p in (release.passages() if cited else ()) if p.id in cited)
     titles = {p.id: p.title or p.id for p in release.papers()} if cited else {}
     for row in rows:
         document = documents.get(row.dataset_id)

@@ -21,6 +21,7 @@ from scirgen.plugin import (
     Resources,
     Taxonomies,
     digest,
+    grouped,
     open_sessions,
     read_objects,
 )
@@ -34,7 +35,6 @@ from scirgen_bench.calibrate.quality import (
     Quality,
     auc_interval,
     fitting,
-    grouped,
     quality,
     reported,
     roc_auc,
@@ -240,8 +240,8 @@ def findings(rows: Sequence[Judged], failed: dict[str, int], threshold: float, p
         configured=quality(rows, threshold, resamples=1000),
         wanted=quality(rows, fitted, resamples=1000) if fitted is not None else None,
         thresholds=thresholds_by_type(dev, precision),
-        by_type={k: _group(g, precision) for k, g in grouped(rows, lambda r: r.question_type).items()},
-        by_length={k: _group(g, precision) for k, g in grouped(rows, lambda r: r.length).items()},
+        by_type={k: _group(g, precision) for k, g in sorted(grouped((r.question_type, r) for r in rows).items())},
+        by_length={k: _group(g, precision) for k, g in sorted(grouped((r.length, r) for r in rows).items())},
     )
 
 
@@ -283,9 +283,7 @@ async def _measure(
     measured: dict[str, list[float | None]],
     failed: dict[str, dict[str, int]],
 ) -> None:
-    contexts: dict[str, list[int]] = {}
-    for index, row in enumerate(rows):
-        contexts.setdefault(row.context, []).append(index)
+    contexts = grouped((row.context, index) for index, row in enumerate(rows))
     pairs = [row.pair for row in rows]
     scorers = select_scorers(names, ctx.registry)
     for scorer in scorers:

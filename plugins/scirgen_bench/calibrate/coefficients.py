@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from scirgen import InputError, Material, ModelIdentity, QAPair, Score, StageContext
-from scirgen.plugin import digest, require
+from scirgen.plugin import digest, grouped, require
 from scirgen.stages.filter.faithfulness.calibrated import FEATURES, Coefficients, features, measured_words
 from scirgen.stages.filter.faithfulness.shift import ShiftScorer
 from scirgen_bench.calibrate.quality import FEWEST, Judged, auc_interval, roc_auc
@@ -93,9 +93,7 @@ async def measure(
         ctx: with the scorer.
         tell: called with messages about progress.
     """
-    groups: dict[tuple[str, ...], list[int]] = {}
-    for i, pair in enumerate(pairs):
-        groups.setdefault((materials[i].context, *(s.text for s in pair.evidence)), []).append(i)
+    groups = grouped(((materials[i].context, *(s.text for s in p.evidence)), i) for i, p in enumerate(pairs))
     found: dict[int, Measured | Exception | None] = {}
     for index in groups.values():
         # Answers to the same evidence share its tokens.

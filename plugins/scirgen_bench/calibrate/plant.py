@@ -15,14 +15,14 @@ from scirgen import Dataset, InputError, Material, QAPair, StageContext, WorkIte
 from scirgen.core.records import rejected_pair
 from scirgen.core.taxonomy import LanguageWording
 from scirgen.pipeline.views.view import StoreView, open_view
-from scirgen.plugin import Aspect, Document
+from scirgen.plugin import Aspect, Document, grouped
 from scirgen.stages.filter.deciding import JUDGE, score_all, scorer_names
 from scirgen.stages.filter.faithfulness.calibrated import Coefficients, read_coefficients
 from scirgen.stages.filter.second_reader import READER
 from scirgen.stages.filter.stage import FilterStage, material_of, select_gates, verdicts_of
 from scirgen_bench.calibrate.coefficients import write
 from scirgen_bench.calibrate.falsehoods import KINDS, Around, places
-from scirgen_bench.calibrate.quality import FEWEST, Judged, auc_interval, grouped, roc_auc
+from scirgen_bench.calibrate.quality import FEWEST, Judged, auc_interval, roc_auc
 from scirgen_bench.intervals import Interval, wilson
 
 GOOD: Final = "good"
@@ -102,17 +102,12 @@ def items_of(run: Path, *, each: int, good: int, seed: int, language: Worded) ->
     cited = {s.document_id for p in chosen for s in p.pair.evidence}
     documents = {d.id: d for d in view.records("parse", Document) if d.id in cited}
     datasets = {d.id: d for d in view.records("collect", Dataset)}
-    aspects: defaultdict[str, list[Aspect]] = defaultdict(list)
-    for aspect in view.records("verify", Aspect):
-        aspects[aspect.dataset_id or ""].append(aspect)
+    aspects = grouped((aspect.dataset_id or "", aspect) for aspect in view.records("verify", Aspect))
     found: list[tuple[WorkItem, list[Planted]]] = []
-    by_dataset: defaultdict[str, list[Planted]] = defaultdict(list)
-    for one in chosen:
-        by_dataset[one.pair.dataset_id].append(one)
-    for dataset_id, rows in sorted(by_dataset.items()):
+    for dataset_id, rows in sorted(grouped((one.pair.dataset_id, one) for one in chosen).items()):
         mine = {s.document_id for r in rows for s in r.pair.evidence} & documents.keys()
         papers = [documents[i] for i in sorted(mine)]
-        inputs = (datasets[dataset_id], *papers, *aspects[dataset_id], *(r.pair for r in rows))
+        inputs = (datasets[dataset_id], *papers, *aspects.get(dataset_id, ()), *(r.pair for r in rows))
         found.append((WorkItem(dataset_id, inputs, {"round": 0}), rows))
     return found
 
@@ -127,9 +122,7 @@ def _candidates(view: StoreView) -> Iterable[QAPair]:
 def _plant(every: Sequence[QAPair], *, each: int, good: int, seed: int, language: Worded) -> list[Planted]:
     draw = random.Random(seed)
     names = list(dict.fromkeys(n for p in every for n in (*places(p.answer), *places(p.question))))
-    answers: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
-    for pair in every:
-        answers[pair.question_type].append((pair.dataset_id, pair.answer))
+    answers = grouped((pair.question_type, (pair.dataset_id, pair.answer)) for pair in every)
     left = list(every)
     draw.shuffle(left)
     chosen: list[Planted] = []
@@ -229,7 +222,7 @@ def _aucs(rows: Sequence[Judged]) -> dict[str, float]:
     """Return the AUC over all rows, and of the types with enough rows of both kinds."""
     whole = roc_auc(rows)
     found = {"*": whole} if whole is not None else {}
-    for kind, group in grouped(rows, lambda r: r.question_type).items():
+    for kind, group in sorted(grouped((r.question_type, r) for r in rows).items()):
         if min(sum(r.faithful for r in group), sum(not r.faithful for r in group)) >= FEWEST:
             found[kind] = roc_auc(group) or 0.0
     return {kind: round(auc, 3) for kind, auc in found.items()}

@@ -4,11 +4,11 @@ functions; `scirgen_bench.calibrate.calibrate` measures the scores.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from scirgen.plugin import require
+from scirgen.plugin import grouped, require
 from scirgen_bench.intervals import Interval, percentile_interval, redrawn
 
 LENGTHS: Final = (("1 word", 1), ("2-5 words", 5), ("6-20 words", 20), ("over 20 words", 10**9))
@@ -117,7 +117,7 @@ def auc_interval(rows: Sequence[Judged], *, resamples: int = 500, seed: int = 0)
 def _clusters(rows: Sequence[Judged]) -> list[list[Judged]]:
     """Return the groups that the bootstrap redraws: a cluster's rows if all rows name theirs, else single rows."""
     if all(r.cluster for r in rows) and len({r.cluster for r in rows}) > 1:
-        return list(grouped(rows, lambda r: r.cluster).values())
+        return [found for _, found in sorted(grouped((r.cluster, r) for r in rows).items())]
     return [[r] for r in rows]
 
 
@@ -147,7 +147,7 @@ def threshold_for(rows: Sequence[Judged], precision: float) -> float | None:
 def thresholds_by_type(rows: Sequence[Judged], precision: float) -> dict[str, float]:
     """Return a mapping: question type -> threshold, for types with enough labels of both kinds; "*" for all others."""
     found: dict[str, float] = {}
-    for kind, group in grouped(rows, lambda r: r.question_type).items():
+    for kind, group in sorted(grouped((r.question_type, r) for r in rows).items()):
         good = sum(r.faithful for r in group)
         if kind and min(good, len(group) - good) >= FEWEST:
             own = threshold_for(group, precision)
@@ -155,14 +155,6 @@ def thresholds_by_type(rows: Sequence[Judged], precision: float) -> dict[str, fl
                 found[kind] = own
     common = threshold_for(rows, precision)
     return {**found, "*": common} if common is not None else found
-
-
-def grouped(rows: Sequence[Judged], key: Callable[[Judged], str]) -> Mapping[str, list[Judged]]:
-    """Return the rows by a key, keys sorted."""
-    groups: dict[str, list[Judged]] = {}
-    for row in rows:
-        groups.setdefault(key(row), []).append(row)
-    return dict(sorted(groups.items()))
 
 
 def _columns(rows: Sequence[Judged]) -> tuple[list[bool], list[float], list[float]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from scirgen import InputError, Release, ReleaseRow
 from scirgen.core.text.textmatch import jaccard
-from scirgen.plugin import SPLITS, content_words
+from scirgen.plugin import SPLITS, content_words, grouped
 from scirgen.release_files.release import UnfaithfulRow
 from scirgen_bench.formats.rag import with_contexts
 from scirgen_bench.rowfiles import write_file
@@ -65,9 +65,7 @@ class PreferenceFormat:
         documents = {d.id: f"{d.title}\n{d.text}" for d in release.corpus()}
         refused = list(release.unfaithful())
         for split in SPLITS:
-            accepted: dict[tuple[str, str], list[ReleaseRow]] = {}
-            for row in (row for row in release.rows(split) if row.answer):
-                accepted.setdefault((row.dataset_id, row.question_type), []).append(row)
+            accepted = grouped(((r.dataset_id, r.question_type), r) for r in release.rows(split) if r.answer)
             write_file(folder / f"{split}.jsonl", self._pairs(refused, accepted, documents))
 
     @staticmethod

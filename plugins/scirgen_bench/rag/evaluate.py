@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scirgen import InputError, Release, ReleaseRow
+from scirgen.plugin import grouped
 from scirgen_bench.honesty import NuggetScore, refused
 from scirgen_bench.metrics import Clusters, Figures, too_few
 from scirgen_bench.questions import is_answerable
@@ -157,12 +158,9 @@ def evaluate_rag(
 
 
 def _texts(release: Release) -> Iterator[str]:
-    """Yield the passages of each source as one text, since a chunk may reach over two of them."""
-    held: dict[str, list[str]] = {}
-    for passage in release.passages():
-        held.setdefault(passage.document_id, []).append(f"{passage.heading} {passage.text}")
-    for parts in held.values():
-        yield " ".join(parts)
+    """Return the passages of each source as one text, since a chunk may reach over two of them."""
+    held = grouped((p.document_id, f"{p.heading} {p.text}") for p in release.passages())
+    return map(" ".join, held.values())
 
 
 def _found(spans: Sequence[Sequence[str]], chunks: Sequence[Sequence[str]]) -> dict[str, Values]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from scirgen import ModelError
 from scirgen.core.text.untrusted import unfenced
-from scirgen.plugin import ChatSession, PromptLibrary, RenderedPrompt, derived_seed
+from scirgen.plugin import ChatSession, PromptLibrary, RenderedPrompt, derived_seed, grouped
 from scirgen_bench.tasks.pools import Pool
 from scirgen_bench.tasks.records import Grade
 from scirgen_bench.tasks.task_files import ADJUDICATED, AbstractRow, Task, TaskDocument, TaskQuery, requirements
@@ -115,10 +115,9 @@ class Judging:
 
     async def settle(self, asked: Sequence[Asked], grades: Iterable[Grade], name: str, chat: ChatSession) -> Graded:
         """Have an adjudicator grade the facet pairs on which the judges differ; it sees all their replies."""
-        by: dict[tuple[str, str], list[Grade]] = defaultdict(list)
-        for grade in grades:
-            by[grade.query_id, grade.document_id].append(grade)
-        open_ = [(a, by[a.query.id, a.document]) for a in asked if a.query.facet and differ(by[a.query.id, a.document])]
+        by = grouped(((g.query_id, g.document_id), g) for g in grades)
+        given = [(a, by.get((a.query.id, a.document), [])) for a in asked if a.query.facet]
+        open_ = [(a, opinions) for a, opinions in given if differ(opinions)]
         return _gathered(await asyncio.gather(*(self._one(a, name, chat, opinions) for a, opinions in open_)))
 
     async def _one(
@@ -227,7 +226,4 @@ def _gathered(found: Sequence[Grade | tuple[str, str, str, str]]) -> Graded:
 
 def bill(asked: Sequence[Asked], judges: int) -> Mapping[str, int]:
     """Return the number of calls by the form of query, before anything is asked."""
-    counts: dict[str, int] = defaultdict(int)
-    for item in asked:
-        counts[item.query.form] += judges
-    return dict(counts)
+    return {form: judges * number for form, number in Counter(item.query.form for item in asked).items()}

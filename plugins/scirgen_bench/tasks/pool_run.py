@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scirgen import Config, InputError
-from scirgen.plugin import PromptLibrary, Registry, Resources, Taxonomies, open_sessions
+from scirgen.plugin import PromptLibrary, Registry, Resources, Taxonomies, grouped, open_sessions
 from scirgen_bench.retriever import complete_specs
 from scirgen_bench.rowfiles import write_file
 from scirgen_bench.tasks.judging import Asked, Graded, Judging, bill, differ, to_grade
@@ -118,17 +118,12 @@ async def run_task_pool(
 def gold_seen(grades: Sequence[Grade]) -> dict[str, float]:
     """Return the mean grade of gold and of other documents, by judge and kind: it shows whether a judge recognises the
     gold."""
-    groups: dict[str, list[int]] = {}
-    for grade in grades:
-        kind = "gold" if GOLD in grade.found_by else "other"
-        groups.setdefault(f"{grade.judge}, {kind}", []).append(grade.grade)
+    groups = grouped((f"{g.judge}, {'gold' if GOLD in g.found_by else 'other'}", g.grade) for g in grades)
     return {name: sum(found) / len(found) for name, found in sorted(groups.items())}
 
 
 def _open(asked: Sequence[Asked], grades: Sequence[Grade]) -> int:
-    by: dict[tuple[str, str], list[Grade]] = {}
-    for grade in grades:
-        by.setdefault((grade.query_id, grade.document_id), []).append(grade)
+    by = grouped(((g.query_id, g.document_id), g) for g in grades)
     return sum(differ(by.get((a.query.id, a.document), ())) for a in asked)
 
 

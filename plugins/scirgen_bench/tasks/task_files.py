@@ -19,7 +19,7 @@ from statistics import median_low
 from pydantic import Field
 
 from scirgen import ConfigError, InputError, Record, Release
-from scirgen.plugin import SPLITS, TaskInfo, read_json, suggest
+from scirgen.plugin import SPLITS, TaskInfo, grouped, read_json, suggest
 from scirgen.release_files.release import Split, read_qrels
 from scirgen_bench.questions import is_answerable
 from scirgen_bench.rowfiles import read_records, write_file, write_rows
@@ -268,10 +268,7 @@ def requirements(queries: Iterable[Query]) -> dict[str, tuple[str, ...]]:
     DORIS-MAE divides by the number of different texts, since sub-aspects repeat under several aspects.
     """
     known = {q.id: q for q in queries}
-    children: dict[str, list[Query]] = {}
-    for query in known.values():
-        if query.form == "sub_aspect" and query.parent:
-            children.setdefault(query.parent, []).append(query)
+    children = grouped((q.parent, q) for q in known.values() if q.form == "sub_aspect" and q.parent)
     table: dict[str, tuple[str, ...]] = {}
     for query in known.values():
         if query.form in ("complex", "sub_query") and query.parts:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from pathlib import Path
 from scirgen import InputError, Record
 from scirgen.pipeline.store import COLUMNS, Store, StoredResult
 from scirgen.pipeline.views.view import StoreView
-from scirgen.plugin import StoreError
+from scirgen.plugin import StoreError, grouped
 
 _SHOWN = 5
 _LONGEST = 300
@@ -161,9 +160,7 @@ def differing(facts: Mapping[str, Mapping[str, object]]) -> list[str]:
     """Return one line for each fact that differs between parts, with the parts that have each value."""
     lines = []
     for name in sorted({key for row in facts.values() for key in row}):
-        holders: dict[str, list[str]] = defaultdict(list)
-        for part, row in facts.items():
-            holders[_shown_value(row.get(name))].append(part)
+        holders = grouped((_shown_value(row.get(name)), part) for part, row in facts.items())
         if len(holders) > 1:
             lines.append(f"{name}: " + ", ".join(f"{value} ({', '.join(who)})" for value, who in holders.items()))
     return lines

@@ -14,7 +14,7 @@ from scirgen.core.corpus.cut import PASSAGE_WORDS, Passage, passages_of, record_
 from scirgen.core.corpus.printed import StoredRecords
 from scirgen.core.corpus.stored import FORMAT, Corpus, Embed
 from scirgen.core.errors import InputError
-from scirgen.core.records import OWN, Dataset, Document, Frozen, Id, Ids, Link
+from scirgen.core.records import OWN, Dataset, Document, Frozen, Id, Ids, Link, users_of
 from scirgen.core.text.language import base_language
 from scirgen.core.text.passages import count_words
 
@@ -58,10 +58,7 @@ class Reading(Frozen):
     @classmethod
     def of(cls, run: ReadRun) -> Reading:
         """Return what a run has read."""
-        users: dict[str, list[str]] = {}
-        for dataset_id, papers in run.uses().items():
-            for paper_id in papers:
-                users.setdefault(paper_id, []).append(dataset_id)
+        users = users_of(run.uses())
         first: dict[str, str] = {}
         for link in run.records("collect", Link):
             if link.paper_id not in users:

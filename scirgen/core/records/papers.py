@@ -13,6 +13,7 @@ from typing import Literal
 from pydantic import Field
 
 from scirgen.core.fingerprint import content_id
+from scirgen.core.grouped import grouped
 from scirgen.core.records.base import (
     AspectCategory,
     BlockKind,
@@ -126,11 +127,7 @@ class Link(Record):
 
 def users_of(uses: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
     """Return a mapping: paper id -> ids of the datasets that use it, from dataset id -> ids of papers."""
-    users: dict[str, list[str]] = {}
-    for dataset_id, papers in uses.items():
-        for paper_id in papers:
-            users.setdefault(paper_id, []).append(dataset_id)
-    return users
+    return grouped((paper_id, dataset_id) for dataset_id, papers in uses.items() for paper_id in papers)
 
 
 def count_links(links: Iterable[Link]) -> dict[str, int]:

@@ -9,6 +9,8 @@ from functools import cached_property
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from scirgen.core.grouped import grouped
+
 _NUMBER = re.compile(r"[(\[<>≤≥~+−–.-]*\s?\d[\W\d]*")
 """A header that is a number, an interval or a range, and says nothing by itself."""
 
@@ -60,11 +62,7 @@ class Table(BaseModel):
     @cached_property
     def _beside(self) -> dict[int, list[Cell]]:
         """The cells that name each row."""
-        found: dict[int, list[Cell]] = {}
-        for c in self._names:
-            for row in range(c.row, c.row + c.rows):
-                found.setdefault(row, []).append(c)
-        return found
+        return grouped((row, c) for c in self._names for row in range(c.row, c.row + c.rows))
 
     @cached_property
     def _by_place(self) -> dict[tuple[int, int], Cell]:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from scirgen.core.errors import ReplyInvalidError, ReplyRefusedError, ReplyTruncatedError
+from scirgen.core.grouped import grouped
 from scirgen.core.prompts import RenderedPrompt
 from scirgen.core.taxonomy import QuestionType
 from scirgen.core.text.language import language_name
@@ -198,9 +199,7 @@ def _drafts(reply: Pairs, call: _Call, key: str) -> Iterator[Draft | Discard]:
     A call asks for at most ``max_pairs`` pairs. If the writer used them up, it did not choose the other wishes; if it
     wrote fewer, it declined as many.
     """
-    open_wishes: defaultdict[str, list[Wish]] = defaultdict(list)
-    for wish in call.wishes:
-        open_wishes[_kind(wish).id].append(wish)
+    open_wishes = grouped((_kind(wish).id, wish) for wish in call.wishes)
     by_id = {k.id: k for k in _kinds(call.wishes)}
     for pair in reply.pairs:
         if pair.type not in by_id:

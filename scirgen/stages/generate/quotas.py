@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 
 from scirgen.claims.conformance import polarity
 from scirgen.core.config import GenerateConfig, QuotaConfig
+from scirgen.core.grouped import grouped
 from scirgen.core.records import Origin, Provenance, QAPair
 from scirgen.core.taxonomy import QuestionType, Taxonomies
 from scirgen.repeats.neardup import Asked, resolve
@@ -198,11 +199,11 @@ def plan_round(
             given[chosen, cell] += 1
             asked[cell] -= 1
             left -= 1
-    plan: dict[str, list[dict[str, object]]] = defaultdict(list)
-    for (dataset, cell), count in sorted(given.items()):
-        if count:
-            plan[dataset].append({**{name: value or None for name, value in asdict(cell).items()}, "count": count})
-    return dict(plan)
+    return grouped(
+        (dataset, {**{name: value or None for name, value in asdict(cell).items()}, "count": count})
+        for (dataset, cell), count in sorted(given.items())
+        if count
+    )
 
 
 def select(config: QuotaConfig, kinds: Sequence[QuestionType], accepted: Iterable[Accepted]) -> frozenset[str]:

@@ -13,6 +13,7 @@ from scirgen.core.config import Config, GenerateConfig
 from scirgen.core.corpus.printed import as_printed
 from scirgen.core.errors import ConfigError, ReplyInvalidError, ReplyTruncatedError
 from scirgen.core.fingerprint import content_id, digest
+from scirgen.core.grouped import grouped
 from scirgen.core.records import Aspect, Dataset, Document, Failure, Paper, QAPair, Record, Rejection, Span
 from scirgen.core.registry import returned_list, suggest
 from scirgen.core.registry.plugincode import made_of
@@ -113,11 +114,8 @@ class GenerateStage(Stage):
     def _later(
         self, scope: Scope, inputs: tuple[Dataset | Aspect, ...], more: Mapping[str, object], ctx: StageContext
     ) -> Iterable[WorkItem]:
-        by_type: dict[str, list[dict[str, object]]] = {}
-        for cell in scope.wanted:
-            if "question_type" not in cell:
-                continue  # step ask has it
-            by_type.setdefault(str(cell["question_type"]), []).append(dict(cell))
+        # Step ask has the cells without a type.
+        by_type = grouped((str(c["question_type"]), dict(c)) for c in scope.wanted if "question_type" in c)
         for id in sorted(by_type):
             kind = ctx.taxonomies.question_type(id, ctx.config.language)
             key = f"{scope.dataset.id}|{id}#{scope.round}"

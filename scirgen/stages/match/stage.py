@@ -11,6 +11,7 @@ from typing import cast
 
 from scirgen.core.config import Config
 from scirgen.core.errors import PluginError
+from scirgen.core.grouped import grouped
 from scirgen.core.records import OWN, Dataset, Document, Link, SectionLabel
 from scirgen.core.registry import Registry, known_needs, load_registry, returned
 from scirgen.core.registry.plugincode import provided_code
@@ -33,10 +34,8 @@ class MatchStage(Stage):
     def items(self, scope: Scope, ctx: StageContext) -> Iterable[WorkItem]:
         """Yield one item for each candidate link of the dataset whose paper has a document."""
         documents = {d.paper_id: d for d in scope.outputs("parse", Document)}
-        links: dict[str, list[Link]] = {}
-        for link in scope.outputs("collect", Link):
-            if link.dataset_id == scope.dataset.id and link.paper_id in documents:
-                links.setdefault(link.paper_id, []).append(link)
+        own = (x for x in scope.outputs("collect", Link) if x.dataset_id == scope.dataset.id)
+        links = grouped((link.paper_id, link) for link in own if link.paper_id in documents)
         labels = scope.outputs("section", SectionLabel)
         for paper_id, found in links.items():
             of_paper = tuple(label for label in labels if label.paper_id == paper_id)

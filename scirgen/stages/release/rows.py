@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from scirgen.claims.needed import documents_needed, needed_evidence
-from scirgen.core.records import Aspect, Dataset, Paper, QAPair, Span, users_of
+from scirgen.core.grouped import grouped
+from scirgen.core.records import Dataset, Paper, QAPair, Span, users_of
 from scirgen.release_files.release import (
     AspectRow,
     CorpusDocument,
@@ -69,10 +70,7 @@ def aspect_rows(content: ReleaseContent) -> Iterator[AspectRow]:
 def corpus_rows(content: ReleaseContent, *, with_paper: bool) -> Iterator[CorpusDocument]:
     """Yield one document per dataset: title and description (ScIRGen, section 4.1), with the extracts if
     ``with_paper``."""
-    extracts: dict[str, list[Aspect]] = {}
-    if with_paper:
-        for aspect in content.aspects:
-            extracts.setdefault(aspect.dataset_id or "", []).append(aspect)
+    extracts = grouped((a.dataset_id or "", a) for a in content.aspects) if with_paper else {}
     for dataset in content.datasets.values():
         parts = [dataset.description, *(a.span.text for a in extracts.get(dataset.id, ()))]
         yield CorpusDocument(
@@ -105,17 +103,14 @@ def all_passages(
     cut = content.documents is not None
     for dataset in content.datasets.values():
         yield _added(record_passages(dataset, cut=cut), index)
-    quoted: dict[str, list[Span]] = {}
-    users: dict[str, set[str]] = {}
-    for aspect in content.aspects:
-        quoted.setdefault(aspect.span.document_id, []).append(aspect.span)
-        users.setdefault(aspect.span.document_id, set()).add(aspect.dataset_id or "")
+    quoted = grouped((a.span.document_id, a.span) for a in content.aspects)
+    users = grouped((a.span.document_id, a.dataset_id or "") for a in content.aspects)
     of_paper = users_of(content.uses)
     unseen = set(quoted) | set(evidence)
 
     def source(document_id: str, paper_id: str = "") -> Source:
         paper_id = content.document_papers.get(document_id, paper_id)
-        datasets = users.get(document_id, set()).union(of_paper.get(paper_id, ()))
+        datasets = {*users.get(document_id, ()), *of_paper.get(paper_id, ())}
         return Source.of_paper(document_id, content.papers.get(paper_id), sorted(datasets))
 
     for document in content.documents() if content.documents else ():

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from rapidfuzz import fuzz
 
 from scirgen.core.config import Config
+from scirgen.core.grouped import grouped
 from scirgen.core.records import OWN, Aspect, Dataset, Document, Link, Rejection, Span, abouts
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
 
@@ -186,10 +187,8 @@ class VerifyReply(BaseModel):
 
 async def judge_aspects(dataset: Dataset, aspects: Sequence[Aspect], ctx: StageContext) -> list[Verdict]:
     """Ask about all aspects of a paper, eighty sentences per call. A removal needs one of four codes; others stay."""
-    sentences: dict[tuple[str, int, int, tuple[Span, ...]], list[Aspect]] = {}
-    for aspect in sorted(aspects, key=lambda a: (a.span.start, a.span.end)):
-        sentences.setdefault(_place(aspect), []).append(aspect)
-    groups = list(sentences.values())
+    ordered = sorted(aspects, key=lambda a: (a.span.start, a.span.end))
+    groups = list(grouped((_place(aspect), aspect) for aspect in ordered).values())
     verdicts: list[Verdict] = []
     for first in range(0, len(groups), _BATCH):
         batch = groups[first : first + _BATCH]

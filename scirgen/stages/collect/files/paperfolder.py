@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 
 from scirgen.core.fingerprint import digest
+from scirgen.core.grouped import grouped
 from scirgen.core.records import Dataset, Paper
 from scirgen.core.records.licences import normalise_licence
 from scirgen.core.safety.files import is_below
@@ -139,10 +140,7 @@ class _Texts:
 
     @staticmethod
     def _by_prefix(tails: Iterable[tuple[int, str]]) -> dict[str, list[tuple[int, str]]]:
-        found: dict[str, list[tuple[int, str]]] = {}
-        for n, tail in tails:
-            found.setdefault(tail.partition("/")[0].strip(), []).append((n, tail))
-        return found
+        return grouped((tail.partition("/")[0].strip(), (n, tail)) for n, tail in tails)
 
     def naming(self, keys: _Keys) -> Iterator[tuple[int, str]]:
         """Yield (Place, how it was found) of the papers whose text names a dataset, the surest way first."""

@@ -22,6 +22,7 @@ from scirgen.core.errors import InputError, require
 from scirgen.core.files.inflate import TooLargeError, open_maybe_gzipped
 from scirgen.core.files.jsonl import json_value, parse_lines
 from scirgen.core.files.named import ordinary
+from scirgen.core.grouped import grouped
 from scirgen.core.records import Rejection
 from scirgen.core.text.doi import find_doi
 from scirgen.core.text.shown import shown
@@ -240,11 +241,8 @@ def dublin_core(record: Element) -> dict[str, list[str]] | None:
     header = record.find(f"{OAI}header")
     if header is not None and header.get("status") == "deleted":
         return None
-    found: dict[str, list[str]] = {}
-    for element in record.iter():
-        if text := " ".join((element.text or "").split()):
-            found.setdefault(str(element.tag).rpartition("}")[2], []).append(text)
-    return found
+    texts = ((str(e.tag).rpartition("}")[2], " ".join((e.text or "").split())) for e in record.iter())
+    return grouped((name, text) for name, text in texts if text)
 
 
 def plain_record(found: Mapping[str, list[str]]) -> dict[str, object]:

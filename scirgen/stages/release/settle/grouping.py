@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 from scirgen.core.fingerprint import digest
+from scirgen.core.grouped import grouped
 from scirgen.core.records import QAPair, users_of
 from scirgen.core.text.words import letters
 from scirgen.release_files.release import SPLITS, LeakageRow
@@ -204,9 +205,7 @@ def _joining(held: Mapping[str, Sequence[Iterable[str]]], by: str, asked: Contai
 
 
 def _components(group_of: Mapping[str, str], weights: Mapping[str, int], strata: Mapping[str, str]) -> list[Component]:
-    members: dict[str, list[str]] = {}
-    for unit, name in group_of.items():
-        members.setdefault(name, []).append(unit)
+    members = grouped((name, unit) for unit, name in group_of.items())
     return [
         Component(name, tuple(sorted(units)), sum(weights[u] for u in units), max(strata[u] for u in units))
         for name, units in sorted(members.items())
