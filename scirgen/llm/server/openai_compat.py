@@ -19,7 +19,7 @@ from scirgen.core.errors import ConfigError, ModelAccessError, ModelError, Reply
 from scirgen.core.prompts import PromptLibrary
 from scirgen.core.resources import Resources
 from scirgen.core.text.tame import whole_characters
-from scirgen.llm.base import Capabilities, ChatModel, ChatReply, ChatRequest, ModelIdentity, Schema, Usage
+from scirgen.llm.base import Backend, Capabilities, ChatModel, ChatReply, ChatRequest, ModelIdentity, Schema, Usage
 from scirgen.llm.server.endpoints import EndpointPool, ask_each
 from scirgen.llm.server.keys import address_without_url
 from scirgen.llm.server.openai_client import OpenAIServer, open_servers
@@ -53,16 +53,54 @@ def parameters_in_name(name: str) -> int | None:
     return int(float(found[1]) * (1e9 if found[2] in "bB" else 1e6)) if found else None
 
 
-class OpenAIChat(ChatModel):
-    """A `ChatModel` over one or more endpoints that serve the same model."""
+class OpenAIBackend(Backend):
+    """One or more endpoints that serve the same model."""
 
     OPTIONS: ClassVar[Mapping[str, str]] = OPTIONS
     PAID: ClassVar[bool] = True
-    REASONS: ClassVar[bool] = True
 
     def __init__(self, uri: ModelURI, models: ModelsConfig, limits: LimitsConfig) -> None:
         super().__init__(uri, models, limits)
         self._servers: list[OpenAIServer] = []
+        self._pool: EndpointPool[OpenAIServer] | None = None
+        self._context: int | None = None
+        self._listed = False
+
+    def _open(self) -> EndpointPool[OpenAIServer]:
+        self._servers = open_servers(self.uri, self.models, self.limits)
+        self._pool = EndpointPool(self._servers, self.limits, str(self.uri))
+        return self._pool
+
+    async def _read_lists(self, pool: EndpointPool[OpenAIServer]) -> None:
+        """Check key and address, and read the servers' lists of models: the model's window, if they give it."""
+        for listed in await ask_each(pool, self.limits, OpenAIServer.windows):
+            self._context = self._context or listed.get(self.uri.name)
+            self._listed = self._listed or self.uri.name in listed
+
+    @property
+    def retried(self) -> int:
+        return self._pool.retried if self._pool else 0
+
+    def tell(self, to: Callable[[str], None]) -> None:
+        if self._pool:
+            self._pool.tell(to)
+
+    def drain(self) -> None:
+        if self._pool:
+            self._pool.drain()
+
+    async def aclose(self) -> None:
+        for server in self._servers:
+            await server.aclose()
+
+
+class OpenAIChat(OpenAIBackend, ChatModel):
+    """A `ChatModel` over one or more endpoints that serve the same model."""
+
+    REASONS: ClassVar[bool] = True
+
+    def __init__(self, uri: ModelURI, models: ModelsConfig, limits: LimitsConfig) -> None:
+        super().__init__(uri, models, limits)
         service = service_at(self.address)
         wanted = models.options.get("structured") or (service[1].structured if service else None)
         self._forms = list(FORMS[FORMS.index(_form(wanted)) :])
@@ -76,8 +114,6 @@ class OpenAIChat(ChatModel):
         self._max_tokens_field = str(
             models.options.get("max_tokens_field", "max_completion_tokens" if hosted else "max_tokens")
         )
-        self._pool: EndpointPool[OpenAIServer] | None = None
-        self._listed = False
 
     @property
     def address(self) -> str:
@@ -95,11 +131,7 @@ class OpenAIChat(ChatModel):
                 f"models.reasoning: {service[0]} ignores it on this interface ({service[1].page})",
                 hint="Remove the setting.",
             )
-        self._servers = open_servers(self.uri, self.models, self.limits)
-        self._pool = EndpointPool(self._servers, self.limits, str(self.uri))
-        for listed in await ask_each(self._pool, self.limits, OpenAIServer.windows):
-            self._context = self._context or listed.get(self.uri.name)
-            self._listed = self._listed or self.uri.name in listed
+        await self._read_lists(self._open())
 
     async def check(self) -> None:
         """Request one token if the list of models lacks the model (it may be an alias), or comes from a service, which
@@ -118,10 +150,6 @@ class OpenAIChat(ChatModel):
                 continue
 
     @property
-    def retried(self) -> int:
-        return self._pool.retried if self._pool else 0
-
-    @property
     def identity(self) -> ModelIdentity:
         """The server's name for the model, with the effort of its reasoning; servers state no revision that stays the
         same between calls."""
@@ -138,14 +166,6 @@ class OpenAIChat(ChatModel):
             pack="small" if size is not None and size < _SMALL else "standard",
             parameters=size,
         )
-
-    def tell(self, to: Callable[[str], None]) -> None:
-        if self._pool:
-            self._pool.tell(to)
-
-    def drain(self) -> None:
-        if self._pool:
-            self._pool.drain()
 
     async def chat(self, request: ChatRequest) -> ChatReply:
         assert self._pool is not None, "call start() first"
@@ -224,10 +244,6 @@ class OpenAIChat(ChatModel):
         turn = self._json_only.render(schema=json.dumps(schema, ensure_ascii=False)).messages[-1][1]
         messages[-1] = {**messages[-1], "content": f"{messages[-1]['content']}\n\n{turn}"}
         return body
-
-    async def aclose(self) -> None:
-        for server in self._servers:
-            await server.aclose()
 
 
 THINKING_TOKENS: Final[Mapping[str, int]] = {"low": 2_048, "medium": 8_192, "high": 24_576}

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, ClassVar, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from scirgen.core.config import LimitsConfig, ModelsConfig
 from scirgen.core.errors import CannotScoreError, ModelError
 from scirgen.llm.base import Capabilities, ModelIdentity, ScoreReply, ScoreRequest, ScoringModel
 from scirgen.llm.server.endpoints import EndpointPool, ask_each
-from scirgen.llm.server.openai_client import OpenAIServer, open_servers
-from scirgen.llm.server.openai_compat import OPTIONS, parameters_in_name
+from scirgen.llm.server.openai_client import OpenAIServer
+from scirgen.llm.server.openai_compat import OpenAIBackend, parameters_in_name
 from scirgen.llm.server.server_errors import (
     NotFoundError,
     RefusedRequestError,
@@ -35,7 +35,7 @@ Rows = list[tuple[str, float | None]]
 R = TypeVar("R")
 
 
-class OpenAIScoring(ScoringModel):
+class OpenAIScoring(OpenAIBackend, ScoringModel):
     """A `ScoringModel` over a server that gives a prompt's log-probabilities (vLLM and llama-cpp-python do, hosted APIs
     don't).
 
@@ -44,16 +44,10 @@ class OpenAIScoring(ScoringModel):
     full and refuse chat messages, since the server's chat template cannot be applied to a completion.
     """
 
-    OPTIONS: ClassVar[Mapping[str, str]] = OPTIONS
-    PAID: ClassVar[bool] = True
-
     def __init__(self, uri: ModelURI, models: ModelsConfig, limits: LimitsConfig) -> None:
         super().__init__(uri, models, limits)
-        self._servers: list[OpenAIServer] = []
         self._tokens: VLLMServer | None = None
-        self._context: int | None = None
         self._slots = asyncio.Semaphore(limits.concurrency)
-        self._pool: EndpointPool[OpenAIServer] | None = None
 
     async def start(self) -> None:
         """Find out, with tiny requests, whether and how the server gives log-probabilities of a prompt.
@@ -63,16 +57,12 @@ class OpenAIScoring(ScoringModel):
             NotFoundError: it does not know the model.
             ServerUnavailableError: every attempt fails.
         """
-        self._servers = open_servers(self.uri, self.models, self.limits)
-        self._pool = EndpointPool(self._servers, self.limits, str(self.uri))
+        pool = self._open()
         with reading(str(self.uri)):
-            await self._try(self._pool)
+            await self._try(pool)
 
     async def _try(self, pool: EndpointPool[OpenAIServer]) -> None:
-        known = False
-        for listed in await ask_each(pool, self.limits, OpenAIServer.windows):
-            known = known or self.uri.name in listed
-            self._context = self._context or listed.get(self.uri.name)
+        await self._read_lists(pool)
         tokens = VLLMServer(self.uri, self._context)
         try:
             with reading(str(self.uri)):
@@ -90,7 +80,8 @@ class OpenAIScoring(ScoringModel):
         except CannotScoreError:
             pass
         except (NotFoundError, ServerErrorStatus) as error:  # llama.cpp's server answers echo with HTTP 500
-            if not known or isinstance(error, ServerErrorStatus):  # wrong name, down, or a service that only chats?
+            # The name may be wrong, the server down, or it is a service that only chats.
+            if not self._listed or isinstance(error, ServerErrorStatus):
                 await ask_each(pool, self.limits, self._chat_once)
         raise CannotScoreError(
             f"{self.uri} gives no log-probabilities of a prompt, and filtering needs them",
@@ -115,18 +106,6 @@ class OpenAIScoring(ScoringModel):
             parameters=parameters_in_name(self.uri.name),
             separate_scores=self._tokens is None,
         )
-
-    @property
-    def retried(self) -> int:
-        return self._pool.retried if self._pool else 0
-
-    def tell(self, to: Callable[[str], None]) -> None:
-        if self._pool:
-            self._pool.tell(to)
-
-    def drain(self) -> None:
-        if self._pool:
-            self._pool.drain()
 
     async def score(self, requests: Sequence[ScoreRequest]) -> list[ScoreReply | Exception]:
         if self._tokens is not None:
@@ -173,10 +152,6 @@ class OpenAIScoring(ScoringModel):
         if not answer or len(answer) < len(rows) - first:
             raise CannotScoreError("the server gives no log-probability for a token of the continuation")
         return ScoreReply(tuple(piece for piece, _ in answer), tuple(value for _, value in answer), first)
-
-    async def aclose(self) -> None:
-        for server in self._servers:
-            await server.aclose()
 
 
 def _choice(completion: object) -> dict[str, Any]:
