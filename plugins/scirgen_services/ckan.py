@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 
 from pydantic import Field
 
-from scirgen import Candidate, Cursor, Dataset, InputError, Rejection
+from scirgen import Cursor, Dataset, InputError, Rejection
 from scirgen_services.forms.ckan import dataset_of
 from scirgen_services.forms.fields import as_dict, as_list, as_text
-from scirgen_services.web.json_api import ServiceOptions, WebService, related_papers
+from scirgen_services.web.json_api import ServiceOptions, WebService
 
 
 class CkanOptions(ServiceOptions):
@@ -48,10 +48,6 @@ class CkanSource(WebService[CkanOptions]):
     def count(self) -> int | None:
         total = self._search(0, 0).get("count")
         return total if isinstance(total, int) else None
-
-    def papers(self, dataset: Dataset) -> Iterator[Candidate]:
-        """Return the DOIs in the package's text and extras, except its own."""
-        return related_papers(dataset)
 
     def _search(self, start: int, rows: int) -> Mapping[str, object]:
         given: dict[str, str | int] = {k: v for k, v in (("q", self.options.query), ("fq", self.options.fq)) if v}

@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterator
 from urllib.parse import parse_qs, urlsplit
 
-from scirgen import Candidate, Cursor, Dataset, Rejection
+from scirgen import Cursor, Dataset, Rejection
 from scirgen_services.forms.datacite import dataset_of
 from scirgen_services.forms.fields import as_dict, as_list, as_text
-from scirgen_services.web.json_api import ServiceOptions, WebService, related_papers
+from scirgen_services.web.json_api import ServiceOptions, WebService
 
 
 class DataCiteOptions(ServiceOptions):
@@ -53,10 +53,6 @@ class DataCiteSource(WebService[DataCiteOptions]):
         reply = as_dict(self.http.json(f"{self.base}/dois", self._params("1", 1)))
         total = as_dict(reply.get("meta")).get("total")
         return total if isinstance(total, int) else None
-
-    def papers(self, dataset: Dataset) -> Iterator[Candidate]:
-        """Yield the papers that the record's related identifiers name."""
-        return related_papers(dataset)
 
     def _params(self, token: str, size: int) -> dict[str, str | int]:
         options = self.options

@@ -10,12 +10,12 @@ from xml.etree.ElementTree import Element
 
 from pydantic import Field
 
-from scirgen import Candidate, Cursor, Dataset, Rejection
+from scirgen import Cursor, Dataset, Rejection
 from scirgen.plugin import SourceRefusedError
 from scirgen.stages.collect.files.mapping import RecordMapping
 from scirgen.stages.collect.files.recordfiles import OAI, dublin_core, plain_record
 from scirgen_services.web.http import is_xml
-from scirgen_services.web.json_api import ServiceOptions, WebService, related_papers
+from scirgen_services.web.json_api import ServiceOptions, WebService
 
 
 class OaiOptions(ServiceOptions):
@@ -51,10 +51,6 @@ class OaiSource(WebService[OaiOptions]):
             if not token:
                 return
             yield Cursor(token)
-
-    def papers(self, dataset: Dataset) -> Iterator[Candidate]:
-        """Return the DOIs in dc:relation."""
-        return related_papers(dataset)
 
     def _page(self, token: str | None) -> Element:
         """Return the repository's next reply; an empty one if nothing matches.

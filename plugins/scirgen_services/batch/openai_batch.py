@@ -280,9 +280,12 @@ class BatchQueue:
 
     async def _watch(self, batch: OpenBatch) -> None:
         """Wait until the batch has ended, then distribute its results."""
+        remote = str(batch.remote)
         try:
             while True:
-                state = await self._patiently(lambda: self.server.ask(partial(_state, remote=batch.remote)))
+                state = await self._patiently(
+                    lambda: self.server.ask(lambda client: client.batches.with_raw_response.retrieve(remote))
+                )
                 if state.get("status") in ("completed", "expired", "cancelled", "failed"):
                     break
                 await asyncio.sleep(self.settings.poll_s)
@@ -371,10 +374,6 @@ class BatchQueue:
         await asyncio.gather(*tasks, return_exceptions=True)
         if open_ := self.journal.open_batches():
             logging.getLogger("scirgen").info("%d batches continue at %s", len(open_), self.where)
-
-
-def _state(client: openai.AsyncOpenAI, remote: str | None) -> Any:
-    return client.batches.with_raw_response.retrieve(str(remote))
 
 
 def _page(client: openai.AsyncOpenAI, after: Any) -> Any:

@@ -100,33 +100,28 @@ class Http:
         self._client.close()
         self._cache.close()
 
-    def json(self, url: str, params: Mapping[str, str | int] | None = None, *, refresh: bool = False) -> object:
+    def json(self, url: str, params: Mapping[str, str | int] | None = None) -> object:
         """See `scirgen.Http`."""
-        return json_value(self.reply(url, params, refresh=refresh, check=is_json).body)
+        return json_value(self.reply(url, params, check=is_json).body)
 
     def reply(
-        self,
-        url: str,
-        params: Mapping[str, str | int] | None = None,
-        *,
-        refresh: bool = False,
-        check: Callable[[bytes], None] | None = None,
+        self, url: str, params: Mapping[str, str | int] | None = None, *, check: Callable[[bytes], None] | None = None
     ) -> Reply:
         """See `scirgen.Http`."""
         full = str(httpx2.URL(url, params={k: str(v) for k, v in params.items()}) if params else httpx2.URL(url))
         known = self._cache.get(full)
-        if known is not None and not refresh and self._cache.age_days(known) < self.settings.cache_days:
+        if known is not None and self._cache.age_days(known) < self.settings.cache_days:
             return _usable(known)
         return _usable(self._retried(lambda: self._ask(full, known, check), self.settings.retries, 60.0))
 
-    def download(self, url: str, *, wanted: str = "application/pdf") -> Fetched:
+    def download(self, url: str) -> Fetched:
         """See `scirgen.Http`."""
         known = self._cache.download(url)
         files = self._folder / "files"
         if known is not None and (known.code or (files / known.name).is_file()):
             return _fetched(known, files)
         try:
-            done = self._retried(lambda: self._follow(url, files, wanted), min(self.settings.retries, 2), 30.0)
+            done = self._retried(lambda: self._follow(url, files), min(self.settings.retries, 2), 30.0)
         except (PaperError, SourceRefusedError) as error:
             done = Download(code=error.error_code, reason=error.message)
         self._cache.put_download(url, done)
@@ -210,11 +205,11 @@ class Http:
                     raise error.final from error
                 self._sleep(wait)
 
-    def _follow(self, url: str, files: Path, wanted: str) -> Download:
+    def _follow(self, url: str, files: Path) -> Download:
         ends = time.monotonic() + self.settings.max_file_s
         for _ in range(_MAX_REDIRECTS + 1):
             left = ends - time.monotonic()
-            with ends_in(left), self._stream(url, {"Accept": f"{wanted}, */*;q=0.5"}) as response:
+            with ends_in(left), self._stream(url, {"Accept": "application/pdf, */*;q=0.5"}) as response:
                 if response.has_redirect_location:
                     url = urljoin(url, response.headers["location"])
                     continue
@@ -223,10 +218,10 @@ class Http:
                 if response.status_code in (404, 410):
                     raise PaperError(f"{shown(url)}: the file does not exist", code="not_found")
                 _raise_for_status(response, url)
-                return self._save(response, url, files, wanted, ends)
+                return self._save(response, url, files, ends)
         raise PaperError(f"{shown(url)}: more than {_MAX_REDIRECTS} redirects", code="too_many_redirects")
 
-    def _save(self, response: httpx2.Response, url: str, files: Path, wanted: str, ends: float) -> Download:
+    def _save(self, response: httpx2.Response, url: str, files: Path, ends: float) -> Download:
         """Write the body under its content hash: first to a temporary file, which is renamed when it is complete."""
         files.mkdir(parents=True, exist_ok=True)
         limit = int(self.settings.max_file_mb * 1e6)
@@ -245,7 +240,7 @@ class Http:
                 file.flush()
                 os.fsync(file.fileno())
             media_type = sniff(head)
-            if wanted == "application/pdf" and media_type == "text/html":
+            if media_type == "text/html":
                 raise PaperError(
                     f"{shown(url)}: the server sent an HTML page instead of the paper (a login page?)", code="not_a_pdf"
                 )

@@ -3,7 +3,7 @@ JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import ClassVar, Generic, TypeVar
 
 from scirgen import Candidate, ConfigError, Dataset, Fetched, Paper, SourceError, SourceSetup
@@ -71,6 +71,13 @@ class WebService(Generic[O]):
         """Return None: a page that was read counts as unchanged."""
         return None
 
+    def papers(self, dataset: Dataset) -> Iterable[Candidate]:
+        """Yield the papers whose DOIs are among the record's related identifiers, each once and without the dataset's
+        own."""
+        for doi in dict.fromkeys(d for entry in dataset.related for d in find_dois(entry)):
+            if doi != dataset.doi:
+                yield paper_by_doi(doi, "related_identifier")
+
     def fetch(self, paper: Paper) -> Fetched:
         """Return the file at the paper's own URL, if that is known to be a file."""
         if paper.url and paper.media_type == "application/pdf":
@@ -93,14 +100,6 @@ class WebService(Generic[O]):
     def problem(self, what: str) -> SourceError:
         """Return the error for a reply of another shape than documented."""
         return SourceError(f"{self.name}: {what}", hint="The service may have changed its replies.", code="bad_reply")
-
-
-def related_papers(dataset: Dataset) -> Iterator[Candidate]:
-    """Yield the papers whose DOIs are among the record's related identifiers, each once and without the dataset's
-    own."""
-    for doi in dict.fromkeys(d for entry in dataset.related for d in find_dois(entry)):
-        if doi != dataset.doi:
-            yield paper_by_doi(doi, "related_identifier")
 
 
 def paper_by_doi(doi: str, found_by: str) -> Candidate:

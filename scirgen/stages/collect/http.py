@@ -27,7 +27,7 @@ class Reply:
 class Http(Protocol):
     """A client with limits, retries and a cache on disk; safe to use from several threads."""
 
-    def json(self, url: str, params: Mapping[str, str | int] | None = None, *, refresh: bool = False) -> object:
+    def json(self, url: str, params: Mapping[str, str | int] | None = None) -> object:
         """Return a JSON reply.
 
         Raises:
@@ -36,12 +36,7 @@ class Http(Protocol):
         ...
 
     def reply(
-        self,
-        url: str,
-        params: Mapping[str, str | int] | None = None,
-        *,
-        refresh: bool = False,
-        check: Callable[[bytes], None] | None = None,
+        self, url: str, params: Mapping[str, str | int] | None = None, *, check: Callable[[bytes], None] | None = None
     ) -> Reply:
         """Return a reply, from the cache while it is fresh, otherwise from the service (with a conditional request, if
         it was fetched before).
@@ -49,7 +44,6 @@ class Http(Protocol):
         Args:
             url: http or https.
             params: parameters of the query.
-            refresh: ask the service even while the cached reply is fresh.
             check: raises ValueError for a body that is cut short or of the wrong form; such a reply is requested again.
 
         Raises:
@@ -60,16 +54,15 @@ class Http(Protocol):
         """
         ...
 
-    def download(self, url: str, *, wanted: str = "application/pdf") -> Fetched:
+    def download(self, url: str) -> Fetched:
         """Return a paper's file, kept under its content hash; nothing is downloaded twice.
 
         Args:
             url: http or https; a few redirects are followed, each with a new check of the address.
-            wanted: the expected media type; an HTML page in its place is ``not_a_pdf``.
 
         Returns:
-            The file, or a code and the reason why there is none: ``not_found``, ``no_access``, ``not_a_pdf``,
-            ``too_large``, ``timeout``, ``blocked_address``, ``too_many_redirects``.
+            The file, or a code and the reason why there is none: ``not_found``, ``no_access``, ``not_a_pdf`` (an HTML
+            page), ``too_large``, ``timeout``, ``blocked_address``, ``too_many_redirects``.
 
         Raises:
             SourceError: another try may help (unreachable, 5xx, cut short).
