@@ -117,13 +117,10 @@ async def answers(
     chat: ChatSession,
     prompts: PromptLibrary,
     *,
-    seed: int = 0,
-    concurrency: int = 8,
     may_refuse: bool = False,
     progress: Callable[[], None] = lambda: None,
 ) -> list[str | None]:
     """Return the model's answers with k passages; None if it gave no answer. Replies are cached."""
-    gate = asyncio.Semaphore(concurrency)
 
     async def one(question: Question) -> str | None:
         prompt = prompts.get("benchmark/answer", chat.pack).render(
@@ -132,15 +129,14 @@ async def answers(
             form="short" if question.short else "long",
             may_refuse=may_refuse,
         )
-        async with gate:
-            try:
-                reply = await chat.ask_text(prompt, seed=derived_seed(seed, "answer", question.row.id, k))
-            except ModelError as error:
-                if error.fatal:
-                    raise
-                return None
-            finally:
-                progress()
+        try:
+            reply = await chat.ask_text(prompt, seed=derived_seed(0, "answer", question.row.id, k))
+        except ModelError as error:
+            if error.fatal:
+                raise
+            return None
+        finally:
+            progress()
         return unfenced(reply.text).strip()
 
     return list(await asyncio.gather(*(one(q) for q in questions)))
@@ -336,7 +332,6 @@ async def run_qa(
                 k,
                 sessions.chat,
                 prompts,
-                concurrency=config.limits.concurrency,
                 may_refuse=any(not q.row.answer for q in questions),
                 progress=lambda: progress(next(done)),
             )

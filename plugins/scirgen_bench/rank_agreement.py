@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from scirgen_bench.intervals import percentile_interval
 from scirgen_bench.metrics import Figures, per_query
 from scirgen_bench.retriever import make_retriever
 
+Means = NDArray[np.float64]
 _CUT = 10
 _DRAWS = 300
 _HALVES = 200
@@ -43,19 +45,24 @@ class SystemScore(Figures):
     second: float
 
 
-class RankAgreement(Figures):
-    """The output of ``scirgen benchmark agree --json``. ``halves`` is the mean tau of two random halves of the first
-    set."""
+class RankStatistics(Figures):
+    """The agreement of two sets of queries in ranking systems, with 95 % bootstrap intervals over queries. ``halves``
+    is the mean tau of two random halves of the first set."""
 
-    documents: int
-    queries: tuple[int, int]
-    left_out: tuple[int, int]
-    systems: list[SystemScore]
     kendall: float | None
     kendall_95: tuple[float, float] | None
     spearman: float | None
     spearman_95: tuple[float, float] | None
     halves: float | None
+
+
+class RankAgreement(RankStatistics):
+    """The output of ``scirgen benchmark agree --json``."""
+
+    documents: int
+    queries: tuple[int, int]
+    left_out: tuple[int, int]
+    systems: list[SystemScore]
 
 
 @dataclass(frozen=True)
@@ -160,18 +167,8 @@ def measure_agreement(
             SystemScore(system=name, first=round(float(a), 6), second=round(float(b), 6))
             for name, a, b in zip(systems, *means, strict=True)
         ],
-        **rank_statistics(*scores, seed=seed)._asdict(),
+        **dict(rank_statistics(*scores, seed=seed)),
     )
-
-
-class RankStatistics(NamedTuple):
-    """The agreement of two sets of queries in ranking systems, with 95 % bootstrap intervals over queries."""
-
-    kendall: float | None
-    kendall_95: tuple[float, float] | None
-    spearman: float | None
-    spearman_95: tuple[float, float] | None
-    halves: float | None
 
 
 def rank_statistics(first: NDArray[np.float64], second: NDArray[np.float64], *, seed: int = 0) -> RankStatistics:
@@ -207,22 +204,17 @@ def rank_statistics(first: NDArray[np.float64], second: NDArray[np.float64], *, 
     )
 
 
-def _kendall(left: NDArray[np.float64], right: NDArray[np.float64]) -> float | None:
-    """Kendall's tau-b of two lists of scores; None if all of one list are equal."""
+def _correlation(of: Literal["kendall", "spearman"], left: Means, right: Means) -> float | None:
+    """Return Kendall's tau-b or Spearman's rho of two lists of scores; None if all of one list are equal."""
     with require("benchmark", "rank correlations"):
-        from scipy.stats import kendalltau
+        from scipy.stats import kendalltau, spearmanr
     if np.ptp(left) == 0 or np.ptp(right) == 0:
         return None
-    return round(float(kendalltau(left, right, method="asymptotic")[0]), 6)
+    found = kendalltau(left, right, method="asymptotic") if of == "kendall" else spearmanr(left, right)
+    return round(float(found.statistic), 6)
 
 
-def _spearman(left: NDArray[np.float64], right: NDArray[np.float64]) -> float | None:
-    """Spearman's rho of two lists of scores; None if all of one list are equal."""
-    with require("benchmark", "rank correlations"):
-        from scipy.stats import rankdata
-    if np.ptp(left) == 0 or np.ptp(right) == 0:
-        return None
-    return round(float(np.corrcoef(rankdata(left), rankdata(right))[0, 1]), 6)
+_kendall, _spearman = partial(_correlation, "kendall"), partial(_correlation, "spearman")
 
 
 def _usable(queries: Iterable[Query], known: set[str]) -> list[Query]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,11 +93,11 @@ def ask_judges(
         elif judge in registry.names("faithfulness"):
             found.append(asyncio.run(_by_score(labels, judge, items, config, resources, registry)))
         else:
-            found.append(_by_guideline(labels, judge, items, config, resources, registry))
+            found.append(asyncio.run(_by_guideline(labels, judge, items, config, resources, registry)))
     return found
 
 
-def _by_guideline(
+async def _by_guideline(
     labels: LabelSet, judge: str, items: Sequence[Item], config: Config, resources: Resources, registry: Registry
 ) -> Judged:
     guideline = PromptLibrary(resources).get(f"label/{labels.sample.task}")
@@ -106,7 +107,9 @@ def _by_guideline(
             f"the guideline is now {reference}, but the sample was labelled with {labels.sample.guideline}",
             hint="Draw a new sample with: scirgen label draw SOURCE --follow L/, or restore the guideline.",
         )
-    return asyncio.run(_by_model(labels, judge, items, config, guideline, registry))
+    config = config.model_copy(update={"models": config.models.model_copy(update={"generator": judge})})
+    async with await open_sessions(config, registry, labels.folder / "replies.db", needs_scores=False) as sessions:
+        return await judge_with(labels, judge, items, sessions.chat, guideline)
 
 
 def _from_file(labels: LabelSet, judge: str, file: Path, items: Sequence[Item]) -> Judged:
@@ -192,34 +195,24 @@ async def _by_score(
     return Judged(name, f"{identity}, thresholds {shown}", labelled, failed)
 
 
-async def _by_model(
-    labels: LabelSet, judge: str, items: Sequence[Item], config: Config, guideline: Prompt, registry: Registry
-) -> Judged:
-    config = config.model_copy(update={"models": config.models.model_copy(update={"generator": judge})})
-    async with await open_sessions(config, registry, labels.folder / "replies.db", needs_scores=False) as sessions:
-        return await judge_with(labels, judge, items, sessions.chat, guideline, config.limits.concurrency)
-
-
 async def judge_with(
-    labels: LabelSet, judge: str, items: Sequence[Item], chat: ChatSession, guideline: Prompt, concurrency: int = 8
+    labels: LabelSet, judge: str, items: Sequence[Item], chat: ChatSession, guideline: Prompt
 ) -> Judged:
     """Have a model label items by the annotators' guideline. An item without a usable reply gets no label, never a
     default."""
     reply = _reply_model([c.id for c in guideline.file.choices if c.id != UNSURE])
     variables = _variables(labels, guideline)
-    gate = asyncio.Semaphore(concurrency)
-    failed: dict[str, int] = {}
+    failed: Counter[str] = Counter()
 
     async def one(item: Item) -> tuple[str, str] | None:
-        async with gate:
-            try:
-                prompt = guideline.render(**variables(item))
-                answer = await chat.ask(prompt, reply, seed=derived_seed("label", labels.sample.id, item.id))
-            except ModelError as error:
-                if error.fatal:
-                    raise
-                failed[error.error_code] = failed.get(error.error_code, 0) + 1
-                return None
+        try:
+            prompt = guideline.render(**variables(item))
+            answer = await chat.ask(prompt, reply, seed=derived_seed("label", labels.sample.id, item.id))
+        except ModelError as error:
+            if error.fatal:
+                raise
+            failed[error.error_code] += 1
+            return None
         return item.id, str(answer.value.model_dump()["label"])
 
     found = dict(f for f in await asyncio.gather(*(one(i) for i in items)) if f is not None)

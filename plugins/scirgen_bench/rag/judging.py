@@ -61,7 +61,7 @@ async def judge_systems(
     async with await open_sessions(config, registry, replies, prompts=prompts, needs_scores=False) as sessions:
         for name, pairs in answered.items():
             nuggets = await nugget_scores([(r, g.answer) for r, g in pairs if r.answer], sessions.chat, prompts)
-            support = await _support(pairs, sessions.chat, prompts, config.limits.concurrency)
+            support = await _support(pairs, sessions.chat, prompts)
             found[name] = Judged(str(sessions.chat.identity), entailment, entailed[name], support, nuggets)
     return found
 
@@ -80,9 +80,8 @@ async def _entailed(pairs: Pairs, registry: Registry, uri: str) -> dict[str, flo
     }
 
 
-async def _support(pairs: Pairs, chat: ChatSession, prompts: PromptLibrary, concurrency: int) -> dict[str, float]:
+async def _support(pairs: Pairs, chat: ChatSession, prompts: PromptLibrary) -> dict[str, float]:
     """Row id -> share of the answer's sentences that its own chunks support; refusals are left out."""
-    gate = asyncio.Semaphore(concurrency)
 
     async def one(row: ReleaseRow, given: Given) -> float | None:
         said = [given.answer[a:b] for a, b in sentence_spans(given.answer, row.language)][:_MAX_SENTENCES]
@@ -91,15 +90,14 @@ async def _support(pairs: Pairs, chat: ChatSession, prompts: PromptLibrary, conc
         prompt = prompts.get("benchmark/support", chat.pack).render(
             question=row.question, chunks=_shown(given, chat.capabilities.context_tokens), sentences=said
         )
-        async with gate:
-            try:
-                reply = await chat.ask(
-                    prompt, create_model("SupportLabels", **fields), seed=derived_seed(0, "support", row.id)
-                )
-            except ModelError as error:
-                if error.fatal:
-                    raise
-                return None
+        try:
+            reply = await chat.ask(
+                prompt, create_model("SupportLabels", **fields), seed=derived_seed(0, "support", row.id)
+            )
+        except ModelError as error:
+            if error.fatal:
+                raise
+            return None
         given_labels = list(reply.value.model_dump().values())
         return sum(_SUPPORT[label] for label in given_labels) / len(given_labels)
 
