@@ -19,6 +19,7 @@ from scirgen.core.records.base import (
     SpanRole,
     Year,
     plain_id,
+    same_fields,
 )
 from scirgen.core.records.outcomes import Failure, Rejection, ReleaseFile, rejected_pair
 from scirgen.core.records.pairs import GUESSED, LINKED, LINKS, ORIGINS, Doubt, Grade, Origin, QAPair, Score
@@ -48,5 +49,6 @@ __all__ = [
     "Criteria", "Dataset", "Document", "Doubt", "Failure", "Frozen", "Grade", "Id", "Ids", "Link", "Medium",
     "Origin", "Paper", "PlacedLine", "Provenance", "QAPair", "Record", "Rejection", "ReleaseFile", "Score",
     "SectionClass", "SectionLabel", "Span", "SpanRole", "Year", "abouts", "appendices", "aspects_by_category",
-    "caption_label", "cells_text", "context_text", "count_links", "plain_id", "rejected_pair", "users_of",
+    "caption_label", "cells_text", "context_text", "count_links", "plain_id", "rejected_pair", "same_fields",
+    "users_of",
 ]  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 from functools import cached_property
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -33,6 +33,11 @@ class Frozen(BaseModel):
 
 class Record(Frozen):
     """Base of all records."""
+
+
+def same_fields(record: BaseModel, kind: type[BaseModel]) -> dict[str, Any]:
+    """Return the values of a record's fields that another class has too, by name."""
+    return {name: getattr(record, name) for name in type(record).model_fields.keys() & kind.model_fields.keys()}
 
 
 class SectionClass(StrEnum):

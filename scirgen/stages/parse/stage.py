@@ -10,7 +10,7 @@ from typing import get_args
 from scirgen.core.config import Config, ParseConfig
 from scirgen.core.corpus.printed import as_printed, differences
 from scirgen.core.errors import PaperError, PluginError
-from scirgen.core.records import BlockKind, Paper, PlacedLine, Rejection
+from scirgen.core.records import BlockKind, Paper, PlacedLine, Rejection, same_fields
 from scirgen.core.records.licences import licence_allowed, not_wanted
 from scirgen.core.registry import Provided, Registry, load_registry, suggest
 from scirgen.core.registry.plugincode import provided_code
@@ -152,15 +152,8 @@ async def read_paper(
         PaperError: the file cannot be read.
         ScirgenError: a server that the parser needs does not answer, or an extra is missing.
     """
-    options = ParserOptions(
-        reader=config.reader,
-        no_extract=config.no_extract,
-        tables=config.tables,
-        ocr=config.ocr,
-        ocr_language=config.ocr_language,
-        grobid_url=config.grobid_url,
-        timeout_s=config.timeout_s * (_OCR_SLOWNESS if config.ocr else 1),
-    )
+    limit = {"timeout_s": config.timeout_s * (_OCR_SLOWNESS if config.ocr else 1)}
+    options = ParserOptions(**same_fields(config, ParserOptions) | limit)
     by_kind = {kind: parser for kind in _AUTO if (parser := choose_parser(registry, config.parser, kind)) is not None}
     versions = ParseStage.version, LAYOUT_VERSION, reader_in_use(config.reader), code_of_parsers(config, registry)
     told = options.model_dump(mode="json", exclude={"timeout_s", "grobid_url", "reader"}), config.parser, versions

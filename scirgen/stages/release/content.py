@@ -21,6 +21,8 @@ from scirgen.core.records import (
     Record,
     SectionLabel,
     count_links,
+    rejected_pair,
+    same_fields,
     users_of,
 )
 from scirgen.release_files.release import MadeRow, ReleaseInfo, UnfaithfulRow
@@ -191,17 +193,10 @@ def _unfaithful(run: RunView) -> list[UnfaithfulRow]:
     """Return the candidates that a faithfulness score rejected, by id."""
     found: dict[str, UnfaithfulRow] = {}
     for rejection in run.rejections("filter"):
-        if rejection.score is None or not rejection.record:
-            continue
-        try:
-            pair = QAPair.model_validate_json(rejection.record)
-        except ValueError:
-            continue
-        if any(score.name == rejection.code for score in pair.scores):
-            found[pair.id] = UnfaithfulRow(
-                id=pair.id, dataset_id=pair.dataset_id, question_type=pair.question_type, question=pair.question,
-                answer=pair.answer, score_name=rejection.code, score=rejection.score,
-            )  # fmt: skip
+        pair = None if rejection.score is None else rejected_pair(rejection)
+        if pair and any(score.name == rejection.code for score in pair.scores):
+            more = {"score_name": rejection.code, "score": rejection.score}
+            found[pair.id] = UnfaithfulRow(**same_fields(pair, UnfaithfulRow), **more)
     return [found[id] for id in sorted(found)]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from scirgen.claims.needed import documents_needed, needed_evidence
 from scirgen.core.grouped import grouped
-from scirgen.core.records import Dataset, Paper, QAPair, Span, users_of
+from scirgen.core.records import Dataset, Paper, QAPair, Span, same_fields, users_of
 from scirgen.release_files.release import (
     AspectRow,
     CorpusDocument,
@@ -35,36 +35,16 @@ def paper_rows(content: ReleaseContent) -> Iterator[PaperRow]:
         paper_id: document_id for document_id, paper_id in sorted(content.document_papers.items(), reverse=True)
     }
     for paper in content.papers.values():
-        yield PaperRow(
-            id=paper.id,
-            title=paper.title,
-            doi=paper.doi,
-            url=paper.url,
-            authors=paper.authors,
-            year=paper.year,
-            licence=paper.licence,
-            dataset_ids=tuple(sorted(users.get(paper.id, ()))),
-            document_id=documents.get(paper.id),
-            sha256=paper.sha256,
-        )
+        used = tuple(sorted(users.get(paper.id, ())))
+        yield PaperRow(**same_fields(paper, PaperRow), dataset_ids=used, document_id=documents.get(paper.id))
 
 
 def aspect_rows(content: ReleaseContent) -> Iterator[AspectRow]:
     """Yield the kept aspects, dataset by dataset."""
     for aspect in content.aspects:
-        yield AspectRow(
-            id=aspect.id,
-            dataset_id=aspect.dataset_id or "",
-            paper_id=aspect.paper_id,
-            category=aspect.category.value,
-            text=aspect.span.text,
-            context=aspect.context,
-            document_id=aspect.span.document_id,
-            start=aspect.span.start,
-            end=aspect.span.end,
-            page=aspect.span.page,
-            bbox=aspect.span.bbox or (),
-        )
+        values = same_fields(aspect, AspectRow) | same_fields(aspect.span, AspectRow)
+        own = {"id": aspect.id, "dataset_id": aspect.dataset_id or "", "bbox": aspect.span.bbox or ()}
+        yield AspectRow.model_validate(values | own)
 
 
 def corpus_rows(content: ReleaseContent, *, with_paper: bool) -> Iterator[CorpusDocument]:
@@ -74,17 +54,10 @@ def corpus_rows(content: ReleaseContent, *, with_paper: bool) -> Iterator[Corpus
     for dataset in content.datasets.values():
         parts = [dataset.description, *(a.span.text for a in extracts.get(dataset.id, ()))]
         yield CorpusDocument(
-            id=dataset.id,
-            title=dataset.title,
+            **same_fields(dataset, CorpusDocument),
             text="\n".join(p for p in parts if p),
             metadata=dataset.text,
-            doi=dataset.doi,
-            url=dataset.url,
-            licence=dataset.licence,
-            language=dataset.language,
-            authors=dataset.authors,
             papers=content.uses.get(dataset.id, ()),
-            year=dataset.year,
             same_as=content.same_as.get(dataset.id),
         )
 
@@ -165,52 +138,27 @@ def release_row(
         own = span.document_id in datasets
         paper = papers.get(document_papers.get(span.document_id, ""))
         licence = datasets[span.document_id].licence if own else (paper.licence if paper else "unknown")
-        evidence.append(
-            EvidenceRow(
-                document_id=span.document_id,
-                source="dataset" if own else "paper",
-                start=span.start,
-                end=span.end,
-                text=span.text,
-                page=span.page,
-                bbox=span.bbox or (),
-                places=tuple(index.places(span.document_id, span.start, span.end)),
-                section=span.section.value if span.section else None,
-                role=span.role,
-                medium=span.medium,
-                headers=span.headers,
-                licence=licence,
-            )
-        )
+        more = {
+            "source": "dataset" if own else "paper",
+            "bbox": span.bbox or (),
+            "places": tuple(index.places(span.document_id, span.start, span.end)),
+            "licence": licence,
+        }
+        evidence.append(EvidenceRow.model_validate(same_fields(span, EvidenceRow) | more))
     return ReleaseRow.model_validate(
-        {
-            "id": pair.id,
-            "dataset_id": pair.dataset_id,
+        same_fields(pair, ReleaseRow)
+        | {
+            "dataset_ids": (),
             "split": split,
-            "question": pair.question,
-            "answer": pair.answer,
-            "question_type": pair.question_type,
-            "about": pair.about,
-            "bloom": pair.bloom,
             "needs_documents": documents_needed(pair) if pair.answer else 0,
             "linked": pair.link,
             "needs_facts": len(needed),
-            "language": pair.language,
-            "strategy": pair.strategy,
             "group": group,
             "evidence": tuple(evidence) if pair.answer else (),
             "passages": tuple(
                 dict.fromkeys(place.passage for e in evidence if e.role == "answer" for place in e.places)
             ),
-            "scores": tuple(
-                ScoreRow(name=s.name, value=s.value, threshold=s.threshold, passed=s.passed) for s in pair.scores
-            ),
-            "unsure": pair.unsure,
-            "mended": pair.mended,
-            "asked": pair.asked,
-            "form": pair.form,
-            "need": pair.need,
-            "given_id": pair.given_id,
+            "scores": tuple(ScoreRow(**same_fields(score, ScoreRow)) for score in pair.scores),
             "depth": len(pair.grades),
             "found_by": pair.found_by,
             "guessable": pair.guessable,
