@@ -41,17 +41,14 @@ class Retriever(Protocol):
 
     def index(self, documents: Sequence[str]) -> None:
         """Index the corpus; a document's place in ``documents`` is its position in rankings."""
-        ...
 
     def search(self, queries: Sequence[str], depth: int) -> Ranking:
         """Rank documents for each query: arrays of shape (queries, depth). A document that shares nothing with a query
         may be left out."""
-        ...
 
     @property
     def parameters(self) -> dict[str, object]:
         """The retriever's settings (k1, b, a model's name), for the table."""
-        ...
 
 
 @runtime_checkable
@@ -64,7 +61,6 @@ class Tunable(Protocol):
 
     def tune(self, queries: Sequence[str], gold: Sequence[int]) -> None:
         """Choose parameters by MRR@100; ``gold`` holds the position of each query's document."""
-        ...
 
 
 @runtime_checkable
@@ -74,7 +70,6 @@ class Identified(Protocol):
     def identify(self, queries: Sequence[str], known: frozenset[str], documents: Sequence[str]) -> None:
         """Receive, before `index`, the ids of the queries in the order in which they are asked, all ids of queries, and
         the ids of the documents by position."""
-        ...
 
 
 def make_retriever(registry: Registry, spec: str) -> Retriever:

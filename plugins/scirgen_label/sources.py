@@ -68,11 +68,9 @@ class Source(Protocol):
 
     def candidates(self) -> Iterator[Candidate]:
         """Return all candidates."""
-        ...
 
     def material(self, records: Collection[str]) -> Material:
         """Return the material for these candidates."""
-        ...
 
 
 class RunSource:

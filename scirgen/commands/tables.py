@@ -34,7 +34,6 @@ class Frame(Protocol):
     @property
     def columns(self) -> Sequence[str]:
         """The names of its columns."""
-        ...
 
 
 Rows = str | Path | Sequence[Row] | Frame

@@ -57,7 +57,6 @@ class ChatSession(Protocol):
     @property
     def pack(self) -> str:
         """The active prompt pack: "standard" or "small"."""
-        ...
 
     async def ask(self, prompt: RenderedPrompt, reply: type[T], *, seed: int, **how: Unpack[Asking]) -> Answer[T]:
         """Request structured output: the reply parsed into ``reply``, after a limited number of repair turns if needed.
@@ -65,16 +64,13 @@ class ChatSession(Protocol):
         Raises:
             ModelError: and its subclasses; `ReplyInvalidError` when the repairs did not help.
         """
-        ...
 
     async def ask_text(self, prompt: RenderedPrompt, *, seed: int, **how: Unpack[Asking]) -> TextAnswer:
         """Request plain text. A reply cut at max_tokens has ``finish_reason == "length"``; this is not an error
         here."""
-        ...
 
     async def choose(self, prompt: RenderedPrompt, options: Sequence[str], *, seed: int) -> TextAnswer:
         """Request one of ``options`` by constrained decoding (or an enum schema); works with the smallest models."""
-        ...
 
 
 class ScoreSession(Protocol):
@@ -88,4 +84,3 @@ class ScoreSession(Protocol):
 
     async def score(self, requests: Sequence[ScoreRequest]) -> list[ScoreReply | ModelError]:
         """Return one result per request, in order. Pass requests that share a prompt prefix together."""
-        ...

@@ -94,12 +94,10 @@ class Reader(Protocol):
 
     def claims(self, path: Path) -> bool:
         """Return whether a file or folder has this form, from its names or its first record."""
-        ...
 
     def groups(self, path: Path, split: str | None, language: str) -> Iterator[QAGroup]:
         """Yield the questions, one dataset at a time; only those of ``split`` if one is given; ``language`` is that of
         rows that state none, or ""."""
-        ...
 
 
 def open_qa(path: Path, split: str | None = None, language: str = "") -> QAFile:

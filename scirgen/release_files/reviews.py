@@ -48,11 +48,9 @@ class LabelReader(Protocol):
             InputError: a folder holds no labels, or two folders settle a pair differently.
             ConfigError: a folder's agreement.json is missing or older than its labels.
         """
-        ...
 
     def fingerprint(self, folders: Sequence[Path]) -> str:
         """Return the hash of the folders' content; their paths do not count."""
-        ...
 
 
 def label_reader(registry: Registry) -> LabelReader:

@@ -147,23 +147,19 @@ class Scope(Protocol):
 
     def outputs(self, stage: str, kind: type[R]) -> tuple[R, ...]:
         """Return the records of a class produced by a stage, by work-item key. In later rounds: of all rounds."""
-        ...
 
     def users(self, paper_id: str) -> tuple[Dataset, ...]:
         """Return all datasets of the run that use a paper, by id, this one among them. Known after match: not before
         extract."""
-        ...
 
     @property
     def round(self) -> int:
         """0 for the first pass; later rounds only generate, filter and tag pairs for the quotas that are not met."""
-        ...
 
     @property
     def wanted(self) -> Sequence[dict[str, object]]:
         """In later rounds: the quota cells given to this dataset (``question_type``, ``bloom``, ``polarity``,
         ``count``)."""
-        ...
 
 
 class RunView(Protocol):
@@ -174,47 +170,37 @@ class RunView(Protocol):
 
     def stages(self) -> tuple[str, ...]:
         """Return the names of the steps of the run's plan, in order; those of plugins among them."""
-        ...
 
     def subjects(self) -> tuple[str, ...]:
         """Return the ids of the datasets that pairs are made about, sorted: all, unless ``generate.about`` chooses."""
-        ...
 
     def records(self, stage: str, kind: type[R], dataset_id: str | None = None) -> Iterator[R]:
         """Yield the current outputs of a stage; shared outputs (of a paper) come once."""
-        ...
 
     def uses(self) -> dict[str, tuple[str, ...]]:
         """Return a mapping: dataset id -> ids of the papers that use it, both sorted. All counts of used papers come
         from here."""
-        ...
 
     def rejections(self, stage: str | None = None, dataset_id: str | None = None) -> Iterator[Rejection]: ...
 
     def pairs(self) -> Iterator[QAPair]:
         """Yield the accepted and tagged pairs, by id."""
-        ...
 
     def within_target(self, ctx: StageContext, releasable: frozenset[str]) -> tuple[frozenset[str], tuple[str, ...]]:
         """Return the ids of the rows (of those that can be released) that the target keeps, and a line for the card on
         each cell with too few rows."""
-        ...
 
     def content(self, *stages: str) -> str:
         """Return the digest of all datasets' current results of some stages."""
-        ...
 
     def funnel(self) -> dict[str, dict[str, int]]:
         """Return a mapping: stage -> {"done", "failed", "outputs", "rejected", "rejected:<code>"...}."""
-        ...
 
     def manifest(self) -> dict[str, object]:
         """Return the versions, hashes, models, counts and usage of the run."""
-        ...
 
     def notes(self) -> tuple[str, ...]:
         """Return lines for the card: replaced steps; for a merged run, how its parts differ and what they lack."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -240,7 +226,6 @@ class PaperReader(Protocol):
     @property
     def versions(self) -> tuple[int | str, ...]:
         """Return the parsers' versions, which change when a paper may be read differently."""
-        ...
 
     async def read(self, path: Path) -> FrontMatter:
         """Read one file.
@@ -248,11 +233,9 @@ class PaperReader(Protocol):
         Raises:
             PaperError: it cannot be read.
         """
-        ...
 
     def close(self) -> None:
         """End the processes that read."""
-        ...
 
 
 @dataclass(frozen=True)

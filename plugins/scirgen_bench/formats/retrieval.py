@@ -22,7 +22,6 @@ class Judged(Protocol):
 
     def qrels(self, split: str) -> Mapping[str, Mapping[str, int]]:
         """Query id -> document id -> grade."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,6 @@ class StoredRecords(Protocol):
 
     def records(self, stage: str, kind: type[R], dataset_id: str | None = None) -> Iterator[R]:
         """Yield the current outputs of a stage."""
-        ...
 
 
 class Printed(Protocol):

@@ -27,15 +27,12 @@ class ReadRun(StoredRecords, Protocol):
 
     def datasets(self) -> Iterator[Dataset]:
         """Yield the datasets."""
-        ...
 
     def uses(self) -> dict[str, tuple[str, ...]]:
         """Return a mapping: dataset id -> ids of the papers that use it."""
-        ...
 
     def content(self, *stages: str) -> str:
         """Return the digest of the results of some stages."""
-        ...
 
 
 class Reading(Frozen):

@@ -29,7 +29,6 @@ class Embedder(Protocol):
             MissingExtraError: a package that it needs is not installed.
             ModelAccessError: no such model.
         """
-        ...
 
     @classmethod
     def identify(cls, name: str, setting: str) -> str:
@@ -39,16 +38,13 @@ class Embedder(Protocol):
             ConfigError: a folder that does not exist.
             MissingExtraError: a package that it needs is not installed.
         """
-        ...
 
     @classmethod
     def describe(cls, name: str) -> str:
         """Name the model for a card."""
-        ...
 
     def embed(self, texts: Sequence[str], role: Role = "document") -> Vectors:
         """Return vectors of length 1, shape (len(texts), dimensions)."""
-        ...
 
 
 def embedder_of(uri: str, registry: Registry) -> tuple[type[Embedder], str]:

@@ -40,11 +40,9 @@ class EntailmentModel(Protocol):
     @property
     def identity(self) -> str:
         """The identity stored with a score: the URI and, if known, the revision."""
-        ...
 
     async def entail(self, pairs: Sequence[tuple[str, str]]) -> list[Entailment | ModelError]:
         """Return one result per pair, in order; a failure gives an error in its place, never a default."""
-        ...
 
 
 def open_entailment(uri: str, registry: Registry, options: Mapping[str, object]) -> EntailmentModel:

@@ -33,7 +33,6 @@ class Http(Protocol):
         Raises:
             SourceError: the download failed; the class of the error says whether a retry may help.
         """
-        ...
 
     def reply(
         self, url: str, params: Mapping[str, str | int] | None = None, *, check: Callable[[bytes], None] | None = None
@@ -52,7 +51,6 @@ class Http(Protocol):
             SourceRefusedError: the service refused (``http_404``...), or the address is not allowed
                 (``blocked_address``).
         """
-        ...
 
     def download(self, url: str) -> Fetched:
         """Return a paper's file, kept under its content hash; nothing is downloaded twice.
@@ -67,7 +65,6 @@ class Http(Protocol):
         Raises:
             SourceError: another try may help (unreachable, 5xx, cut short).
         """
-        ...
 
     def close(self) -> None: ...
 

@@ -54,11 +54,9 @@ class DatasetLookup(Protocol):
 
     def by_doi(self, doi: str) -> Dataset | Rejection | None:
         """Return the record of a dataset, or the reason why it cannot be used; None for another DOI."""
-        ...
 
     def by_title(self, title: str) -> Dataset | Rejection | None:
         """Return the same for a dataset with this title, or with a slightly longer one."""
-        ...
 
 
 class PapersOptions(Frozen):

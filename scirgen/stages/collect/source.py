@@ -94,11 +94,9 @@ class PaperService(Protocol):
 
     def papers(self, dataset: Dataset) -> Iterable[Candidate] | AsyncIterator[Candidate]:
         """Return the candidate papers of one dataset; none if the service only has files."""
-        ...
 
     def fetch(self, paper: Paper) -> object:
         """Return `Fetched`, or an awaitable of it, for a paper from any source; ``no_open_copy`` if it has no file."""
-        ...
 
 
 @runtime_checkable
@@ -118,13 +116,11 @@ class Source(PaperService, Protocol):
 
         None: a page that was read counts as unchanged until the user asks for a refresh (network catalogues).
         """
-        ...
 
     def datasets(
         self, cursor: str | None = None
     ) -> Iterable[Dataset | Cursor | Rejection] | AsyncIterator[Dataset | Cursor | Rejection]:
         """Return the datasets, lazily, from the cursor on, with a `Cursor` at least every 500 datasets."""
-        ...
 
 
 __all__ = ["Candidate", "Cursor", "Fetched", "Link", "PaperService", "Source", "SourceSetup"]

@@ -156,4 +156,3 @@ class GenerationStrategy(Protocol):
         Raises:
             ModelError: transport and access errors; replies that cannot be used are `Discard`s instead.
         """
-        ...

@@ -132,7 +132,6 @@ class MatchStrategy(Protocol):
         Raises:
             ModelError: the model gave no usable reply.
         """
-        ...
 
 
 def lowered(text: str) -> str:

@@ -84,7 +84,6 @@ class Parser(Protocol):
             ScirgenError: a retryable one if a service that it needs does not answer. Other exceptions of a plugin do
                 not count as damage of the file: the paper fails (``plugin_fault``).
         """
-        ...
 
 
 def out_of_memory() -> PaperError:

@@ -20,4 +20,3 @@ class ReleaseFormat(Protocol):
         Raises:
             MissingExtraError: a library the format needs is not installed.
         """
-        ...

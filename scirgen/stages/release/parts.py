@@ -24,12 +24,10 @@ class ReleaseMaterial(Protocol):
     @property
     def datasets(self) -> Mapping[str, Dataset]:
         """The datasets by id."""
-        ...
 
     @property
     def uses(self) -> Mapping[str, tuple[str, ...]]:
         """Dataset id -> ids of the papers that use it."""
-        ...
 
 
 @dataclass(frozen=True)
