@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 
 import click
 
+from scirgen.core.text.shown import counted as counted
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 PATH = click.Path(path_type=Path)
@@ -184,8 +186,3 @@ def parse_settings(values: tuple[str, ...]) -> dict[str, object]:
 def names_in(listed: str | None) -> list[str]:
     """Return the names in a comma-separated list; none if it was not given."""
     return [name.strip() for name in (listed or "").split(",") if name.strip()]
-
-
-def counted(number: int, noun: str, plural: str = "") -> str:
-    """Format a count: ``1 dataset``, ``2 datasets``."""
-    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"

@@ -13,6 +13,7 @@ from scirgen.core.errors import InputError, StoreError
 from scirgen.core.fingerprint import digest
 from scirgen.core.records import LINKS, ORIGINS
 from scirgen.core.safety.files import mode_beside, write_new
+from scirgen.core.text.shown import counted
 from scirgen.release_files.judged import known_writer
 from scirgen.release_files.release import SPLITS, Release
 from scirgen.report.charts import histograms
@@ -116,25 +117,23 @@ def _in_a_sentence(data: ReportData) -> str:
     kinds = sum(bool(t.rows) for t in data.types)
     levels = [level for level, n in data.bloom.items() if n]
     writers = [m for role, m in data.models.items() if role != "scorer"]
-    of = f"of {kinds} {'type' if kinds == 1 else 'types'}" if kinds else ""
+    of = f"of {counted(kinds, 'type')}" if kinds else ""
     of += f" and Bloom levels {levels[0]} to {levels[-1]}" if kinds and len(levels) > 1 else ""
-    datasets = "dataset" if data.datasets == 1 else "datasets"
     some = f"{data.datasets_with_rows:,} of " if 0 < data.datasets_with_rows < data.datasets else ""
     alone = data.papers_alone
-    papers = f"{data.papers:,} {'paper' if data.papers == 1 else 'papers'}"
-    about = (
-        f"about {papers if alone else f'{some}{data.datasets:,} {datasets}'} of the domain {data.domain or 'unknown'}"
-    )
+    papers = counted(data.papers, "paper")
+    read = papers if alone else f"{some}{counted(data.datasets, 'dataset')}"
+    about = f"about {read} of the domain {data.domain or 'unknown'}"
     about += f" and {papers} that use them" if data.papers and not alone else ""
     rules = "rules and " if known_writer(writers) else ""
     by = f"written by {rules}{', '.join(writers)}" if writers else ""
     by += f" and kept from {data.candidates:,} candidates" if writers and data.candidates else ""
     queries = sum(data.queries.values())
     recipes = ", ".join(f"{recipe} {n:,}" for recipe, n in data.queries.items())
-    asked = f"{queries:,} retrieval {'query' if queries == 1 else 'queries'} ({recipes})" if queries else ""
+    asked = f"{counted(queries, 'retrieval query', 'retrieval queries')} ({recipes})" if queries else ""
     if queries and not data.candidates:
         return ", ".join(p for p in (asked, about, by) if p) + "."
-    count = f"{rows:,} {'question' if rows == 1 else 'questions'} with answers"
+    count = f"{counted(rows, 'question')} with answers"
     said = ", ".join(p for p in (count, of, about, by) if p) + "; each answer names the text that it rests on."
     besides = [f"{data.bare:,} that nothing in the texts answers" if data.bare else "", asked]
     return said + "".join(f" Beside them, {one}." for one in besides if one)

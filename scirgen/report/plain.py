@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from scirgen.core.text.shown import shown
+from scirgen.core.text.shown import counted, shown
 from scirgen.report.codes import meanings
 from scirgen.report.data import ReportData, StageRow
 from scirgen.report.html import brief, words
@@ -25,26 +25,26 @@ def _sentences(data: ReportData, stages: Mapping[str, StageRow]) -> Iterator[tup
     collect, parse, match = (stages.get(name) for name in ("collect", "parse", "match"))
     own = data.papers_alone
     papers = parse.outputs if parse else 0
-    read = _counted(papers, "paper") if own else _counted(data.datasets, "record") + " of datasets"
-    yield (f"Read: {read}" + (f" and {_counted(papers, 'paper')}." if not own and papers else "."),)
+    read = counted(papers, "paper") if own else counted(data.datasets, "record") + " of datasets"
+    yield (f"Read: {read}" + (f" and {counted(papers, 'paper')}." if not own and papers else "."),)
     if collect and collect.rejected:
-        yield f"{_counted(_lost(collect), 'file or record', 'files or records')} set aside.", *_why(collect)
+        yield f"{counted(_lost(collect), 'file or record', 'files or records')} set aside.", *_why(collect)
     unread, remarks = _apart(parse, _OF_READ) if parse else (None, None)
     if unread and _lost(unread):
-        all_ = _counted(_lost(unread) + papers, "paper")
+        all_ = counted(_lost(unread) + papers, "paper")
         yield f"{_lost(unread):,} of {all_} could not be read{_named(data.papers_unread)}.", *_why(unread)
     if remarks and _lost(remarks):
-        yield f"{_counted(_lost(remarks), 'remark')} on papers that were read.", *_why(remarks)
+        yield f"{counted(_lost(remarks), 'remark')} on papers that were read.", *_why(remarks)
     if match and not own and papers > data.papers:
         idle = papers - data.papers
         are = "is" if idle == 1 else "are"
-        of = f"{idle:,} of your {_counted(papers, 'paper')}"
+        of = f"{idle:,} of your {counted(papers, 'paper')}"
         yield f"{of} {are} used by no dataset{_named(data.papers_unused)}.", *_why(match)
     if idle := data.datasets - data.datasets_with_rows:
-        yield (f"{idle:,} of {_counted(data.datasets, 'paper' if own else 'record')} gave no question.",)
+        yield (f"{idle:,} of {counted(data.datasets, 'paper' if own else 'record')} gave no question.",)
     judged = stages.get("filter")
     if data.candidates and judged:
-        yield f"{judged.outputs:,} of {_counted(data.candidates, 'candidate question')} were kept.", *_why(judged)
+        yield f"{judged.outputs:,} of {counted(data.candidates, 'candidate question')} were kept.", *_why(judged)
     if data.released is not None and data.released < data.rows and (released := stages.get("release")):
         yield f"{data.released:,} of the {data.rows:,} kept questions are in the release.", *_why(released)
     failed = {stage: row.failures for stage, row in stages.items() if row.failures and stage != "parse"}
@@ -76,7 +76,3 @@ def _why(row: StageRow) -> Iterator[str]:
         yield f"{brief(meaning.get(code, words(code)))[:-1]} ({n:,})."
     if others := sum(n for _, n in found[_REASONS:]):
         yield f"Other reasons ({others:,})."
-
-
-def _counted(number: int, noun: str, plural: str = "") -> str:
-    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"

@@ -18,7 +18,7 @@ from scirgen.core.corpus.questions import Pool, Pooled, Question, Regraded, Unan
 from scirgen.core.errors import ModelError, ScirgenError
 from scirgen.core.fingerprint import content_id, derived_seed, digest
 from scirgen.core.prompts import RenderedPrompt
-from scirgen.core.records import LINKED, Failure, Grade, QAPair, Record, Rejection, Span
+from scirgen.core.records import LINKED, Failure, Grade, QAPair, Record, Rejection, Span, same_fields
 from scirgen.core.text.analysis import terms
 from scirgen.core.text.language import language_name
 from scirgen.core.text.passages import count_words
@@ -457,16 +457,10 @@ def _heads(line: _Line) -> list[_Line]:
 
 
 def _span(line: _Line, role: Literal["answer", "context"]) -> Span:
-    placed = line.sentence
-    return Span(
-        document_id=line.passage.document_id, start=placed.start, end=placed.end, text=line.text, page=placed.page,
-        bbox=placed.bbox, role=role, medium=line.passage.medium,
-    )  # fmt: skip
+    more = {"document_id": line.passage.document_id, "text": line.text, "role": role, "medium": line.passage.medium}
+    return Span.model_validate(same_fields(line.sentence, Span) | more)
 
 
 def _grade(pooled: Pooled, grade: int) -> Grade:
-    passage = pooled.passage
-    return Grade.model_validate(
-        {"passage_id": passage.id, "document_id": passage.document_id, "start": passage.start, "end": passage.end,
-         "grade": grade, "found_by": pooled.found_by}
-    )  # fmt: skip
+    more = {"passage_id": pooled.passage.id, "grade": grade, "found_by": pooled.found_by}
+    return Grade.model_validate(same_fields(pooled.passage, Grade) | more)

@@ -41,7 +41,7 @@ class Source:
     """A record or paper, as its passages describe it."""
 
     document_id: str
-    kind: str
+    source: str
     dataset_ids: Sequence[str]
     licence: str
     title: str = ""
@@ -65,20 +65,15 @@ class Source:
     def passage(self, id: str, pieces: Sequence[Piece], heading: str = "", *, whole: bool = True) -> Held:
         """Return a passage of the source that contains these pieces."""
         row = Passage.model_validate(
-            {
+            vars(self)
+            | {
                 "id": id,
-                "document_id": self.document_id,
-                "source": self.kind,
-                "dataset_ids": tuple(self.dataset_ids),
                 "start": pieces[0].start,
                 "end": pieces[-1].end,
                 "text": _GAP.join(piece.text for piece in pieces),
-                "licence": self.licence,
                 "whole": whole,
                 "title": " ".join(self.title.split()),
                 "heading": heading,
-                "authors": tuple(self.authors),
-                "year": self.year,
             }
         )
         return Held(row, tuple(pieces))

@@ -102,7 +102,9 @@ def write_release(content: ReleaseContent, folder: Path, settings: ReleaseSettin
                 place = settings.registry.place_of(error)
                 hint = "Its folder is new: write() begins with folder.mkdir()."
                 raise PluginError(f"release format {name!r}: {described(error, place)}", hint=hint) from error
-        empty = [name for name in writers if not any(f.is_file() and f.stat().st_size for f in _below(making / name))]
+        empty = [
+            name for name in writers if not any(f.is_file() and f.stat().st_size for f in (making / name).rglob("*"))
+        ]
         for name in empty:
             shutil.rmtree(making / name, ignore_errors=True)
             del writers[name]
@@ -147,10 +149,6 @@ def refuse_foreign(folder: Path) -> None:
 
 EMPTY = "The format {} is not written: the release has nothing for it."
 """The note about a format that would hold no line."""
-
-
-def _below(folder: Path) -> Iterable[Path]:
-    return folder.rglob("*") if folder.is_dir() else ()
 
 
 _MOVE_IT = "A release replaces the whole folder. Move what is there away, or choose another --out."

@@ -216,9 +216,6 @@ class CalibratedScorer(Faithfulness):
             parts=tuple((name, round(values[name], 4)) for name in made.features),
         )
 
-    def why(self, score: Score) -> str:
-        return score.detail
-
 
 def explain(weights: Mapping[str, float], support: Support) -> str:
     """Describe in one sentence the strongest reason against the answer."""

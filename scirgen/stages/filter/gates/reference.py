@@ -103,7 +103,6 @@ class AsksBackGate(PairGate):
     action: ClassVar[Literal["reject", "doubt"]] = "doubt"
     order: ClassVar[int] = 72
     version: ClassVar[int] = 2
-    needs: ClassVar[tuple[str, ...]] = ()
 
     def judge(self, pair: QAPair, material: Material, ctx: StageContext) -> Verdict:
         if pair.asked == "user" or not pair.asks_back:
