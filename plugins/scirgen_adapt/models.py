@@ -11,7 +11,7 @@ import click
 
 from scirgen import ModelError, ModelURI
 from scirgen.llm.server.openai_client import open_servers
-from scirgen.llm.services import listed_prices, local_servers, prices_read, services
+from scirgen.llm.services import local_servers, prices_read, service_file, services
 from scirgen.plugin import LimitsConfig, ModelsConfig, as_json_flag, echo_json
 
 _WAIT_S = 2.0
@@ -88,14 +88,15 @@ def _services() -> list[Usable]:
 
 
 def _show_prices(as_json: bool) -> None:
+    listed = [(name, *of) for name, prices in service_file().prices.items() for of in prices.models.items()]
     if as_json:
         names = ("service", "model", "prompt", "reply", "cached_prompt")
-        rows = [dict(zip(names, (name, model, *price), strict=False)) for name, model, price in listed_prices()]
+        rows = [dict(zip(names, (name, model, *price), strict=False)) for name, model, price in listed]
         echo_json({"read": prices_read(), "dollars_per_million_tokens": rows})
         return
     click.echo(
         f"US dollars for a million prompt, reply and cached prompt tokens, read on {prices_read()}; models.prices "
         "overrides"
     )
-    for name, model, price in listed_prices():
+    for name, model, price in listed:
         click.echo(f"{name:10} {model:48} " + " ".join(f"{p:>8g}" for p in price))

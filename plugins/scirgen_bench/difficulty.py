@@ -260,9 +260,7 @@ class DifficultyPart(ReleasePart):
 
     name: ClassVar[str] = "difficulty"
 
-    def fingerprint(self, config: Config) -> str:
-        """Return the hash of the section."""
-        return digest(config.part("difficulty", DifficultyConfig).model_dump())
+    fingerprint = DifficultyFields.fingerprint
 
     def material(self, run: RunView, ctx: StageContext) -> DifficultyContent:
         """Measure once; the fields have the same result."""

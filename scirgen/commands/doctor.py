@@ -74,7 +74,8 @@ def repair(folder: Path) -> Salvaged:
     kept: dict[str, int] = {}
     lost: dict[str, list[str]] = {}
     with Store(fresh_path) as fresh:
-        _empty(fresh.db)
+        for (copied,) in fresh.db.execute("SELECT name FROM sqlite_master WHERE type='table'").fetchall():
+            fresh.db.execute(f"DELETE FROM {copied}")  # by a repair that was killed
         # The pages are not copied, since results of a page may be lost. The next run reads the catalogue again and
         # reuses intact results.
         tables = ("results", "members", "rows", "datasets", "meta", *_OF_MODELS)
@@ -109,12 +110,6 @@ def repair(folder: Path) -> Salvaged:
             path.with_name(path.name + suffix).unlink(missing_ok=True)
         fresh_path.replace(path)
     return Salvaged(kept, lost, damaged)
-
-
-def _empty(db: sqlite3.Connection) -> None:
-    """Delete what a killed repair had copied."""
-    for (table,) in db.execute("SELECT name FROM sqlite_master WHERE type='table'").fetchall():
-        db.execute(f"DELETE FROM {table}")
 
 
 def _ensure(new: sqlite3.Connection, old: sqlite3.Connection, table: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import ClassVar
 
 from scirgen.core.secrets import masked
@@ -39,7 +40,7 @@ class ScirgenError(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         # Keyword arguments survive pickling between worker processes and Ray actors.
-        return (_rebuild, (type(self), self.message, self.hint, self.error_code))
+        return partial(type(self), hint=self.hint, code=self.error_code), (self.message,)
 
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -48,10 +49,6 @@ _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 def _printable(text: str) -> str:
     """Return the text with control characters escaped, since a terminal would obey those in a server's message."""
     return _CONTROL.sub(lambda m: repr(m.group())[1:-1], text)
-
-
-def _rebuild(kind: type[ScirgenError], message: str, hint: str, code: str) -> ScirgenError:
-    return kind(message, hint=hint, code=code)
 
 
 class ConfigError(ScirgenError):

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Final, Generic, Literal, TypeVar
+from typing import Any, ClassVar, Final, Generic, Literal, TypeVar
 
 from scirgen.core.config import LimitsConfig, ModelsConfig
 from scirgen.core.files.writer import Writer
@@ -281,6 +281,13 @@ class BackendSession(Generic[BackendT]):
 
     def __init__(self, model: BackendT) -> None:
         self._model = model
+        self._in_flight: dict[str, Any] = {}
+        """Cache key -> the future of its reply."""
+
+    @property
+    def waiting(self) -> int:
+        """Number of requests that the model has not answered yet."""
+        return len(self._in_flight)
 
     @property
     def identity(self) -> ModelIdentity:

@@ -68,16 +68,10 @@ class CachedChatSession(BackendSession[ChatModel]):
         self._pack = model.capabilities.pack if pack == "auto" else pack
         self._role = role
         self._slots = asyncio.Semaphore(self._limits.concurrency)
-        self._in_flight: dict[str, asyncio.Task[ChatReply]] = {}
 
     @property
     def pack(self) -> str:
         return self._pack
-
-    @property
-    def waiting(self) -> int:
-        """Number of requests that the model has not answered yet."""
-        return len(self._in_flight)
 
     async def ask(self, prompt: RenderedPrompt, reply: type[T], *, seed: int, **how: Unpack[Asking]) -> Answer[T]:
         messages = _messages(prompt)

@@ -32,18 +32,10 @@ class CachedScoreSession(BackendSession[ScoringModel]):
         cache: ReplyCache | None = None,
         usage: UsageMeter | None = None,
         limits: LimitsConfig | None = None,
-        role: str = "scorer",
     ) -> None:
         super().__init__(model)
         self._cache = cache if cache is not None else ReplyCache.open()
         self._usage = usage or UsageMeter(limits or LimitsConfig())
-        self._role = role
-        self._in_flight: dict[str, asyncio.Future[ScoreReply | ModelError]] = {}
-
-    @property
-    def waiting(self) -> int:
-        """Number of requests that the model has not answered yet."""
-        return len(self._in_flight)
 
     async def score(self, requests: Sequence[ScoreRequest]) -> list[ScoreReply | ModelError]:
         keys = [score_key(self._model.identity, request) for request in requests]
@@ -54,7 +46,7 @@ class CachedScoreSession(BackendSession[ScoringModel]):
                 continue
             cached = self._cache.get(key)
             if cached is not None:
-                self._usage.role(self._role).cache_hits += 1
+                self._usage.role("scorer").cache_hits += 1
                 known[key] = _unpacked(cached.text)
             elif key not in self._in_flight:
                 mine[key] = request
@@ -77,7 +69,7 @@ class CachedScoreSession(BackendSession[ScoringModel]):
         try:
             characters = sum(_length(request) for request in requests.values())
             longest = sum(len(request.continuation) for request in requests.values())
-            booking = await self._usage.book(self._role, characters, longest / 2)
+            booking = await self._usage.book("scorer", characters, longest / 2)
             try:
                 with span("scirgen.score", model=str(self._model.identity), requests=len(requests)):
                     given = await self._model.score(list(requests.values()))
@@ -89,13 +81,13 @@ class CachedScoreSession(BackendSession[ScoringModel]):
                 self._usage.unbook(booking)
             for (key, request), reply in zip(requests.items(), replies, strict=True):
                 if isinstance(reply, ScoreReply) and (fault := reply.fault()):
-                    self._usage.role(self._role).failures += 1
+                    self._usage.role("scorer").failures += 1
                     results[key] = ModelError(f"{self._model.identity}: {fault}", code="bad_logprobs")
                 elif isinstance(reply, ScoreReply):
                     self._keep(key, request, reply)
                     results[key] = reply
                 elif isinstance(reply, ModelError):
-                    self._usage.role(self._role).failures += 1
+                    self._usage.role("scorer").failures += 1
                     results[key] = reply
                 else:
                     raise reply
@@ -108,7 +100,7 @@ class CachedScoreSession(BackendSession[ScoringModel]):
 
     def _keep(self, key: str, request: ScoreRequest, reply: ScoreReply) -> None:
         usage = Usage(reply.prompt_tokens, len(reply.logprobs))
-        self._usage.add(self._role, usage, characters=_length(request))
+        self._usage.add("scorer", usage, characters=_length(request))
         prompt = request.prompt if isinstance(request.prompt, str) else [[m.role, m.content] for m in request.prompt]
         body = {"prompt": prompt, "continuation": request.continuation}
         text = json.dumps([reply.tokens, reply.logprobs, reply.prompt_tokens, reply.truncated], ensure_ascii=False)

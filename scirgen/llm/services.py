@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -81,13 +81,6 @@ def service_at(url: str) -> tuple[str, Service] | None:
 def prices_read() -> datetime.date:
     """Return the day on which the list of prices was read."""
     return service_file().prices_read
-
-
-def listed_prices() -> Iterator[tuple[str, str, Price]]:
-    """Yield (service, model, price) of the list."""
-    for service, listed in service_file().prices.items():
-        for model, price in listed.models.items():
-            yield service, model, price
 
 
 def price_of(models: ModelsConfig, name: str, url: str, *, paid: bool = True) -> Price | None:

@@ -179,7 +179,8 @@ def plan_round(
     if config.total is None or round < 1 or round > config.max_rounds or left <= 0:
         return {}
     missing = {c: n for c, n in missing_cells(config, kinds, progress.accepted).items() if n > 0}
-    yields = _yields(progress)
+    got = Counter(a.question_type for a in progress.accepted if not a.sought)
+    yields = {t: min(1.0, max(_LOWEST_YIELD, got[t] / n)) for t, n in progress.tried.items() if n > 0}
     asked = {c: math.ceil(n / yields.get(c.question_type, 0.5)) for c, n in missing.items()}
     having = Counter((a.dataset_id, a.question_type) for a in progress.accepted)
     given: dict[tuple[str, Cell], int] = defaultdict(int)
@@ -272,11 +273,6 @@ def _wants(config: QuotaConfig, pair: Accepted) -> bool:
     """Return whether the mixes have a row's type and level; one that is not given has all, and needs for data."""
     mixes = (config.types, pair.question_type), (config.bloom, pair.bloom)
     return all(not mix or mix.get(name, 0) > 0 for mix, name in mixes)
-
-
-def _yields(progress: Progress) -> dict[str, float]:
-    got = Counter(a.question_type for a in progress.accepted if not a.sought)
-    return {t: min(1.0, max(_LOWEST_YIELD, got[t] / n)) for t, n in progress.tried.items() if n > 0}
 
 
 def _fitted(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
@@ -106,7 +106,9 @@ class ReleaseStage(Stage):
         )
         settings, files = config.release, _benchmarks(config)
         if files:
-            info = info.model_copy(update={"notes": (_decontamination_note(settings, files),)})
+            of = f"a question or answer of {', '.join(f.name for f in files)}"
+            note = f"Rows that share {settings.decontaminate_words} words in a row with {of} are left out."
+            info = info.model_copy(update={"notes": (note,)})
         if settings.duplicates_model:
             kind, name = embedder_of(settings.duplicates_model, ctx.registry)
             note = f"Near-duplicates were also looked for by embeddings of {kind.describe(name)}."
@@ -164,9 +166,3 @@ def _labels(config: Config) -> list[Path]:
 
 def _benchmarks(config: Config) -> list[Path]:
     return [named_files(f, "release.decontaminate")[0] for f in config.release.decontaminate]
-
-
-def _decontamination_note(settings: ReleaseConfig, files: Sequence[Path]) -> str:
-    names = ", ".join(f.name for f in files)
-    words = settings.decontaminate_words
-    return f"Rows that share {words} words in a row with a question or answer of {names} are left out."

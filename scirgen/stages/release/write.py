@@ -112,7 +112,8 @@ def write_release(content: ReleaseContent, folder: Path, settings: ReleaseSettin
             info = Release(making).info
             _write_info(making, info.model_copy(update={"notes": (*info.notes, *map(EMPTY.format, sorted(empty)))}))
         write_croissant(Release(making), counts)
-        counts[FILE] = _write_publishing(making)
+        with (making / FILE).open("w", encoding="utf-8", newline="") as out:
+            counts[FILE] = write_lines(out, (line for line in lines_of(Release(making)) if line.kind != "passage"))
         write_card(Release(making), sorted(writers))
         _list_files(making, counts)
         _swap(making, folder)
@@ -332,11 +333,6 @@ def _write_lines(path: Path, records: Iterable[BaseModel]) -> int:
             stop_here()
             write_rows(out, [record])
     return number
-
-
-def _write_publishing(folder: Path) -> int:
-    with (folder / FILE).open("w", encoding="utf-8", newline="") as out:
-        return write_lines(out, (line for line in lines_of(Release(folder)) if line.kind != "passage"))
 
 
 def _write_info(folder: Path, info: ReleaseInfo) -> None:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from scirgen.core import errors
-from scirgen.core.errors import PaperError, ParserKilledError, ScirgenError
+from scirgen.core.errors import PaperError, ParserKilledError
 from scirgen.core.registry import Provided
 from scirgen.core.runtime import is_stopping, stopped
 from scirgen.stages.parse.base import CRASHED, FileKind, ParsedPaper, ParserOptions, out_of_memory
@@ -179,8 +179,8 @@ class ParserPool:
                     reply = self._reply(request, options.timeout_s, *self._started())
             except _Crashed as crash:
                 raise _crash_error(crash) from None
-        if "error" in reply:
-            raise _rebuilt(reply["error"])
+        if error := reply.get("error"):
+            raise getattr(errors, error["kind"], PaperError)(error["message"], hint=error["hint"], code=error["code"])
         return ParsedPaper.model_validate(reply["parsed"])
 
     def _reply(self, request: Mapping[str, object], timeout_s: float, worker: _Worker, served: int) -> dict[str, Any]:
@@ -266,9 +266,3 @@ def _crash_error(crash: _Crashed) -> PaperError:
         code="damaged",
         hint="The file crashes the parser; fetch it again or convert it.",
     )
-
-
-def _rebuilt(error: dict[str, str]) -> ScirgenError:
-    kind = getattr(errors, error["kind"], PaperError)
-    rebuilt: ScirgenError = kind(error["message"], hint=error["hint"], code=error["code"])
-    return rebuilt
