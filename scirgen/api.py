@@ -31,12 +31,11 @@ from scirgen.pipeline.store import StoredResult
 from scirgen.pipeline.views.view import open_view
 from scirgen.release_files.release import SPLITS, Release
 from scirgen.report import write_report
+from scirgen.report.profile import Profile, build_profile
 from scirgen.stages.collect.source import Source
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from scirgen.report.profile import Profile
 
 R = TypeVar("R", bound=Record)
 F = TypeVar("F", bound=Callable[..., Any])
@@ -312,6 +311,4 @@ def inspect(run: str | PathLike[str], id: str) -> list[Record]:
 
 def profile(run: str | PathLike[str], dataset: str) -> Profile:
     """Show what the papers of a dataset say about it; ``dataset`` is its id, the start of its id, or its DOI."""
-    from scirgen.report.profile import build_profile
-
     return build_profile(Path(run), dataset)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, overload, runtime_checkable
 
-from scirgen.core.errors import InputError
+from scirgen.core.errors import InputError, require
 from scirgen.core.records import Rejection
 from scirgen.release_files.qafiles import open_qa
 from scirgen.stages.collect.files.folder import record_files
@@ -120,8 +120,6 @@ class Table(Sequence[Row]):
         Raises:
             MissingExtraError: pandas is not installed.
         """
-        from scirgen.core.errors import require
-
         with require("pandas", "to_pandas()"):
             import pandas as pd
         return pd.DataFrame(list(self._rows), columns=list(self.columns))

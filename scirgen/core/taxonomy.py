@@ -312,27 +312,27 @@ class Taxonomies:
     @cached_property
     def graesser(self) -> _Graesser:
         """Question types, in the file's order."""
-        return self._load("graesser", _Graesser)
+        return self.load("graesser", _Graesser)
 
     @cached_property
     def bloom(self) -> _Bloom:
         """C1..C6."""
-        return self._load("bloom", _Bloom)
+        return self.load("bloom", _Bloom)
 
     @cached_property
     def aspects(self) -> _Aspects:
         """The six aspects."""
-        return self._load("aspects", _Aspects)
+        return self.load("aspects", _Aspects)
 
     @cached_property
     def sections(self) -> _Sections:
         """The five section classes and none."""
-        return self._load("sections", _Sections)
+        return self.load("sections", _Sections)
 
     @cached_property
     def wording(self) -> Wording:
         """Words and patterns of the gates."""
-        return self._load("wording", Wording)
+        return self.load("wording", Wording)
 
     def question_types(self, ids: Sequence[str] = (), language: str = ENGLISH) -> tuple[QuestionType, ...]:
         """Return the types with the given ids, or all types if none is given, with the wording of a language."""
@@ -394,17 +394,16 @@ class Taxonomies:
             ResourceError: there is no such file, or it does not fit the model.
         """
         if (name, model) not in self._loaded:
-            self._loaded[name, model] = self._load(name, model)
+            layers = [root / "taxonomies" / f"{name}.yaml" for _, root in self._resources.layers()]
+            match [path for path in layers if path.is_file()]:
+                case []:
+                    raise ResourceError(f"there is no taxonomies/{name}.yaml", hint="Reinstall scirgen.")
+                case [path]:
+                    self._loaded[name, model] = load_model(path, model, shipped=path == layers[0])
+                case several:
+                    self._loaded[name, model] = _overlay(several, model)
         found: _T = self._loaded[name, model]
         return found
-
-    def _load(self, name: str, model: type[_T]) -> _T:
-        layers = [root / "taxonomies" / f"{name}.yaml" for _, root in self._resources.layers()]
-        found = [path for path in layers if path.is_file()]
-        if not found:
-            raise ResourceError(f"there is no taxonomies/{name}.yaml", hint="Reinstall scirgen.")
-        path = found[-1]
-        return load_model(path, model, shipped=path == layers[0]) if len(found) == 1 else _overlay(found, model)
 
 
 def _overlay(layers: Sequence[Path], model: type[_T]) -> _T:

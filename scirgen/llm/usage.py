@@ -48,6 +48,16 @@ class RoleUsage:
     guessed_completion: float = 0.0
 
     @property
+    def prompt(self) -> float:
+        """Prompt tokens spent, guessed and booked."""
+        return self.prompt_tokens + self.guessed_prompt + self.booked_prompt
+
+    @property
+    def completion(self) -> float:
+        """Completion tokens spent, guessed and booked."""
+        return self.completion_tokens + self.guessed_completion + self.booked_completion
+
+    @property
     def cost(self) -> float | None:
         """Money spent, in the unit of the configured prices; None if a price or a count is unknown."""
         if self.price is None or self.uncounted:
@@ -206,11 +216,11 @@ class UsageMeter:
         """Return the cap that is reached, or that a call would exceed."""
         limits = self.limits
         if limits.max_tokens is not None:
-            spent = sum(map(_tokens, self.roles.values()))
+            spent = sum(r.prompt + r.completion for r in self.roles.values())
             if spent >= limits.max_tokens or spent + booking.prompt + booking.completion > limits.max_tokens:
                 return f"{limits.max_tokens:,} tokens"
         if limits.max_cost is not None:
-            money = sum(map(_money, self.roles.values()))
+            money = sum(_price(r.price, r.prompt, r.completion, r.cached_tokens) for r in self.roles.values())
             price = self.role(booking.role).price if booking is not _FREE else None
             if money >= limits.max_cost or money + _price(price, booking.prompt, booking.completion) > limits.max_cost:
                 return f"a cost of {limits.max_cost:g}"
@@ -267,23 +277,6 @@ def whole_usage(spent: Sequence[Spent], meter: UsageMeter, models: Mapping[str, 
     total = sum(known) if len(known) == len(roles) else None
     tokens = sum(row.prompt_tokens + row.completion_tokens for row in roles.values())
     return {**rows, "total_tokens": tokens, "total_cost": total}
-
-
-def _tokens(r: RoleUsage) -> float:
-    """Return the tokens spent, guessed and booked."""
-    return (
-        r.prompt_tokens
-        + r.completion_tokens
-        + r.guessed_prompt
-        + r.guessed_completion
-        + r.booked_prompt
-        + r.booked_completion
-    )
-
-
-def _money(r: RoleUsage) -> float:
-    prompt = r.prompt_tokens + r.guessed_prompt + r.booked_prompt
-    return _price(r.price, prompt, r.completion_tokens + r.guessed_completion + r.booked_completion, r.cached_tokens)
 
 
 def _price(price: Price | None, prompt: float, completion: float, cached: float = 0.0) -> float:

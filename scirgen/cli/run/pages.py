@@ -7,6 +7,8 @@ from pathlib import Path
 import click
 
 from scirgen.cli.options import PATH
+from scirgen.report import write_report
+from scirgen.report.profile import as_html, as_markdown, build_profile
 
 
 @click.command()
@@ -19,8 +21,6 @@ from scirgen.cli.options import PATH
 @click.option("--pages", is_flag=True, help="Also write a page for each dataset that has rows, with its PDF pages.")
 def report(run: Path, out: Path | None, pages: bool) -> None:
     """Write report.html and report.json of RUN: a run's folder, or a release that was imported."""
-    from scirgen.report import write_report
-
     click.echo(write_report(run, out, pages=pages))
 
 
@@ -34,8 +34,6 @@ def profile(run: Path, dataset: str, kind: str, out: Path | None) -> None:
 
     DATASET is an id, the start of an id, or a DOI. The HTML also shows the pages with the evidence of its rows, framed.
     """
-    from scirgen.report.profile import as_html, as_markdown, build_profile
-
     text = (as_html if kind == "html" else as_markdown)(build_profile(run, dataset))
     if out is None:
         click.echo(text, nl=False)

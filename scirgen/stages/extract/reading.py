@@ -132,20 +132,15 @@ async def read_section(
         for category in AspectCategory:
             numbers: list[int] = getattr(reply.value, category.value)
             for number in dict.fromkeys(numbers):
-                found = by_number.get(number)
-                code = "" if found else "no_such_sentence"
-                why = "" if found else f"the passage has no sentence {number}"
-                picked.append(
-                    Picked(
-                        category, found, found.text if found else str(number), code, why, prompt.reference,
-                        (reply.reply_key,),
-                        contexts.get(number),
-                        found.cells if found else (),
-                    )
-                )  # fmt: skip
+                made = prompt.reference, (reply.reply_key,), contexts.get(number)
+                if found := by_number.get(number):
+                    picked.append(Picked(category, found, found.text, "", "", *made, found.cells))
+                else:
+                    why = f"the passage has no sentence {number}"
+                    picked.append(Picked(category, None, str(number), "no_such_sentence", why, *made))
         if isinstance(reply.value, TableReply):
-            made = [chosen_cells(one, by_number) for one in reply.value.cells]
-            picked += [replace(p, prompt=prompt.reference, replies=(reply.reply_key,)) for p in made]
+            named = [chosen_cells(one, by_number) for one in reply.value.cells]
+            picked += [replace(p, prompt=prompt.reference, replies=(reply.reply_key,)) for p in named]
     return [*picked, *_explaining(document, picked)]
 
 

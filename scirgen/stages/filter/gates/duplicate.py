@@ -33,15 +33,9 @@ class DuplicateGate(Gate):
         verdicts = []
         for pair in pairs:
             mine = _print(pair, ctx)
-            best = max(((mine.similarity(other), i) for i, other in enumerate(kept)), default=(0.0, 0))
-            if best[0] >= limit:
-                verdicts.append(
-                    Verdict(
-                        False,
-                        f"repeats {kept[best[1]].id}: {_short(kept[best[1]].text)!r}",
-                        best[0],
-                    )
-                )
+            score, at = max(((mine.similarity(other), i) for i, other in enumerate(kept)), default=(0.0, 0))
+            if score >= limit:
+                verdicts.append(Verdict(False, f"repeats {kept[at].id}: {_short(kept[at].text)!r}", score))
             else:
                 kept.append(mine)
                 verdicts.append(ACCEPT)

@@ -86,11 +86,8 @@ class NotSupportedGate(PairGate):
             or foreign_material(stood, pair.language, ctx.taxonomies)
         )
         counted = quantities(pair.answer)
-        if (
-            inferred
-            or foreign
-            or (kind is not None and kind.answer.kind == "number" and any(not q.count for q in counted))
-        ):
+        measured = kind is not None and kind.answer.kind == "number" and any(not q.count for q in counted)
+        if inferred or foreign or measured:
             return ACCEPT
         terms = list(dict.fromkeys(content(worded(pair.answer), wording.stop)))
         if not terms or (not pair.evidence and len(terms) < _LONG):
