@@ -15,25 +15,25 @@ Interval = tuple[float, float]
 T = TypeVar("T")
 
 
-def drawn_clusters(count: int, draws: int, seed: int) -> Iterator[NDArray[np.int64]]:
-    """Yield ``draws`` samples of ``count`` clusters with replacement, as indices of shape (count,)."""
-    random = np.random.default_rng(seed)
+def drawn_clusters(count: int, draws: int) -> Iterator[NDArray[np.int64]]:
+    """Yield ``draws`` samples of ``count`` clusters with replacement, as indices of shape (count,); always the same."""
+    random = np.random.default_rng(0)
     for _ in range(draws):
         yield random.integers(0, count, count)
 
 
-def redrawn(clusters: Sequence[Sequence[T]], draws: int, seed: int) -> Iterator[list[T]]:
+def redrawn(clusters: Sequence[Sequence[T]], draws: int) -> Iterator[list[T]]:
     """Yield the members of redrawn clusters."""
-    for chosen in drawn_clusters(len(clusters), draws, seed):
+    for chosen in drawn_clusters(len(clusters), draws):
         yield [member for i in chosen for member in clusters[i]]
 
 
-def percentile_interval(values: Iterable[float | None], level: float = 0.95) -> Interval | None:
+def percentile_interval(values: Iterable[float | None]) -> Interval | None:
     """Return the interval that holds the middle 95 % of the values; None if no value is defined."""
     known = [v for v in values if v is not None]
     if not known:
         return None
-    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(known, [(1 - 0.95) / 2, (1 + 0.95) / 2])
     return float(low), float(high)
 
 

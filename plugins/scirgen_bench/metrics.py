@@ -91,6 +91,8 @@ def means(table: PerQuery, chosen: NDArray[np.bool_] | None = None) -> dict[str,
 
 
 Values = NDArray[np.float64]
+_DRAWS = 2000
+"""Bootstrap or randomisation draws."""
 
 
 class Clusters:
@@ -99,24 +101,21 @@ class Clusters:
 
     Args:
         of: the cluster name of each query.
-        seed: of all draws.
-        draws: number of bootstrap or randomisation draws.
     """
 
-    def __init__(self, of: Sequence[str], seed: int = 0, draws: int = 2000) -> None:
+    def __init__(self, of: Sequence[str]) -> None:
         names, self._of = np.unique(np.asarray(of), return_inverse=True)
         self._n = len(names)
-        self._seed, self._draws = seed, draws
 
     def _sums(self, values: Values) -> Values:
         return np.bincount(self._of, weights=np.nan_to_num(values), minlength=self._n).astype(np.float64)
 
-    def interval(self, values: Values, level: float = 0.95) -> tuple[float, float]:
+    def interval(self, values: Values) -> tuple[float, float]:
         """Return the percentile bootstrap interval of the mean (Efron & Tibshirani 1993, chapter 13), which redraws
         clusters."""
         sums, sizes = self._sums(values), self._sums(~np.isnan(values))
-        drawn = drawn_clusters(self._n, self._draws, self._seed)
-        found = percentile_interval((float(sums[d].sum() / n) for d in drawn if (n := sizes[d].sum())), level)
+        drawn = drawn_clusters(self._n, _DRAWS)
+        found = percentile_interval(float(sums[d].sum() / n) for d in drawn if (n := sizes[d].sum()))
         low, high = found or (float("nan"), float("nan"))
         return round(low, 6), round(high, 6)
 
@@ -127,12 +126,12 @@ class Clusters:
     def paired_p(self, left: Values, right: Values) -> float:
         """Return the p-value of the two-sided paired randomisation test of equal means (Smucker et al., CIKM 2007),
         which flips signs by cluster."""
-        random = np.random.default_rng(self._seed)
+        random = np.random.default_rng(0)
         sums = self._sums(left - right)
         observed = abs(sums.sum())
-        signs = random.integers(0, 2, (self._draws, self._n)) * 2 - 1
+        signs = random.integers(0, 2, (_DRAWS, self._n)) * 2 - 1
         extreme = int((np.abs(signs @ sums) >= observed - 1e-12).sum())
-        return (extreme + 1) / (self._draws + 1)
+        return (extreme + 1) / (_DRAWS + 1)
 
 
 FEW = 10

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scirgen import Release, ReleaseRow
-from scirgen.plugin import SPLITS, Registry, derived_seed, load_registry
+from scirgen.plugin import SPLITS, derived_seed, load_registry
 from scirgen.release_files.release import GRADES
 from scirgen_bench.passage_retrieval import passages_of
 from scirgen_bench.questions import is_answerable
@@ -42,7 +42,6 @@ def training_pairs(
     split: str,
     retrievers: Sequence[str] = ("bm25",),
     *,
-    registry: Registry | None = None,
     seed: int = 0,
 ) -> Iterator[dict[str, object]]:
     """Yield the lines ``query, pos, neg, pos_ids, neg_ids, neg_by, neg_scores`` for each question with a passage of
@@ -52,7 +51,6 @@ def training_pairs(
         release: an opened release.
         split: ``train``, ``dev`` or ``test``.
         retrievers: which find negatives, as in `scirgen_bench.retrieval.evaluate`.
-        registry: where they are looked up.
         seed: of the choice among the negatives of a retriever.
     """
     qrels = release.passage_qrels(split)
@@ -63,8 +61,9 @@ def training_pairs(
     passages, _ = passages_of(release)
     place = {p.id: n for n, p in enumerate(passages)}
     negatives: dict[str, list[_Found]] = {row.id: [] for row in rows}
+    registry = load_registry()
     for spec in retrievers:
-        retriever = make_retriever(registry or load_registry(), spec)
+        retriever = make_retriever(registry, spec)
         retriever.index([p.searched for p in passages])
         ranking = retriever.search([row.question for row in rows], min(_DEPTH, len(passages)))
         ranked = zip(rows, ranking.documents.tolist(), ranking.scores.tolist(), strict=True)

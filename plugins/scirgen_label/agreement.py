@@ -114,7 +114,6 @@ def agreement(
     order: Sequence[Value] = (),
     weights: Sequence[float] | None = None,
     resamples: int = 500,
-    seed: int = 0,
 ) -> dict[str, Any]:
     """Return all statistics of agreement over all items, with intervals.
 
@@ -127,7 +126,6 @@ def agreement(
         order: the labels from low to high, where they have an order; else the ordinal statistics are None.
         weights: how many items of the population each stands for.
         resamples: bootstrap resamples of whole clusters (percentile intervals); 0: no intervals.
-        seed: of the resampling.
 
     Returns:
         Plain data, rounded to six decimals: ``items`` with two labels, their ``clusters``, each statistic's ``value``
@@ -145,7 +143,7 @@ def agreement(
     usable = [i for i in range(len(clusters)) if sum(c[i] is not None for c in table) > 1]
     values = _statistics(table, weigh, range(len(clusters)), order)
     members = list(grouped((name, i) for i, name in enumerate(clusters)).values())
-    drawn = [_statistics(table, weigh, picked, order) for picked in redrawn(members, resamples, seed)]
+    drawn = [_statistics(table, weigh, picked, order) for picked in redrawn(members, resamples)]
     found = {k: {"value": v, "interval": percentile_interval(d[k] for d in drawn)} for k, v in values.items()}
     sizes = {"items": len(usable), "clusters": len({clusters[i] for i in usable})}
     return {k: _rounded(v) for k, v in {"annotators": names, **sizes, **found}.items()}

@@ -88,14 +88,13 @@ def roc_auc(rows: Sequence[Judged]) -> float | None:
     return float(_sklearn().roc_auc_score(labels, scores, sample_weight=weights)) if len(set(labels)) > 1 else None
 
 
-def quality(rows: Sequence[Judged], threshold: float, *, resamples: int = 0, seed: int = 0) -> Quality:
+def quality(rows: Sequence[Judged], threshold: float, *, resamples: int = 0) -> Quality:
     """Return precision, recall and F1 of keeping answers that score above ``threshold``.
 
     Args:
         rows: labelled answers.
         threshold: in the score's own unit; -inf keeps all.
         resamples: bootstrap resamples for the 95 % intervals (percentile method); 0: none.
-        seed: of the resampling.
     """
     flags = [(r.score > threshold, r.faithful, r.weight) for r in rows]
     kept, precision, recall, f1 = _quality(flags)
@@ -103,15 +102,15 @@ def quality(rows: Sequence[Judged], threshold: float, *, resamples: int = 0, see
         return Quality(threshold, kept, len(rows), precision, recall, f1)
     drawn = [
         _quality([(r.score > threshold, r.faithful, r.weight) for r in again])[1:]
-        for again in redrawn(_clusters(rows), resamples, seed)
+        for again in redrawn(_clusters(rows), resamples)
     ]
     intervals = [percentile_interval(d[i] for d in drawn) for i in range(3)]
     return Quality(threshold, kept, len(rows), precision, recall, f1, *intervals)
 
 
-def auc_interval(rows: Sequence[Judged], *, resamples: int = 500, seed: int = 0) -> Interval | None:
+def auc_interval(rows: Sequence[Judged]) -> Interval | None:
     """Return the bootstrap 95 % interval of `roc_auc`."""
-    return percentile_interval(roc_auc(again) for again in redrawn(_clusters(rows), resamples, seed)) if rows else None
+    return percentile_interval(roc_auc(again) for again in redrawn(_clusters(rows), 500)) if rows else None
 
 
 def _clusters(rows: Sequence[Judged]) -> list[list[Judged]]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -105,9 +105,9 @@ class Judging:
             {a.id: a for a in task.abstracts()} if task.info.corpus == "abstracts" else {}
         )
 
-    def prompt_tokens(self, asked: Sequence[Asked], pack: str = "standard") -> int:
+    def prompt_tokens(self, asked: Sequence[Asked]) -> int:
         """Return the estimated tokens of all prompts of one judge, at four characters each. No model is called."""
-        return sum(len(text) for a in asked for _, text in self._rendered(a, pack).messages) // 4
+        return sum(len(text) for a in asked for _, text in self._rendered(a, "standard").messages) // 4
 
     async def judge(self, asked: Sequence[Asked], name: str, chat: ChatSession) -> Graded:
         """Have one judge grade all pairs. Replies are cached, so a second call asks only about new pairs."""
@@ -222,8 +222,3 @@ def differ(grades: Sequence[Grade]) -> bool:
 
 def _gathered(found: Sequence[Grade | tuple[str, str, str, str]]) -> Graded:
     return Graded([f for f in found if isinstance(f, Grade)], [f for f in found if not isinstance(f, Grade)])
-
-
-def bill(asked: Sequence[Asked], judges: int) -> Mapping[str, int]:
-    """Return the number of calls by the form of query, before anything is asked."""
-    return {form: judges * number for form, number in Counter(item.query.form for item in asked).items()}

@@ -4,6 +4,7 @@ grades."""
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from scirgen import Config, InputError
 from scirgen.plugin import PromptLibrary, Registry, Resources, Taxonomies, grouped, open_sessions
 from scirgen_bench.retriever import complete_specs
 from scirgen_bench.rowfiles import write_file
-from scirgen_bench.tasks.judging import Asked, Graded, Judging, bill, differ, to_grade
+from scirgen_bench.tasks.judging import Asked, Graded, Judging, differ, to_grade
 from scirgen_bench.tasks.pools import GOLD, PoolSettings, make_pool, pooled_queries, queries_to_grade
 from scirgen_bench.tasks.records import Grade
 from scirgen_bench.tasks.task_files import PoolInfo, Task, TaskQuery, added_up, requirements, settled
@@ -86,7 +87,8 @@ async def run_task_pool(
     resources = Resources()
     prompts, taxonomies = PromptLibrary(resources), Taxonomies(resources)
     judging = Judging(task, prompts, facets_of(taxonomies), settings.setting, seed=settings.seed, progress=progress)
-    started(len(queries), dict(bill(asked, len(judges))), judging.prompt_tokens(asked) * len(judges))
+    calls = {form: len(judges) * number for form, number in Counter[str](a.query.form for a in asked).items()}
+    started(len(queries), calls, judging.prompt_tokens(asked) * len(judges))
     if dry_run:
         return PoolResult(queries, Graded(), 0, _info(task, settings, Graded(), {}, ()))
     await asyncio.to_thread(out.mkdir, parents=True, exist_ok=True)
