@@ -108,11 +108,8 @@ def type_rows(pairs: Sequence[Row], rejected: Mapping[str, dict[str, int]]) -> I
 
 def cross(pairs: Iterable[Row]) -> dict[str, dict[str, int]]:
     """Return a mapping: question type -> level -> rows."""
-    table: dict[str, Counter[str]] = defaultdict(Counter)
-    for pair in pairs:
-        if pair.bloom:
-            table[pair.question_type][pair.bloom] += 1
-    return {name: {level: table[name][level] for level in LEVELS} for name in sorted(table)}
+    table = grouped((pair.question_type, pair.bloom) for pair in pairs if pair.bloom)
+    return {name: {level: table[name].count(level) for level in LEVELS} for name in sorted(table)}
 
 
 @dataclass(frozen=True)

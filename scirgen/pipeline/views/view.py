@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Self, TypeVar, cast
 
 from scirgen.core.corpus.questions import Fate, Question, Unanswered, fates
+from scirgen.core.grouped import grouped
 from scirgen.core.records import Aspect, Dataset, Link, Paper, QAPair, Record, Rejection, ReleaseFile, SectionLabel
 from scirgen.pipeline.plan import PLAN, WRITERS
 from scirgen.pipeline.record_codec import record_id, unpacked
@@ -100,11 +101,9 @@ class StoreView:
     def uses(self) -> dict[str, tuple[str, ...]]:
         """Return a mapping: dataset id -> ids of the papers judged to use it, both sorted."""
         current = set(self.dataset_ids())
-        found: dict[str, set[str]] = {}
-        for link in self.records("match", Link):
-            if link.used and link.dataset_id in current:
-                found.setdefault(link.dataset_id, set()).add(link.paper_id)
-        return {dataset_id: tuple(sorted(papers)) for dataset_id, papers in sorted(found.items())}
+        links = (k for k in self.records("match", Link) if k.used and k.dataset_id in current)
+        found = grouped((link.dataset_id, link.paper_id) for link in links)
+        return {dataset_id: tuple(sorted(set(papers))) for dataset_id, papers in sorted(found.items())}
 
     def pairs(self, dataset_ids: Iterable[str] | None = None) -> Iterator[QAPair]:
         """Yield the accepted and tagged pairs of these datasets, or of all by id; each dataset's by pair id."""
@@ -345,13 +344,10 @@ def costliest_papers(view: StoreView, most: int = 5) -> tuple[CostlyPaper, ...]:
     calls: dict[str, Counter[str]] = defaultdict(Counter)
     for stage, kind in _OF_PAPERS.items():
         for result in view.results(stage):
-            found: dict[str, set[str]] = defaultdict(set)
-            for record in cast("Iterator[SectionLabel | Link | Aspect]", unpacked(result.outputs_blob, kind)):
-                if record.provenance is not None:
-                    found[record.paper_id].update(record.provenance.replies)
-            for paper_id, replies in found.items():
-                if replies:
-                    calls[paper_id][stage] += len(replies)
+            records = cast("Iterator[SectionLabel | Link | Aspect]", unpacked(result.outputs_blob, kind))
+            replies = {(r.paper_id, reply) for r in records if r.provenance for reply in r.provenance.replies}
+            for paper_id, _ in replies:
+                calls[paper_id][stage] += 1
     first = sorted(calls, key=lambda p: (-calls[p].total(), p))[:most]
     titles = {p.id: p.title for p in view.records("collect", Paper) if p.id in first} if first else {}
     return tuple(CostlyPaper(p, titles.get(p, ""), dict(calls[p])) for p in first)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
+from typing import Protocol, TextIO, runtime_checkable
 
 from pydantic import BaseModel
 
@@ -35,13 +35,26 @@ from scirgen.stages.release import rows as to_rows
 from scirgen.stages.release.content import ReleaseContent
 from scirgen.stages.release.describe.card import write_card
 from scirgen.stages.release.describe.croissant import write_croissant
-from scirgen.stages.release.formats import ReleaseFormat
 from scirgen.stages.release.parts import PartWritten
 from scirgen.stages.release.passages import PassageIndex
 from scirgen.stages.release.settle.duplicates import Benchmarks, Choose, Resolve, Settled, settle
 from scirgen.stages.release.settle.grouping import Grouping, group, leakage, unit_of
 
 _BASE_FORMAT = "jsonl"
+
+
+@runtime_checkable
+class ReleaseFormat(Protocol):
+    """Writes a release in another shape. Registered by name; the name is also the folder it writes to."""
+
+    def write(self, release: Release, folder: Path) -> None:
+        """Write ``folder`` (which does not exist yet) from the release.
+
+        The same release gives the same bytes: no clock times, no absolute paths. Rows are streamed, not collected.
+
+        Raises:
+            MissingExtraError: a library the format needs is not installed.
+        """
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,15 @@ The pair stays the same, with its id; only ``bloom`` is set.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+from pydantic import create_model
 
 from scirgen.core.config import Config
 from scirgen.core.fingerprint import digest
 from scirgen.core.prompts import RenderedPrompt
 from scirgen.core.records import QAPair
 from scirgen.stages.base import Scope, Stage, StageContext, StageResult, Uses, WorkItem
-from scirgen.stages.tag.replies import levels_reply
 
 
 class TagStage(Stage):
@@ -55,10 +57,12 @@ class TagStage(Stage):
         if untagged:
             prompt = render(untagged, ctx)
             ids = tuple(level.id for level in ctx.taxonomies.bloom.levels)
-            answer = await ctx.chat.ask(prompt, levels_reply(len(untagged), ids), seed=ctx.seed())
-            found |= {
-                p.id: tagged(p, answer.value.of(n), prompt, answer.reply_key, ctx) for n, p in enumerate(untagged, 1)
-            }
+            # One field a question, q1, q2..., so that a reply that leaves one out is invalid.
+            fields: dict[str, Any] = {f"q{n}": (Literal[ids], ...) for n, _ in enumerate(untagged, 1)}
+            answer = await ctx.chat.ask(prompt, create_model("Levels", **fields), seed=ctx.seed())
+            levels = answer.value.model_dump().values()
+            for p, level in zip(untagged, levels, strict=True):
+                found[p.id] = tagged(p, level, prompt, answer.reply_key, ctx)
         return [found[p.id] for p in pairs]
 
 

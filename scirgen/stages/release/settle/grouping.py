@@ -164,10 +164,8 @@ def _held(
     keyed = ((k, p.doi, titles[k] if len(titles[k]) >= _SENTENCE else "") for k, p in content.papers.items())
     of_paper = users_of(content.uses)
     copies = connected([*{**content.papers, **of_paper}], _alike(keyed))
-    users: dict[str, set[str]] = {}
-    for paper_id, name in copies.items():
-        users.setdefault(name, set()).update(of_paper.get(paper_id, ()))
-    records = list(_same_records(content))
+    users = grouped((name, user) for paper_id, name in copies.items() for user in of_paper.get(paper_id, ()))
+    records = _same_records(content)
     same = {dataset_id: ids for ids in records for dataset_id in ids}
     found: dict[str, dict[str, set[str]]] = {"evidence sentences": {}, _DOCUMENTS: {}, _PASSAGES: {}}
 
@@ -182,12 +180,12 @@ def _held(
         for grade in pair.grades:
             if grade.grade == 2:
                 paper = copies.get(content.document_papers.get(grade.document_id, ""), "")
-                by = users[paper] if paper else same.get(grade.document_id, set())
+                by = users.get(paper, []) if paper else same.get(grade.document_id, [])
                 key = paper or min(by, default=grade.document_id)
                 hold(_DOCUMENTS, key, [unit, *(d for d in by if rows.get(d))])
                 hold(_PASSAGES, grade.passage_id, [unit])
     held: dict[str, Sequence[Iterable[str]]] = {
-        "papers": [ids for ids in users.values() if ids],
+        "papers": list(users.values()),
         "records": records,
         "evidence sentences": list(found["evidence sentences"].values()),
         "repeated questions": list(repeated),
@@ -212,17 +210,15 @@ def _components(group_of: Mapping[str, str], weights: Mapping[str, int], strata:
     ]
 
 
-def _same_records(content: ReleaseContent) -> Iterator[set[str]]:
-    """Yield the datasets that are one record under several ids; each dataset is in one set."""
+def _same_records(content: ReleaseContent) -> list[list[str]]:
+    """Return the datasets that are one record under several ids; each dataset is in one list."""
     texts = (
         (d.id, d.doi, letters(f"{d.title} {d.description}" if d.description else d.text))
         for d in content.datasets.values()
     )
     same = [*_alike(texts), *({k, v} for k, v in content.same_as.items() if v in content.datasets)]
-    members: dict[str, set[str]] = {}
-    for dataset_id, name in connected(list(content.datasets), same).items():
-        members.setdefault(name, set()).add(dataset_id)
-    yield from members.values()
+    names = connected(list(content.datasets), same)
+    return list(grouped((name, dataset_id) for dataset_id, name in names.items()).values())
 
 
 def _alike(keyed: Iterable[Sequence[str | None]]) -> list[set[str]]:
@@ -240,9 +236,7 @@ def leakage(content: ReleaseContent, grouping: Grouping) -> list[LeakageRow]:
     """Count what each pair of splits has in common: papers, records, evidence and questions by their texts, and
     components."""
     counted = {d: s for d, s in grouping.split_of.items() if grouping.rows_of[d] or content.splits is not None}
-    components: dict[str, set[str]] = {}
-    for dataset_id in counted:
-        components.setdefault(grouping.group_of[dataset_id], set()).add(dataset_id)
+    components = grouped((grouping.group_of[dataset_id], dataset_id) for dataset_id in counted)
     held = {**grouping.held, "components": list(components.values())}
     splits = {what: [{counted[d] for d in ids if d in counted} for ids in sets] for what, sets in held.items()}
     found: list[LeakageRow] = []
