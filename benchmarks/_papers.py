@@ -154,6 +154,7 @@ def _latex(truth: Truth, text: str) -> None:
 
 
 def _markdown(truth: Truth, text: str) -> None:
+    truth.missing |= set(re.findall(r"^\*\*([^*\n]{3,140})\*\*", text, re.M))  # bold leads: headings or not
     body = re.sub(r"\A---\n.*?\n---\n", "", text, flags=re.S)
     body = re.sub(r"^```.*?^```", "", body, flags=re.S | re.M)
     body = re.sub(r"<!--.*?-->", "", body, flags=re.S)
