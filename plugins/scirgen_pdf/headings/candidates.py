@@ -185,7 +185,8 @@ def _same_type(runs: Sequence[Run], style: Style) -> tuple[str, bool]:
     text = ""
     for run in runs:
         own = run.style
-        if run.text.strip() and (own.font, own.bold, own.italic) != (style.font, style.bold, style.italic):
+        same = own.bold if style.bold else own.italic if style.italic else own.font == style.font
+        if run.text.strip() and not same:
             return " ".join(text.split()), True
         text += run.text
     return " ".join(text.split()), False
