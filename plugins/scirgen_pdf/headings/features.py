@@ -219,6 +219,7 @@ def _place_part(c: Candidate, paper: _Paper) -> list[float]:
     same_region = after is not None and after.page == group.page and after.region == group.region
     prose = after is not None and (after.kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM))
     follows = group if c.run_in else after
+    behind = group.text[c.length :].lstrip() if c.run_in else after.text if after is not None else ""
     return [
         max(-_OVERLAPPING, min(group.above / size, _CAP)),
         max(-_OVERLAPPING, min(group.below / size, _CAP)) if same_region else _CAP,
@@ -229,7 +230,7 @@ def _place_part(c: Candidate, paper: _Paper) -> list[float]:
         float(prose),
         float(min(len(follows.text), _MOST_CHARS)) if follows is not None else 0.0,
         float(follows is not None and (follows.style.font, follows.style.size) == (body.font, body.size)),
-        float(after is not None and after.text[:1].isupper()),
+        float(behind[:1].isupper()),
         float(before is None or bool(_SENTENCE.search(before.text))),
         float(before is not None and before.kind is BlockKind.PARAGRAPH and len(before.text) > _LONG),
         float(c.outline is not None),

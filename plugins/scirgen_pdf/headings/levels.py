@@ -41,13 +41,13 @@ def set_levels(accepted: Sequence[Candidate], rules: Levels = _RULES) -> None:
         if c.index in known:
             votes[c.key][known[c.index]] += 1
     last_numbered = max(known, default=-1)
-    ranks = _ranks([c for c in accepted if not c.run_in], votes, rules)
+    ranks = _ranks([c for c in accepted if not c.run_in and c.name != "keywords"], votes, rules)
     main = 1 in known.values()
     above = 0
     for c in accepted:
         if c.run_in:
             continue
-        c.level = known.get(c.index, ranks[c.key])
+        c.level = known.get(c.index, ranks.get(c.key, 1))
         if c.index in known:
             above = c.level
         elif main and c.name == "back" and c.index > last_numbered:

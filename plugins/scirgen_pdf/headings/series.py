@@ -25,6 +25,7 @@ _STATEMENT: Final = re.compile(
     r"|case|step|algorithm|observation|question|problem|input|output|th[ée]or[èe]me|lemme|d[ée]finition|remarque|satz|beweis|teorema|lema)\b",
     re.I,
 )
+_NUMBERED_STATEMENT: Final = re.compile(_STATEMENT.pattern + r" [A-Z]?\d+(?:\.\d+)*\W*", re.I)
 _APPENDIX: Final = re.compile(r"\W*(?:appendi|anhang|annex|anexo|ap[ée]ndice)", re.I)
 _ENTRY: Final = re.compile(r"^\[?\d{1,3}[\].]?\s+\S|^[A-ZÀ-Þ][\w'’-]+,?\s")
 _YEAR: Final = re.compile(r"\b(?:18|19|20)\d\d[a-z]?\b")
@@ -79,9 +80,7 @@ def accept_series(
     for members in _run_ins([c for c in found if c.index not in behind], body, rules):
         titles = [c for c in members if _is_title(c, groups, body, rules)]
         _accept(titles, len(titles) if len(titles) >= rules.titles * len(members) else 0, threshold, rules)
-    for c in found:
-        if c.index in behind and c.run_in and not c.name and not c.numbers:  # "Conceptualization: AB, CD"
-            c.score = 0.0
+    _refuse(found, behind, body, threshold, rules)
     _accept_alike(found, groups, body, threshold, rules)
     _accept_reserved(found, groups, body, threshold, rules)
     _accept_children(found, groups, threshold, rules)
@@ -105,6 +104,29 @@ def _behind_the_paper(found: Sequence[Candidate], threshold: float) -> set[int]:
         elif inside:
             behind.add(c.index)
     return behind
+
+
+def _refuse(found: Sequence[Candidate], behind: set[int], body: Style, threshold: float, rules: Series) -> None:
+    """Refuse leads that are roles or entries behind the paper, statements or items of a list, and lines in the body's
+    own type or, alone of their type, in its slant."""
+    alike = Counter((c.run_in, c.style) for c in found)
+    numbered = sum(c.score >= threshold and not c.run_in and _is_outermost(c) for c in found) >= rules.alike
+    for c in found:
+        if c.run_in:
+            role = c.index in behind and c.name not in ("back", "references")  # "Funds: AB", "12. Adams BC, Dyer EF"
+            refused = role or _NUMBERED_STATEMENT.fullmatch(c.text) is not None or (numbered and _is_outermost(c))
+        else:
+            known = c.name or c.numbers or c.outline is not None or c.key.capitals
+            moved = c.group.lines[0].x0 - c.group.x0 > rules.centred * body.size
+            slanted = c.style.italic and not c.style.bold and c.style.size <= body.size + rules.larger
+            refused = not (known or moved) and (c.style == body or (slanted and alike[False, c.style] == 1))
+        if refused:
+            c.score = 0.0
+
+
+def _is_outermost(c: Candidate) -> bool:
+    """Return whether a text begins with one Arabic number."""
+    return any(number.scheme == "arabic" and number.depth == 1 for number in c.numbers)
 
 
 def _numbered(found: Sequence[Candidate], rules: Series) -> list[list[Candidate]]:
