@@ -2,7 +2,7 @@
 benchmarks.tables``.
 
 A cell counts as right if its text and the texts of its row's and its column's headers are those of a cell of the truth
-(letters, digits and the signs of numbers). Tables are paired by most texts in common. *Given*: tables of the truth that
+(letters, digits and the signs of numbers). Tables are paired by their captions. *Given*: tables of the truth that
 a table read as cells is paired with. *Numbers*: of cells under the same headers that are a number in the truth, those
 with the same value. Tables of the truth that are pictures or refused (`grid.REFUSED`) are not counted.
 Pages per second: CPU time of one process, over all pages, and over the pages that name a table in a caption.
@@ -26,7 +26,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pymupdf
 
-from scirgen.core.records import Document, Paper
+from scirgen.core.records import BlockKind, Document, Paper
 from scirgen.core.records.table import Table
 from scirgen.core.runtime import rare_collections
 from scirgen.stages.parse.assemble import assemble
@@ -38,7 +38,10 @@ from scirgen_pdf.tables import has_caption
 from scirgen_texts.parsers import LatexParser
 
 _SAME_TABLE = 0.2
-"""The least share of the truth's texts that a table must have to be paired with it."""
+"""The least share of its texts that a table must have in common with the truth, if no caption tells which it is."""
+_SAME_CAPTION = 0.5
+"""The least share of words in common of one caption in two files, if not both have a number."""
+_LABEL = re.compile(r"\s*tab\w*\.?\s+(\S*?\d[\w.]*|[IVX]+\b)", re.I)
 
 
 class _Key(NamedTuple):
@@ -71,9 +74,7 @@ def main() -> None:
     papers: dict[str, dict[str, int]] = {}
     print("| paper | tables | given | right | read | truth | numbers | exact | other |\n|---" + "|---" * 8 + "|")
     for pdf, source in _papers(given.data, given.only, given.tex):
-        truth = _document(source)
-        tables = [_read(truth, block.table) for block in truth.blocks if block.table]
-        scores = _compare(tables, _parsed(pdf, given.reader, seconds), given.show)
+        scores = _compare(_document(source), _parsed(pdf, given.reader, seconds), given.show)
         papers[pdf.stem] = dict(scores)
         counts.update(scores)
         print(_line(pdf.stem, scores))
@@ -151,25 +152,68 @@ def _read(document: Document, table: Table) -> Read:
 
 
 def plain(text: str) -> str:
-    """Letters, digits and the signs of numbers, without blanks and (as in `verbatim`) hyphens between letters: what a
-    file and a print of a cell have in common."""
-    text = unicodedata.normalize("NFKC", text).translate(str.maketrans("−–—‒‐", "-----"))
+    """Letters, digits and the signs of numbers, without blanks and (as in `verbatim`) hyphens between letters, and
+    without accents that stand alone: what a file and a print of a cell have in common."""
+    text = unicodedata.normalize("NFKC", text).translate(str.maketrans("−–—‒‐∆∑∏", "-----ΔΣΠ", "ˆˇ"))
     text = re.sub(r"[^\w.,%±+-]|_", "", text)
     return re.sub(r"(?<=[^\W\d])-(?=[^\W\d])", "", text).casefold()
 
 
-def _compare(truth: Sequence[Read], document: Document, show: bool) -> Counter[str]:
-    found = [_read(document, block.table) for block in document.blocks if block.table]
-    scores: Counter[str] = Counter({"tables": len(truth)})
-    left = list(range(len(truth)))
-    for read in found:
-        # A table over several pages is read as several.
-        best = max(left, key=lambda n: (truth[n].texts & read.texts).total(), default=None)
-        if best is None or (truth[best].texts & read.texts).total() < _SAME_TABLE * read.texts.total():
-            scores["other"] += 1
-            continue
-        left.remove(best)
-        known = truth[best].cells
+def paired(truth: Document, document: Document) -> tuple[dict[int, Table], list[Table]]:
+    """Return the tables read, by the number of the truth's table whose caption they follow, and the other ones.
+
+    Each table of the truth has the caption that is most like its own, whether or not a table was read behind it. Where
+    none is like it, or several are alike, the table with most texts in common counts.
+    """
+    known, read = ([b.table for b in d.blocks if b.table] for d in (truth, document))
+    captions = [(b.start, b.end) for b in document.blocks if b.kind is BlockKind.CAPTION]
+    behind = {table.caption: _read(document, table).texts for table in read}
+    alike = [
+        (_likeness(truth.text[slice(*table.caption)], document.text[slice(*place)]),
+         (_read(truth, table).texts & behind.get(place, Counter())).total(), n, place)
+        for n, table in enumerate(known) if table.caption for place in captions
+    ]  # fmt: skip
+    owner: dict[tuple[int, int], int] = {}
+    for likeness, _, n, place in sorted(alike, reverse=True):
+        if likeness >= _SAME_CAPTION and n not in owner.values():
+            owner.setdefault(place, n)
+    free = [n for n in range(len(known)) if n not in owner.values()]
+    pairs: dict[int, Table] = {}
+    other = []
+    for table in read:
+        own = owner.get(table.caption or (0, 0))
+        if own is None and free:
+            mine = _read(document, table).texts
+            shared = {n: (_read(truth, known[n]).texts & mine).total() for n in free}
+            best = max(free, key=lambda n: shared[n])
+            own = best if shared[best] >= _SAME_TABLE * mine.total() else None
+        if own is None or own in pairs:
+            other.append(table)
+        else:
+            pairs[own] = table
+            free = [n for n in free if n != own]
+    return pairs, other
+
+
+def _likeness(one: str, other: str) -> float:
+    """Return the share of words that two captions have in common; 0 or more than 1 if both have a number.
+
+    A caption may be cut, or go on with other text: the longer one counts as far as the shorter.
+    """
+    first, second = (_LABEL.match(text) for text in (one, other))
+    words = [[w for w in map(plain, _LABEL.sub("", text).split()) if w] for text in (one, other)]
+    size = min(map(len, words))
+    a, b = (Counter(part[:size]) for part in words)
+    share = (a & b).total() / max(1, size) + size / 1000
+    return share if not (first and second) else 1 + share if first[1].rstrip(".") == second[1].rstrip(".") else 0
+
+
+def _compare(truth: Document, document: Document, show: bool) -> Counter[str]:
+    tables = [block.table for block in truth.blocks if block.table]
+    pairs, other = paired(truth, document)
+    scores: Counter[str] = Counter({"tables": len(tables), "other": len(other)})
+    for n, table in pairs.items():
+        read, known = _read(document, table), _read(truth, tables[n]).cells
         right = known.keys() & read.cells.keys()
         scores.update(given=1, right=len(right), read=len(read.cells), truth=len(known))
         theirs = {(k.row, k.column): v for k, v in known.items() if v is not None}
