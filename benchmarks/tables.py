@@ -31,16 +31,18 @@ from scirgen.core.records.table import Table
 from scirgen.core.runtime import rare_collections
 from scirgen.stages.parse.assemble import assemble
 from scirgen.stages.parse.base import ParserOptions
-from scirgen.stages.parse.text import TextParser
+from scirgen.stages.parse.text import TextParser, decoded, paper_bytes
 from scirgen_pdf.parser import PdfParser
 from scirgen_pdf.reading.readers import opened
 from scirgen_pdf.tables import has_caption
-from scirgen_texts.parsers import LatexParser
+from scirgen_texts.latex import parse_latex
 
 _SAME_TABLE = 0.2
 """The least share of its texts that a table must have in common with the truth, if no caption tells which it is."""
 _SAME_CAPTION = 0.5
 """The least share of words in common of one caption in two files, if not both have a number."""
+_REFERENCE = re.compile(r"\\(?:eq|c|C|auto)?ref\{[^{}]*\}")
+_MACRO = re.compile(r"\\newcommand\{?(\\[A-Za-z]+)\}?(\{(?:[^{}]|\{[^{}]*\})*\})")
 _LABEL = re.compile(r"\s*tab\w*\.?\s+(\S*?\d[\w.]*|[IVX]+\b)", re.I)
 
 
@@ -105,8 +107,13 @@ def _papers(folders: Sequence[Path], only: str, tex: bool) -> Iterator[tuple[Pat
 
 
 def _document(path: Path) -> Document:
-    parser = LatexParser() if path.suffix == ".tex" else TextParser()
-    return assemble(Paper(id=path.stem), parser.parse(path, ParserOptions()))
+    """Return the truth; a LaTeX table with numbers that only its labels know has unnamed signs, and so no cells."""
+    if path.suffix != ".tex":
+        return assemble(Paper(id=path.stem), TextParser().parse(path, ParserOptions()))
+    begin, mark, body = _REFERENCE.sub("\ufffd", decoded(paper_bytes(path))).partition(r"\begin{document}")
+    own = dict(_MACRO.findall(begin))
+    body = re.sub(r"\\[A-Za-z]+", lambda m: own.get(m[0], m[0]), body)
+    return assemble(Paper(id=path.stem), parse_latex(begin + mark + body))
 
 
 def _parsed(pdf: Path, reader: str, seconds: Counter[str]) -> Document:

@@ -29,6 +29,8 @@ _NAMED: Final = {
 _FLOATS: Final = frozenset(
     {"figure", "figure*", "table", "table*", "wrapfigure", "sidewaystable", "longtable", "algorithm", "SCfigure"}
 )
+_SKIP: Final = re.compile(r"^\[-?[\d.]+ ?(?:ex|em|pt|mm|cm|in)\]\s*")
+"""The space that a row's end asks for, if a blank parts it from the end."""
 _TABULARS: Final = frozenset({"tabular", "tabular*", "tabularx", "tabulary", "longtable"})
 _RULES: Final = frozenset({
     "hline", "toprule", "midrule", "bottomrule", "tophline", "middlehline", "bottomhline", "Xhline",
@@ -308,7 +310,7 @@ class _Reader:
             else:
                 height = int(stated or 1)
             parts = list(getattr(given[-1], "nodelist", [given[-1]])) if given else []
-        return GivenCell(self.text(parts), height, width)
+        return GivenCell(_SKIP.sub("", self.text(parts)), height, width)
 
     def _items(self, nodes: Sequence[Any]) -> Iterator[ParsedBlock]:
         for item in _split_at(nodes, "item"):

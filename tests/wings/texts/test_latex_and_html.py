@@ -85,7 +85,7 @@ see \hyperref[sec:x]{the end},
 \texorpdfstring{all}{none} of it\nocite{key}, \makebox[2cm]{boxed} and \Citet{author2001}.
 \begin{minipage}[t]{3cm}A column of text.\end{minipage}
 \begin{table}\caption{Values}\resizebox{\textwidth}{!}{\begin{tabular}{lr}\hline
-Name & Value \\ \hline \texttt{alpha} & 1 \\ \hline\end{tabular}}\end{table}
+Name & Value \\ \hline \texttt{alpha} & 1 \\ [0.3ex] \texttt{beta} & 2 \\ \hline\end{tabular}}\end{table}
 \addcontentsline{toc}{section}{silent}\end{document}"""
     parsed = _parsed(tmp_path, "paper.tex", source)
     assert _of(parsed, BlockKind.HEADING) == ["The package spam"]
@@ -93,7 +93,7 @@ Name & Value \\ \hline \texttt{alpha} & 1 \\ \hline\end{tabular}}\end{table}
         "We ran chol(x) of R on 2.5 kg/m^2, see the end, all of it, boxed and [author2001].", "A column of text.",
     ]  # fmt: skip
     (table,) = _of(parsed, BlockKind.TABLE)
-    assert "alpha" in table
+    assert "alpha" in table and "| beta" in table
 
 
 @pytest.mark.parametrize(
