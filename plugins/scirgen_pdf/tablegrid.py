@@ -42,6 +42,7 @@ class Grid:
     least_rule: Annotated[Points, "the length of the first rule of a table"] = 60
     ends: Annotated[Points, "by which the ends of the rules of one table may differ"] = 6
     joined: Annotated[Points, "between the pieces of a rule that is drawn cell by cell"] = 1.5
+    padding: Annotated[Points, "between a long cell and the rules above and below it"] = 7
     slack: Annotated[Points, "by which a rule may miss the box or the rule that it belongs to"] = 2
     # Place
     near: Annotated[Points, "from a caption to its table's first rule; a caption of several lines is one box"] = 45
@@ -63,6 +64,7 @@ class Grid:
 
 _RULES = Grid()
 _GAP: Final = TableRows().column_gap
+_OVERLAP: Final = TableRows().overlap
 _SEVERAL: Final = re.compile(r"[-−–]?\d+(?:[.,]\d+)?(?:±\d+(?:[.,]\d+)?)?(?:\s(?!\d{3}\b)[-−–]?\d+(?:[.,]\d+)?)+")
 _HEAD_GAP: Final = Heads().chunk_gap
 _CLOSE: Final = Heads().close_names
@@ -121,18 +123,14 @@ def _areas(caption: Box, others: Sequence[Box], rules: Sequence[Box], words: Seq
     if ruled and opened and _alike(ruled.box, opened.box):
         if opened.box[1] < ruled.box[1] - _RULES.thin < opened.box[3]:
             ruled = None  # it lacks its header
-        elif _parts_rows(ruled) and _goes_on(ruled, opened):
+        elif _goes_on(ruled, opened):
             ruled, opened = opened, ruled
     yield from filter(None, (ruled, opened))
 
 
-def _parts_rows(area: Area) -> bool:
-    return len(area.rules) > _RULES.least_lines + 1
-
-
 def _goes_on(ruled: Area, opened: Area) -> bool:
     """Check whether a last row stands below the rules that part rows, as the one below the last that is shaded."""
-    return 0 < opened.box[3] - ruled.box[3] < max(b - a for a, b in pairwise(ruled.rules[1:]))
+    return 0 < opened.box[3] - ruled.box[3] < max((b - a for a, b in pairwise(ruled.rules[1:])), default=0)
 
 
 def further_start(table: PageTable, rules: Sequence[Box]) -> Box | None:
@@ -228,9 +226,16 @@ def _above_rules(box: Box, wide: Iterable[Box]) -> Box:
 
 
 def _without_notes(lines: list[Row], area: Area) -> list[Row]:
-    """Return the lines without those between the last two rules, if none of these has a blank as between columns."""
+    """Return the lines without those between the last two rules, if these are notes."""
     notes = [r for r in lines if r.middle > area.rules[-2]] if area.rules[1:-1] else []
-    return lines[: len(lines) - len(notes)] if all(len(chunks_of(r, _HEAD_GAP)) == 1 for r in notes) else lines
+    return lines[: len(lines) - len(notes)] if _are_notes(notes, lines) else lines
+
+
+def _are_notes(notes: Sequence[Row], lines: Iterable[Row]) -> bool:
+    """Check whether lines of a table have no blank as between columns, and most begin where its labels do."""
+    values = min((chunks[1][0].box[0] for r in lines if len(chunks := chunks_of(r, _HEAD_GAP)) > 1), default=math.inf)
+    flush = sum(r.words[0].box[0] < values - _RULES.in_line for r in notes)
+    return 2 * flush > len(notes) and all(len(chunks_of(r, _HEAD_GAP)) == 1 for r in notes)
 
 
 def _area(caption: Box, others: Sequence[Box], rules: Sequence[Box]) -> Area | None:
@@ -243,7 +248,8 @@ def _area(caption: Box, others: Sequence[Box], rules: Sequence[Box]) -> Area | N
         for rule in sorted((r for r in level if _alike(r, first)), key=lambda r: r[1] if down else -r[1]):
             if (rule[1] > first[1]) if down else (rule[1] < first[1]):
                 span = (first[0], min(chain[-1][1], rule[1]), first[2], max(chain[-1][1], rule[1]))
-                if text := [o for o in others if _overlap(span, o)]:
+                parting = len(chain) > _RULES.least_lines
+                if text := [o for o in others if _overlap(span, o) and not (parting and _fills(o, span))]:
                     if any((o[1] - span[1] if down else span[3] - o[3]) < _RULES.slack for o in text):
                         return None  # a text that touches a rule is a cell, not prose between two tables
                     break
@@ -295,16 +301,12 @@ def _open_area(caption: Box, others: Sequence[Box], rules: Sequence[Box], words:
     lines = printed_rows(own)
     body = [r for r in lines if r.middle > ruled[0]]
     steps = [b.middle - a.middle for a, b in pairwise(body)]
-    usual = median(steps or [0.0])
+    usual = median([x for x in steps if x > _OVERLAP * body[0].size] or [0.0])
     wide = _RULES.wide_step * usual
     free = [n for n, step in enumerate(steps) if step > wide and body[n + 1].middle > ruled[-1]]
     last = min([*free, len(steps)])
-    values = min((c[0].box[0] for r in body for c in chunks_of(r, _HEAD_GAP)[1:]), default=x1)
-    while (
-        last and body[last].middle > ruled[-1]
-        and len(chunks_of(body[last], _HEAD_GAP)) == 1 and body[last].words[0].box[0] < values
-    ):  # fmt: skip
-        last -= 1  # a note
+    while last and body[last].middle > ruled[-1] and _are_notes(body[last : last + 1], body):
+        last -= 1
     head: list[Row] = []
     for row in reversed(lines[: len(lines) - len(body)]):
         step = (head[-1].middle if head else ruled[0]) - row.middle
@@ -344,6 +346,11 @@ def level_rules(rules: Iterable[Box]) -> list[Box]:
 
 def _alike(a: Box, b: Box) -> bool:
     return abs(a[0] - b[0]) < _RULES.ends and abs(a[2] - b[2]) < _RULES.ends
+
+
+def _fills(text: Box, place: Box) -> bool:
+    """Check whether a text is as close to the rules above and below it as a cell is."""
+    return max(text[1] - place[1], place[3] - text[3]) < _RULES.padding
 
 
 def _overlap(a: Box, b: Box) -> bool:
