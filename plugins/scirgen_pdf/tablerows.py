@@ -164,7 +164,7 @@ def _parted_rows(parts: Sequence[_Part], columns: Ends, area: Area) -> list[tupl
     ruled = _ruled(parts, area)
     if sum(ruled) >= _RULES.ruled * (len(blocks or parts) - 1):
         between = _split(parts, ruled)
-        blocks = between if all(map(is_row, between)) else blocks
+        blocks = between if all(is_row(b) and not _is_several(b, columns) for b in between) else blocks
     if blocks:
         return [(_joined(block), 1) for block in blocks]
     merged = _at_middle_height(parts)
@@ -279,7 +279,7 @@ def _by_steps(parts: Sequence[_Part], columns: Ends) -> list[list[_Part]]:
     steps = [b[0].middle - a[0].middle for a, b in pairwise(parts)]
     for low, high in reversed(list(pairwise(sorted(steps)))):
         blocks = _split(parts, [step > (low + high) / 2 for step in steps])
-        if high >= _RULES.closer * low and all(map(is_row, blocks)):
+        if high >= _RULES.closer * low and all(is_row(b) and not _is_several(b, columns) for b in blocks):
             going_on = [
                 not _is_top(block) or (_is_full(*pair, columns) and len(pair[1][1]) < len(columns))
                 for block in blocks for pair in pairwise(block)
@@ -303,6 +303,13 @@ def is_row(block: Sequence[_Part]) -> bool:
         n for n in cells for a, b in pairwise([p for p in block if n in p[1]]) if _is_number(b, n) and _ends(a, n)
     }
     return level and len(values) < 2 and 0 not in values
+
+
+def _is_several(block: Sequence[_Part], columns: Ends) -> bool:
+    """Check whether some lines are several rows: a further one has all texts, one of which had room above."""
+    keys = _joined(block).keys()
+    whole = [part for part in block if part[1].keys() == keys]
+    return len(keys) > 1 and 0 in keys and any(not _is_full(a, b, columns) for a, b in pairwise(whole))
 
 
 def _is_number(part: _Part, column: int) -> bool:
