@@ -309,7 +309,10 @@ def _is_several(block: Sequence[_Part], columns: Ends) -> bool:
     """Check whether some lines are several rows: a further one has all texts, one of which had room above."""
     keys = _joined(block).keys()
     whole = [part for part in block if part[1].keys() == keys]
-    return len(keys) > 1 and 0 in keys and any(not _is_full(a, b, columns) for a, b in pairwise(whole))
+    return len(keys) > 1 and 0 in keys and any(
+        columns[n][1] - columns[n][0] - _width(above) > _RULES.blank * b[0].size + _width(b[1][n][:1])
+        for a, b in pairwise(whole) for n, above in a[1].items()
+    )  # fmt: skip
 
 
 def _is_number(part: _Part, column: int) -> bool:
