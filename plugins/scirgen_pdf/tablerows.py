@@ -309,10 +309,7 @@ def _is_several(block: Sequence[_Part], columns: Ends) -> bool:
     """Check whether some lines are several rows: a further one has all texts, one of which had room above."""
     keys = _joined(block).keys()
     whole = [part for part in block if part[1].keys() == keys]
-    return len(keys) > 1 and 0 in keys and any(
-        columns[n][1] - columns[n][0] - _width(above) > _RULES.blank * b[0].size + _width(b[1][n][:1])
-        for a, b in pairwise(whole) for n, above in a[1].items()
-    )  # fmt: skip
+    return len(keys) > 1 and 0 in keys and any(_has_room(n, a, b, columns) for a, b in pairwise(whole) for n in keys)
 
 
 def _is_number(part: _Part, column: int) -> bool:
@@ -408,19 +405,21 @@ def _is_full(above: _Part, here: _Part, columns: Ends) -> bool:
     """Check whether no first word of a line's texts had room behind the texts above them."""
     return here[1].keys() <= above[1].keys() and all(
         _width(words) < columns[n][1] - columns[n][0] + 1
-        and (_is_open(above[1][n]) or _room(above[1][n], columns[n]) < _RULES.blank * here[0].size + _width(words[:1]))
+        and (_is_open(above[1][n]) or not _has_room(n, above, here, columns))
         for n, words in here[1].items()
     )
+
+
+def _has_room(column: int, above: _Part, here: _Part, columns: Ends) -> bool:
+    left, right = columns[column]
+    room = right - left - _width(above[1][column])
+    return room >= _RULES.blank * here[0].size + _width(here[1][column][:1])
 
 
 def _is_open(words: Sequence[Word]) -> bool:
     """Check whether a text ends in a hyphen, a comma or a small word, or in brackets that it does not close."""
     text = " ".join(w.text for w in words)
     return _OPEN_END.search(text) is not None or text.count("(") > text.count(")")
-
-
-def _room(words: Sequence[Word], column: tuple[float, float]) -> float:
-    return min(column[1] - words[-1].box[2], column[1] - column[0] - _width(words))
 
 
 def _width(words: Sequence[Word]) -> float:
