@@ -105,15 +105,23 @@ def page_table(
     caption, *others = (_above_rules(box, wide) for box in (caption, *(o for o in others if not _is_framed(o, rules))))
     found: PageTable | None = None
     for area in _areas(caption, others, rules, words):
-        read = _framed(words, area, rules, page, first) or (
-            _further_rows(words, area, page, first) if first else _rows(words, area, page)
-        )
+        if any(_crosses(w, wall) for wall in area.walls for w in words):
+            read: PageTable | None = PageTable(area.box, refused="table_columns")  # texts of two cells touch
+        else:
+            read = _framed(words, area, rules, page, first) or (
+                _further_rows(words, area, page, first) if first else _rows(words, area, page)
+            )
         if read and not read.refused:
             return read
         place = [t.box for t in (found, read) if t and _alike(t.box, area.box)]
         found = found or read
         found = replace(found, box=around(place)) if found and place else found
     return found
+
+
+def _crosses(word: Word, wall: Box) -> bool:
+    x0, y0, x1, y1 = word.box
+    return x0 + _RULES.slack < wall[0] < x1 - _RULES.slack and wall[1] < (y0 + y1) / 2 < wall[3]
 
 
 def _areas(caption: Box, others: Sequence[Box], rules: Sequence[Box], words: Sequence[Word]) -> Iterator[Area]:
