@@ -192,6 +192,7 @@ def _parted_rows(parts: Sequence[_Part], columns: Ends, area: Area) -> list[tupl
     rows = [(_joined(lines[:1]), merged[0][2])]
     steps = [b[0].middle - a[0].middle for a, b in pairwise(lines)]
     far = _RULES.far * median(steps or [0.0])
+    bracketed = any(_is_bracketed(a, b) and 0 not in b[1] for a, b in pairwise(lines))
     for (above, here), cut, (*_, height) in zip(pairwise(lines), _ruled(lines, area), merged[1:], strict=True):
         keys = here[1].keys()
         rest = _is_rest(above, here, columns)
@@ -199,12 +200,13 @@ def _parted_rows(parts: Sequence[_Part], columns: Ends, area: Area) -> list[tupl
         fewer = len(keys) < min(len(columns), max(len(above[1]), 3))  # three texts and more do not all go on
         # values here and there below others, none of them next to the labels
         loose = not {0, 1} & keys and 2 * len(keys) <= min(len(above[1]), 2 * (max(keys) - min(keys)))
-        broken = (fewer and ((rest and keys <= wraps) or _is_broken(above, here, columns, small))) or _is_bracketed(
-            above, here
-        )
+        broken = fewer and ((rest and keys <= wraps) or _is_broken(above, here, columns, small))
+        label = 0 in keys and not (bracketed and _is_full(above, (here[0], {0: here[1][0]}), columns))
+        broken = broken or (not label and _is_bracketed(above, here))
         if not cut and (broken or (anchor >= 0 and anchor not in keys and keys != {0})):
             for n, words in here[1].items():
                 rows[-1][0].setdefault(n, []).extend(words)
+            rows[-1] = (rows[-1][0], max(1, rows[-1][1] - 1))
         elif (
             not cut and keys < above[1].keys() and keys != {0} and (rest or (loose and _is_full(above, here, columns)))
         ):
@@ -383,9 +385,12 @@ def _is_rest(above: _Part, here: _Part, columns: Ends) -> bool:
 
 
 def _is_bracketed(above: _Part, here: _Part) -> bool:
-    """Check whether a line without a label has deviations in brackets below the values of the one above it."""
-    starts = {words[0].text[0] for words in here[1].values()}
-    return here[1].keys() == above[1].keys() - {0} != above[1].keys() and "(" in starts <= {*"(—–-"}
+    """Check whether a line has deviations in brackets, or shares, below all values of the one above it."""
+    values, upper = ({n: words for n, words in part[1].items() if n} for part in (here, above))
+    starts = {words[0].text[0] for words in values.values()}
+    shares, counts = ({words[-1].text[-1] == "%" for words in part.values()} for part in (values, upper))
+    other = "(" in starts <= {*"(—–-"} or (shares == {True} and counts == {False})
+    return 0 in above[1] and values.keys() == upper.keys() and other
 
 
 def _is_broken(above: _Part, here: _Part, columns: Ends, small: Collection[int]) -> bool:
