@@ -161,9 +161,9 @@ def _parted_rows(parts: Sequence[_Part], columns: Ends, area: Area) -> list[tupl
     """Return the rows of printed lines, each with the number of rows that its label covers: what rules part, else what
     wider steps part, else lines with those that go on with their texts. None if they are not clear."""
     blocks = _by_steps(parts, columns)
-    ruled = _ruled(parts, area)
-    if sum(ruled) >= _RULES.ruled * (len(blocks or parts) - 1):
-        between = _split(parts, ruled)
+    cuts = _ruled(parts, area)
+    if sum(cuts) >= _RULES.ruled * (len(blocks or parts) - 1):
+        between = _split(parts, cuts)
         blocks = between if all(is_row(b) and not _is_several(b, columns) for b in between) else blocks
     if blocks:
         return [(_joined(block), 1) for block in blocks]
@@ -193,10 +193,11 @@ def _parted_rows(parts: Sequence[_Part], columns: Ends, area: Area) -> list[tupl
     steps = [b[0].middle - a[0].middle for a, b in pairwise(lines)]
     far = _RULES.far * median(steps or [0.0])
     bracketed = any(_is_bracketed(a, b) and 0 not in b[1] for a, b in pairwise(lines))
-    for (above, here), cut, (*_, height) in zip(pairwise(lines), _ruled(lines, area), merged[1:], strict=True):
+    names = int(2 * sum(0 in cells for _, cells in lines) < sum(1 in cells for _, cells in lines))
+    for (above, here), ruled, (*_, height) in zip(pairwise(lines), _ruled(lines, area), merged[1:], strict=True):
         keys = here[1].keys()
         rest = _is_rest(above, here, columns)
-        cut = cut or here[0].middle - above[0].middle > far
+        cut = ruled or here[0].middle - above[0].middle > far
         fewer = len(keys) < min(len(columns), max(len(above[1]), 3))  # three texts and more do not all go on
         # values here and there below others, none of them next to the labels
         loose = not {0, 1} & keys and 2 * len(keys) <= min(len(above[1]), 2 * (max(keys) - min(keys)))
@@ -209,7 +210,7 @@ def _parted_rows(parts: Sequence[_Part], columns: Ends, area: Area) -> list[tupl
             rows[-1] = (rows[-1][0], max(1, rows[-1][1] - 1))
         elif (
             not cut and keys < above[1].keys() and keys != {0} and (rest or (loose and _is_full(above, here, columns)))
-        ):
+        ) or (not ruled and len(keys) == 1 and min(keys) > names and not _is_number(here, min(keys))):
             return None
         else:
             rows.append((_joined([here]), height))
@@ -338,11 +339,13 @@ def _anchor(lines: Sequence[_Part], columns: Ends) -> int:
 
 def _heads_group(chunk: Sequence[Word], column: tuple[float, float], area: Area, size: float) -> bool:
     """Check whether a text that is alone in its line names the rows below: it is in the middle of the table, and wider
-    than its column or not at an end of it."""
+    than its column, not at an end of it, or in a row that upright rules do not part."""
     left, right = chunk[0].box[0], chunk[-1].box[2]
     middle = abs((left + right) / 2 - (area.box[0] + area.box[2]) / 2) < size
     within = left > column[0] + size and abs(right - column[1]) > 1
-    return middle and (left < column[0] - 1 or right > column[1] + 1 or within)
+    walls = [r for r in area.walls if area.box[0] + size < r[0] < area.box[2] - size]
+    whole = bool(walls) and not any(r[1] < (chunk[0].box[1] + chunk[0].box[3]) / 2 < r[3] for r in walls)
+    return middle and (left < column[0] - 1 or right > column[1] + 1 or within or whole)
 
 
 _Part = tuple[Row, dict[int, list[Word]]]
