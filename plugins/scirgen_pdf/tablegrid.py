@@ -251,7 +251,10 @@ def _area(caption: Box, others: Sequence[Box], rules: Sequence[Box]) -> Area | N
     level = level_rules(rules)
     below = _near([r for r in level if -_RULES.slack < r[1] - caption[3] < _RULES.near], caption, down=True)
     above = _near([r for r in level if -_RULES.slack < caption[1] - r[3] < _RULES.near], caption, down=False)
-    for first, down in (*((r, True) for r in below), *((r, False) for r in above)):
+    found = [*((r, True) for r in below), *((r, False) for r in above)]
+    if below and above and 2 * (caption[1] - above[0][3]) < below[0][1] - caption[3]:
+        found.sort(key=lambda r: r[1])
+    for first, down in found:
         chain = [first]
         for rule in sorted((r for r in level if _alike(r, first)), key=lambda r: r[1] if down else -r[1]):
             if (rule[1] > first[1]) if down else (rule[1] < first[1]):
