@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, product, zip_longest
 from typing import Annotated, Final
 
@@ -128,6 +128,8 @@ def with_tables(groups: list[Group], body: Style, marks: Callable[[int], Marks],
             parts = [(number, found)] if found else []
             while parts and (more := _further(groups, body, caption, parts, marks, count)):
                 parts.append(more)
+            if found and _began_before(groups, caption, found):
+                parts[0] = (number, replace(found, refused="table_columns"))
             made = _block([part for _, part in parts])
             if found is None or made is None:
                 caption.refused = "table_columns"
@@ -286,6 +288,16 @@ def _further(
         if found:
             return here, found
     return None
+
+
+def _began_before(groups: Sequence[Group], caption: Group, table: PageTable) -> bool:
+    """Check whether a table above its caption may be the rest of one: it stands at the top of its page, and several
+    cells at the bottom of the page before."""
+    above = [g for g in groups if g.page == caption.page and _box(g, g.page)[3] < table.box[1] + 1]
+    before = [g for g in groups if g.page == caption.page - 1 and g.kind is not BlockKind.OTHER]
+    end = max((_box(g, g.page)[3] for g in before), default=0.0)
+    last = [g.kind is BlockKind.TABLE for g in before if end - _box(g, g.page)[3] < 1]
+    return not _is_below(table, caption) and _size(above) < _RULES.long and len(last) > 1 and all(last)
 
 
 def _size(groups: Iterable[Group]) -> int:
