@@ -151,9 +151,8 @@ def _read(document: Document, table: Table) -> Read:
         text = plain(document.text[cell.start : cell.end])
         texts[text] += 1
         if table.is_value(cell):
-            heads = [(h, plain(document.text[h.start : h.end])) for h in table.headers(cell)]
-            row = "".join(t for h, t in heads if h.row >= table.header_rows)
-            column = "".join(t for h, t in heads if h.row < table.header_rows)
+            heads = [(h.row >= table.header_rows, document.text[h.start : h.end]) for h in table.headers(cell)]
+            row, column = (plain("".join(t for beside, t in heads if beside is side)) for side in (True, False))
             cells[_Key(text, row, column)] = cell.number
     return Read(cells, texts)
 

@@ -92,6 +92,7 @@ def head_rows(head: Sequence[Row], columns: Ends, cells: Ends, area: Area, page:
                 or m.first != m.last
                 or not n.in_line(m)
                 or (fresh & {m.first - 1, m.last + 1} and not n.ends(m, columns))
+                or fresh >= {m.first - 1, m.last + 1}
             )
             for n in names
             for m in levels[-1]
