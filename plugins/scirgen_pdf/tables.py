@@ -229,7 +229,10 @@ def _block(parts: Sequence[PageTable]) -> ParsedBlock | None:
     if not parts:
         return None
     rows = [row for n, part in enumerate(parts) for row in part.rows[part.header_rows if n else 0 :]]
-    return table_block(rows, parts[0].header_rows, next((part.refused for part in parts if part.refused), ""))
+    top = parts[0].header_rows
+    named = [cell.text for cell in rows[0]] if top == 1 else []  # where a column ends, its head may be repeated
+    rows = [row for n, row in enumerate(rows) if not n or [cell.text for cell in row] != named]
+    return table_block(rows, top, next((part.refused for part in parts if part.refused), ""))
 
 
 def _ends(groups: Sequence[Group], body: Style, caption: Group, page: int = 0) -> list[Box]:
