@@ -272,3 +272,65 @@ def test_name_at_the_right_end_of_several_columns_may_be_that_of_all() -> None:
     ]
     table = page_table(CAPTION, [], words(*head, *body), RULES, 1)
     assert table and table.refused == "table_columns"
+
+
+def test_lines_with_all_texts_are_rows_also_between_rules() -> None:
+    head = [(50, 115, "Card"), (150, 115, "Format"), (220, 115, "Text")]
+    cells = [(50, "I-1"), (150, "a6")]
+    body = [(x, y, text) for y in (140, 152, 170, 182) for x, text in cells]
+    body += [(220, y, text) for y, text in ((140, "atoms"), (152, "name of it"), (170, "date"), (182, "time of it"))]
+    parted: Box = (50, 166, 350, 166.5)
+    found = rows(page_table(CAPTION, [], words(*head, *body), [*RULES, parted], 1))
+    assert [row[1][0] for row in found] == ["Format", "a6", "a6", "a6", "a6"]
+
+
+def test_shares_below_counts_belong_to_their_row() -> None:
+    head = [(50, 115, "Stage"), (150, 115, "Men"), (220, 115, "Women")]
+    body = [(x, y + 12 * low, text[low]) for y in (138, 162) for low in (0, 1) for x, text in
+            ((50, ("Early", "")), (150, ("24", "40%")), (220, ("36", "60%"))) if text[low]]  # fmt: skip
+    found = rows(page_table(CAPTION, [], words(*head, *body), RULES, 1))
+    assert [[cell[0] for cell in row] for row in found[1:]] == [["Early", "24 40%", "36 60%"]] * 2
+
+
+def test_text_alone_that_is_no_label_refuses_the_table_but_in_a_row_without_upright_rules_it_heads_a_group() -> None:
+    head = [(50, 115, "Name"), (150, 115, "Default")]
+    body = [(50, 140, "shape"), (150, 140, "any"), (50, 180, "label"), (150, 180, "any of a list of texts")]
+    alone = [(152, 160, "Edge marks and rest")]
+    table = page_table(CAPTION, [], words(*head, *body, *alone), RULES, 1)
+    assert table and table.refused == "table_columns"
+    walls: list[Box] = [(145, y, 145.5, y + 18) for y in (96, 114, 137, 177)]
+    found = rows(page_table(CAPTION, [], words(*head, *body, *alone), [*RULES, *walls], 1))
+    assert found[2][0][0] == "Edge marks and rest"
+
+
+def test_texts_of_two_cells_that_touch_refuse_the_table() -> None:
+    texts = [(52, 100, "Package"), (150, 100, "Share"), (52, 120, "xdg-desktop-portal-gtk"), (150, 140, "4"),
+             (52, 140, "snap"), (52, 160, "flat"), (150, 160, "7")]  # fmt: skip
+    rules = [(x, 95, x + 0.5, 180) for x in (50, 145, 349)] + [(50, y, 350, y + 0.5) for y in (95, 115, 135, 155, 180)]
+    table = page_table(CAPTION, [], words(*texts), rules, 1)
+    assert table and table.refused == "table_columns"
+
+
+def test_long_cell_between_rules_of_rows_ends_no_table() -> None:
+    level: list[Box] = [(50, y, 350, y + 0.5) for y in (95, 112, 129, 146, 163, 192)]
+    head = [(52, 98, "Function"), (150, 98, "Description")]
+    body = [(x, y, text) for y in (115, 132, 149, 166) for x, text in ((52, "lsode"), (150, "solves equations"))]
+    prose: Box = (52, 166, 330, 189)
+    found = page_table(CAPTION, [prose], words(*head, *body, (150, 178, "of all kinds")), level, 1)
+    assert len(rows(found)) == 5
+
+
+def test_name_above_the_middle_of_three_columns_stands_over_them() -> None:
+    head = [(198, 100, "Intensity"), (150, 115, "Light"), (205, 115, "Medium"), (265, 115, "Heavy")]
+    body = [(x, y, "4.1") for x in (50, 155, 212, 270) for y in (140, 155, 170)]
+    found = rows(page_table(CAPTION, [], words(*head, *body), RULES, 1))
+    assert found[0] == [("", 1, 1), ("Intensity", 1, 3)]
+
+
+def test_caption_right_below_a_table_is_its_own_if_the_next_rule_is_far() -> None:
+    head = [(50, 115, "Station"), (150, 115, "Mean")]
+    body = [(x, y, text) for y in (140, 155, 170) for x, text in ((50, "Upper"), (150, "4"))]
+    below = [(x, y + 150, text) for x, y, text in (*head, *body)]
+    rules = [*RULES, *((x0, y0 + 150, x1, y1 + 150) for x0, y0, x1, y1 in RULES)]
+    found = page_table((50, 205, 300, 215), [], words(*head, *body, *below), rules, 1)
+    assert found and found.box[1] == 95
