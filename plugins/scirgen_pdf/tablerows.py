@@ -177,23 +177,12 @@ def _parted_rows(parts: Sequence[_Part], columns: Ends, area: Area) -> list[tupl
         lower = [cells[n][0].text[0].islower() for _, cells in lines if n in cells]
         if lower and lower[0] and 2 * sum(lower) > len(lower):
             small.add(n)
-    wraps = {
-        n for a, b in pairwise(lines) if b[1].keys() <= a[1].keys() for n in b[1]
-        if _is_broken(a, (b[0], {n: b[1][n]}), columns, small)
-    }  # fmt: skip
-    alone = [(a, b) for a, b in pairwise(lines) if b[1].keys() == {0}]
-    names = {tuple(w.text for w in b[1][0]) for _, b in alone}
-    if (
-        0 not in small
-        and all(_is_full(a, b, columns) for a, b in alone)
-        and (len(names) < len(alone) or lines[-1][1].keys() == {0})
-    ):
-        wraps.add(0)  # two groups have two names, and no name stands behind all rows
+    wraps = _wraps(lines, columns, small)
     rows = [(_joined(lines[:1]), merged[0][2])]
     steps = [b[0].middle - a[0].middle for a, b in pairwise(lines)]
     far = _RULES.far * median(steps or [0.0])
     bracketed = any(_is_bracketed(a, b) and 0 not in b[1] for a, b in pairwise(lines))
-    names = int(2 * sum(0 in cells for _, cells in lines) < sum(1 in cells for _, cells in lines))
+    last_label = int(2 * sum(0 in cells for _, cells in lines) < sum(1 in cells for _, cells in lines))
     for (above, here), ruled, (*_, height) in zip(pairwise(lines), _ruled(lines, area), merged[1:], strict=True):
         keys = here[1].keys()
         rest = _is_rest(above, here, columns)
@@ -210,11 +199,28 @@ def _parted_rows(parts: Sequence[_Part], columns: Ends, area: Area) -> list[tupl
             rows[-1] = (rows[-1][0], max(1, rows[-1][1] - 1))
         elif (
             not cut and keys < above[1].keys() and keys != {0} and (rest or (loose and _is_full(above, here, columns)))
-        ) or (not ruled and len(keys) == 1 and min(keys) > names and not _is_number(here, min(keys))):
+        ) or (not ruled and len(keys) == 1 and min(keys) > last_label and not _is_number(here, min(keys))):
             return None
         else:
             rows.append((_joined([here]), height))
     return rows
+
+
+def _wraps(lines: Sequence[_Part], columns: Ends, small: Collection[int]) -> set[int]:
+    """Return the columns whose texts go on in lines below them."""
+    wraps = {
+        n for a, b in pairwise(lines) if b[1].keys() <= a[1].keys() for n in b[1]
+        if _is_broken(a, (b[0], {n: b[1][n]}), columns, small)
+    }  # fmt: skip
+    alone = [(a, b) for a, b in pairwise(lines) if b[1].keys() == {0}]
+    names = {tuple(w.text for w in b[1][0]) for _, b in alone}
+    if (
+        0 not in small
+        and all(_is_full(a, b, columns) for a, b in alone)
+        and (len(names) < len(alone) or lines[-1][1].keys() == {0})
+    ):
+        wraps.add(0)  # two groups have two names, and no name stands behind all rows
+    return wraps
 
 
 def _with_middle_labels(
