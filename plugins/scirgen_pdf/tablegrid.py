@@ -7,7 +7,6 @@ is not clear is refused with a code of `scirgen.stages.parse.grid.REFUSED`.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
@@ -65,7 +64,6 @@ class Grid:
 _RULES = Grid()
 _GAP: Final = TableRows().column_gap
 _OVERLAP: Final = TableRows().overlap
-_SEVERAL: Final = re.compile(r"[-−–]?\d+(?:[.,]\d+)?(?:±\d+(?:[.,]\d+)?)?(?:\s(?!\d{3}\b)[-−–]?\d+(?:[.,]\d+)?)+")
 _HEAD_GAP: Final = Heads().chunk_gap
 _CLOSE: Final = Heads().close_names
 
@@ -453,13 +451,7 @@ def _is_sure(body: Sequence[Sequence[GivenCell]], head: Sequence[Sequence[GivenC
                 return False  # a name over several columns, some without a name of their own
             column += cell.columns
         named |= _named(row)
-    if any(n > min(named, default=0) and n not in named and not _is_label(body, n) for n in filled):
-        return False
-    several = [n for row in body for n, cell in enumerate(row) if _SEVERAL.fullmatch(cell.text)]
-    if any(2 * several.count(n) > filled.count(n) for n in {*several}):
-        return False
-    labelled = len(head) > 1 and bool(head[-1] and head[-1][0].text and head[0][0].text)
-    return not labelled or bool(body[0][0].text and body[0][0].rows == 1)  # or the header's last line names a row
+    return not any(n > min(named, default=0) and n not in named and not _is_label(body, n) for n in filled)
 
 
 def _is_label(body: Sequence[Sequence[GivenCell]], column: int) -> bool:
