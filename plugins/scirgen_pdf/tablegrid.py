@@ -131,6 +131,8 @@ def _areas(caption: Box, others: Sequence[Box], rules: Sequence[Box], words: Seq
             ruled = None  # it lacks its header
         elif _goes_on(ruled, opened):
             ruled, opened = opened, ruled
+        elif opened.box[3] > ruled.box[3] and len(ruled.rules) > 4 * _RULES.least_lines:
+            opened = None  # it takes in text below the last rule
     yield from filter(None, (ruled, opened))
 
 
