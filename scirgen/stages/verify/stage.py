@@ -27,6 +27,8 @@ _ENDS = re.compile(
     r"[.!?:;。！？：；][\"'”’»)\]]*(?:\s?\[[^\]]{1,40}\])?(?:\s?\([^)]{1,60}\)\.?)?(?:\d{1,3}(?:[,–-]\d{1,3})*)?$"
 )
 _CUT = re.compile(r"(?:[-–,(\[]|\b(?:and|or|the|an?|of|to|with|in|by|for|from|at|on|as|than|that|which))$")
+_EXPLAINS = re.compile(r"[^\W\d_][\w/-]{0,14}: [a-z]")
+"""A note that explains a table's codes ("CC: maximum cyclomatic complexity"): it seldom ends with a stop."""
 _FLOAT = r"(?:figs?\.?|figures?|tabs?\.?|tables?|eqs?\.?|equations?|appendix)"
 _POINTS = re.compile(
     rf"^(?:see |as (?:shown|listed|given) in (?:the )?{_FLOAT}\b[^,]*\.?$"
@@ -40,7 +42,8 @@ _LEANS = re.compile(
     r"^(?:among them|of these|for this reason)\b"
     r"|\b(?:the above|aforementioned|above-mentioned)\b"
     r"|^(?!during|following)(?:\w+ing (?:their|its|them|it)\b[^,]*$|the \w+ of (?:their|its|them|it)\b)"
-    r"|^(?!it (?:is|was) (?:not )?(?:\w+ ){1,3}(?:to|that|whether|why|how)\b)"
+    r"|^(?!it (?:is|was|(?:has|had|may|can|could) (?:\w+ )?be(?:en)?) (?:(?:not )?(?:[\w-]+ ){1,3}"
+    r"(?:to|that|whether|why|how)|(?!an? )(?:[\w-]+ ){4,6}that)\b)"
     r"(?:it|they|he|she|its|their|this|these|those|that|such|the (?:former|latter|other)) "
     r"(?:is|are|was|were|has|have|had|can|may|could|did|does)\b",
     re.I,
@@ -69,7 +72,7 @@ def incomplete(text: str, *, alone: bool = True) -> str:
             return "it does not begin like a sentence"
         if len(words.split()) < _LEAST_WORDS:
             return "it is too short to be understood alone"
-    if _CUT.search(words) or not (item or _ENDS.search(words)):
+    if _CUT.search(words) or not (item or _EXPLAINS.match(words) or _ENDS.search(words)):
         return "it does not end like a sentence"
     if words.count("(") != words.count(")") or words.count("[") != words.count("]"):
         return "a bracket is open: part of it is missing"
@@ -117,7 +120,7 @@ class VerifyStage(Stage):
     """One item is a dataset and a linked paper. Kept and rejected aspects together are the paper's extracted ones."""
 
     name = "verify"
-    version = 7
+    version = 8
 
     def uses(self, config: Config) -> Uses:
         """Return its prompt, the aspects' definitions and cues, and the model."""
