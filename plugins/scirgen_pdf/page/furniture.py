@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated
 
+from scirgen.stages.parse.terms import CAPTION
 from scirgen_pdf.page.lines import Line
 from scirgen_pdf.units import Count, Ems, Points, Share
 
@@ -130,4 +131,5 @@ def _place(line: Line, grid: float) -> tuple[str, int, int]:
 
 @lru_cache(maxsize=8192)
 def _shape(text: str) -> str:
-    return _DIGITS.sub("#", text).lower().replace(" ", "")
+    shape = text if CAPTION.match(text) else _DIGITS.sub("#", text)  # "Table 1" and "Table 2" are two texts
+    return shape.lower().replace(" ", "")

@@ -110,6 +110,18 @@ def test_heads_and_numbers_of_pages_with_wide_margins_are_not_text(tmp_path: Pat
     assert not any(said in text for said in ("Snow", "Ann Author", *"234567"))
 
 
+def test_labels_of_tables_at_the_top_of_pages_are_not_running_heads(tmp_path: Path) -> None:
+    with pymupdf.open() as pdf:
+        for number in range(4):
+            page = pdf.new_page()
+            page.insert_text((60, 40), "Snow and ice", fontname="tiro", fontsize=10)
+            page.insert_text((60, 60), f"Table {number + 1}", fontname="tibo", fontsize=10)
+            for row in range(20):
+                page.insert_text((60, 100 + 12 * row), FILL[4:90], fontname="tiro", fontsize=10)
+        text = parsed(pdf, tmp_path / "p.pdf").text
+    assert all(f"Table {number}" in text for number in (1, 2, 3, 4)) and "Snow and ice" not in text
+
+
 def test_numbers_in_the_margin_beside_the_text_do_not_hide_its_first_line(tmp_path: Path) -> None:
     with pymupdf.open() as pdf:
         for number in range(4):
