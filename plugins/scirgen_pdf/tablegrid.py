@@ -378,6 +378,8 @@ def _partings(lines: Sequence[Row], area: Area) -> Iterator[tuple[list[Row], lis
     ends = sorted({sum(r.middle < y for r in lines) for y in area.rules})
     ends = [end for end in ends if 0 < end < len(lines) - 1]
     few = 0 < first <= _RULES.most_head and any(rest[:first])
+    if few and any(sum(r.middle < rule[1] for r in lines) == first for rule in area.parts):
+        ends = [end for end in ends if end <= _RULES.most_head] or [first]  # short rules end the header
     if not ends and few and sum(valued[first:]) >= _RULES.valued * (len(lines) - first):
         ends = [first]
     for end in ends:
