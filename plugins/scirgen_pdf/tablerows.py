@@ -13,11 +13,12 @@ from typing import Annotated, Final
 from scirgen.plugin import Box
 from scirgen.stages.parse.grid import GivenCell
 from scirgen_pdf.reading.page import Word, around
-from scirgen_pdf.units import Ems, Points, Share, Times
+from scirgen_pdf.units import Count, Ems, Points, Share, Times
 
 Ends = Sequence[tuple[float, float]]
 """The left and right ends of columns."""
 NUMBER: Final = re.compile(r"[<>≤≥~−–+-]?\s?\d|[-–—]$")
+_DEVIATION: Final = re.compile(r"[(\[]\s*(?:[<>~−–+-]?\s?[\d.]|$)")
 _OPEN_END: Final = re.compile(r"(?<=.)[-–,(/&±]$|\b(?:and|or|of|the|in|for|with|by|de|et)$")
 
 
@@ -181,10 +182,15 @@ def _parted_rows(parts: Sequence[_Part], columns: Ends, area: Area) -> list[tupl
     rows = [(_joined(lines[:1]), merged[0][2])]
     steps = [b[0].middle - a[0].middle for a, b in pairwise(lines)]
     far = _RULES.far * median(steps or [0.0])
+    near = min((step for step, line in zip(steps, lines[1:], strict=True) if 0 in line[1]), default=0.0)
     bracketed = any(_is_bracketed(a, b) and 0 not in b[1] for a, b in pairwise(lines))
     last_label = int(2 * sum(0 in cells for _, cells in lines) < sum(1 in cells for _, cells in lines))
     for (above, here), ruled, (*_, height) in zip(pairwise(lines), _ruled(lines, area), merged[1:], strict=True):
         keys = here[1].keys()
+        if _is_deviation(above, here) and (here[0].middle - above[0].middle) * _RULES.closer > near:
+            rows[-1] = (rows[-1][0], 2)
+            rows.append((_joined([here]), 1))
+            continue
         rest = _is_rest(above, here, columns)
         cut = ruled or here[0].middle - above[0].middle > far
         fewer = len(keys) < min(len(columns), max(len(above[1]), 3))  # three texts and more do not all go on
@@ -391,6 +397,13 @@ def _is_rest(above: _Part, here: _Part, columns: Ends) -> bool:
         n for n, words in here[1].items() if _ends(above, n) and words[0].text[0] not in "(["
     ]
     return ended is not False and 2 * len(ended) <= len(here[1]) and not any(_is_number(here, n) for n in ended)
+
+
+def _is_deviation(above: _Part, here: _Part) -> bool:
+    """Check whether a line has no label, and numbers in brackets below those of the one above it."""
+    return 0 in above[1] and all(
+        n and _DEVIATION.match(words[0].text) and n in above[1] and _is_number(above, n) for n, words in here[1].items()
+    )
 
 
 def _is_bracketed(above: _Part, here: _Part) -> bool:
