@@ -393,7 +393,8 @@ def _columns(
     """Return the left and right ends of the columns: of the body's text, between blanks or upright rules
     through all lines. ``known``: those of the table's first part."""
     size = median(r.size for r in body)
-    several = [r for r in body if len(chunks_of(r, _HEAD_GAP)) > 1]
+    beside = {id(r) for a, b in pairwise(body) if b.middle - a.middle < _OVERLAP * size for r in (a, b)}
+    several = [r for r in body if id(r) in beside or len(chunks_of(r, _HEAD_GAP)) > 1]
     counted = several if len(several) > 1 else body
     spans = sorted([*known, *((w.box[0], w.box[2]) for r in counted for w in r.words)])
     columns: list[tuple[float, float]] = []

@@ -39,6 +39,7 @@ class TableRows:
     level: Annotated[
         Points, "by which the place of a row may differ from that which the middle label of its group tells"
     ] = 4
+    beside: Annotated[Count, "lines at most of a row whose label is beside the middle of its values"] = 3
     far: Annotated[Times, "the usual step between lines: no text goes on over a wider one"] = 1.5
 
 
@@ -168,6 +169,8 @@ def _parted_rows(parts: Sequence[_Part], columns: Ends, area: Area) -> list[tupl
         blocks = between if all(is_row(b) and not _is_several(b, columns) for b in between) else blocks
     if blocks:
         return [(_joined(block), 1) for block in blocks]
+    if labelled := _labelled_blocks(parts, columns, area):
+        return labelled
     merged = _at_middle_height(parts)
     if merged is None:
         return None
@@ -227,6 +230,28 @@ def _wraps(lines: Sequence[_Part], columns: Ends, small: Collection[int]) -> set
     ):
         wraps.add(0)  # two groups have two names, and no name stands behind all rows
     return wraps
+
+
+def _labelled_blocks(parts: Sequence[_Part], columns: Ends, area: Area) -> list[tuple[dict[int, list[Word]], int]]:
+    """Return the rows, with the label of each block between two rules over all its rows; nothing if a block has no
+    label or several, or none is below the first of several lines."""
+    blocks = _split(parts, _ruled(parts, area))
+    lines = [[n for n, (_, cells) in enumerate(block) if 0 in cells] for block in blocks]
+    below = any(at and at[0] and len(block) > _RULES.beside for at, block in zip(lines, blocks, strict=True))
+    if len(blocks) < 2 or not below or not all(at and at[-1] - at[0] < len(at) for at in lines):
+        return []
+    rest = [(row, {n - 1: words for n, words in cells.items() if n}) for row, cells in parts]
+    rows = _parted_rows([part for part in rest if part[1]], columns[1:], area) or []
+    made: list[tuple[dict[int, list[Word]], int]] = []
+    for block in blocks:
+        top, bottom = (sum(y < part[0].middle for y in area.rules) for part in (block[0], block[-1]))
+        own = [
+            {n + 1: words for n, words in cells.items()}
+            for cells, height in rows
+            if height == 1 and top <= sum(y < _height(cells[min(cells)][:1]) for y in area.rules) <= bottom
+        ]
+        made += [({0: _joined(block)[0], **(own[0] if own else {})}, len(own)), *((cells, 1) for cells in own[1:])]
+    return made if len(made) == len(rows) + sum(not height for _, height in made) else []
 
 
 def _with_middle_labels(

@@ -50,17 +50,21 @@ def has_caption(lines: Iterable[TextLine]) -> bool:
 
 
 def page_words(lines: Iterable[TextLine], signs: Signs) -> list[Word]:
-    """Return the words of level lines whose glyphs were read. ``signs`` replace what fonts give for them; an unnamed
-    sign is U+FFFD."""
-    found = []
+    """Return the words of lines whose glyphs were read; a sideways line is one word at its middle, as tall as it is
+    wide. ``signs`` replace what fonts give for them; an unnamed sign is U+FFFD."""
+    found: list[Word] = []
     for line in lines:
-        if line.direction[0] < 0 or abs(line.direction[1]) > _SIDEWAYS:
+        across, down = line.direction
+        if across < -_SIDEWAYS or min(abs(across), abs(down)) > _SIDEWAYS:
             continue
         characters = [
             (glyph.text.translate(signs[span.font]) if span.font in signs else glyph.text, glyph.box)
             for span in line.spans
             for glyph in span.glyphs
         ]
+        if abs(down) > _SIDEWAYS:
+            found += _sideways(characters, up=down < 0)
+            continue
         for word in _words(characters):
             texts, boxes = zip(*word, strict=True)
             text = "".join(texts)
@@ -69,6 +73,19 @@ def page_words(lines: Iterable[TextLine], signs: Signs) -> list[Word]:
                 text = f"{text[: power.start(1)]}^{text[power.start(1) :]}"
             found.append(Word(_spelt(text), around(boxes)))
     return found
+
+
+def _sideways(characters: Iterable[tuple[str, Box]], *, up: bool) -> Iterator[Word]:
+    """Yield the text of a sideways line as one word."""
+    turned = [(text, (-y1, x0, -y0, x1) if up else (y0, x0, y1, x1)) for text, (x0, y0, x1, y1) in characters]
+    words = list(_words(turned))
+    if words:
+        x0, y0, x1, y1 = around([box for _, box in characters])
+        middle, half = (y0 + y1) / 2, (x1 - x0) / 2
+        yield Word(
+            _spelt(" ".join("".join(text for text, _ in word) for word in words)),
+            (x0, middle - half, x1, middle + half),
+        )
 
 
 def _is_raised(digit: Box, ten: Box) -> bool:

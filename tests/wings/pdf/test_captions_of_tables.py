@@ -13,7 +13,7 @@ from scirgen.stages.parse.base import ParserOptions
 from scirgen_pdf.page.lines import Line, Run, Style
 from scirgen_pdf.paragraphs import Group
 from scirgen_pdf.parser import PdfParser
-from scirgen_pdf.reading.page import Glyph, Span, TextLine
+from scirgen_pdf.reading.page import Glyph, Span, TextLine, Word
 from scirgen_pdf.tables import page_words, with_titles
 
 pymupdf = pytest.importorskip("pymupdf")
@@ -91,3 +91,10 @@ def test_raised_digits_behind_a_ten_are_a_power() -> None:
         return page_words([TextLine([Span(text, "F", 10, box, (0, 8), glyphs=glyphs)], box)], {})[0].text
 
     assert [word("10", "–5"), word("10", "6)"), word("104", ""), word("210", "3")] == ["10^–5", "10^6)", "104", "2103"]
+
+
+def test_sideways_line_is_a_word_at_its_middle() -> None:
+    glyphs = tuple(Glyph(text, (50, y - 10, 60, y)) for y, text in zip((200, 190, 180, 170), "On B", strict=True))
+    box = (50.0, 160.0, 60.0, 200.0)
+    line = TextLine([Span("On B", "F", 10, box, (60, 200), glyphs=glyphs)], box, (0, -1))
+    assert page_words([line], {}) == [Word("On B", (50, 175, 60, 185))]

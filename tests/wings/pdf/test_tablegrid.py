@@ -249,6 +249,28 @@ def test_deviations_in_brackets_belong_to_the_values_above_them() -> None:
     assert [cell[0] for cell in found[1]] == ["Upper", "2.3 (0.2)", "3.1 —", "87 (1)"]
 
 
+def test_deviations_as_far_below_as_rows_are_rows_under_the_same_label() -> None:
+    body = [(50, 140, "Upper"), (150, 140, "2.3"), (200, 140, "3.1"), (300, 140, "87"), (150, 152, "(0.2)"),
+            (300, 152, "(1)"), (50, 164, "Lower"), (150, 164, "0.6"), (200, 164, "1.0"), (300, 164, "12")]  # fmt: skip
+    found = rows(page_table(CAPTION, [], words(*HEAD[1:], *body), RULES, 1))
+    assert found[1][0] == ("Upper", 2, 1) and [cell[0] for cell in found[2]] == ["(0.2)", "", "(1)"]
+
+
+def test_label_anywhere_between_two_rules_is_that_of_all_rows_between_them() -> None:
+    head = [(50, 115, "Lake"), (150, 115, "Month"), (250, 115, "Depth")]
+    body = [(x, 138 + 10 * n, f"{n + 1} m") for n in range(6) for x in (150, 250)]
+    rules: list[Box] = [*RULES, (50, 177.5, 350, 178)]
+    table = page_table(CAPTION, [], words(*head, *body, (50, 163, "Upper"), (50, 184, "Lower")), rules, 1)
+    assert [row[0] for row in rows(table)[1:] if len(row) == 3] == [("Upper", 4, 1), ("Lower", 2, 1)]
+
+
+def test_short_rules_end_a_header_if_the_first_long_rule_is_below_values() -> None:
+    body = [(x, y, f"{y}") for y in (140, 152, 170, 182) for x in (50, 150, 200, 300)]
+    short: list[Box] = [(145, 130, 225, 130.5), (295, 130, 320, 130.5)]
+    table = page_table(CAPTION, [], words(*HEAD, *body), [RULES[0], *short, (50, 165, 350, 165.5), RULES[2]], 1)
+    assert table and table.header_rows == 2 and len(rows(table)) == 6
+
+
 def test_box_of_two_lines_does_not_merge_them() -> None:
     body = [(50, 140, "Upper"), (150, 140, "2.3"), (200, 140, "3.1"), (50, 150, "Lower"), (150, 150, "0.6"),
             (200, 150, "1.0"), (50, 160, "Middle"), (150, 160, "0.7"), (200, 160, "1.2")]  # fmt: skip
