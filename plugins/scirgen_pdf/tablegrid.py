@@ -17,7 +17,7 @@ from scirgen.plugin import Box
 from scirgen.stages.parse.grid import GivenCell
 from scirgen_pdf.reading.page import Word, around
 from scirgen_pdf.tableframes import framed_rows
-from scirgen_pdf.tableheads import Heads, head_rows
+from scirgen_pdf.tableheads import Heads, head_rows, is_aligned
 from scirgen_pdf.tablerows import (
     NUMBER,
     Area,
@@ -65,7 +65,6 @@ _RULES = Grid()
 _GAP: Final = TableRows().column_gap
 _OVERLAP: Final = TableRows().overlap
 _HEAD_GAP: Final = Heads().chunk_gap
-_CLOSE: Final = Heads().close_names
 
 
 @dataclass(frozen=True)
@@ -183,17 +182,14 @@ def _rows(words: Sequence[Word], area: Area, page: int) -> PageTable:
         return PageTable(area.box, refused="table_shape")
     refused = "table_header"
     for head, body in _partings(lines, area):
-        names = max(len(chunks_of(row, _HEAD_GAP)) for row in head)
-        columns, closer = _columns(body, area.uprights), _columns(body, area.uprights, gap=_RULES.named)
-        if len(columns) < names <= len(closer) <= names + 1 or _are_flush(head, body, closer):
-            columns = closer
-        if len(columns) > 1 and _text(head[-1]) not in map(_text, body):  # else two tables
-            top = head_rows(head, columns, _cells(body, columns, area), area, page)
-            below = body_rows(body, columns, area, page)
-            if below and _is_sure(below, top):
-                return PageTable(
-                    area.box, (*top, *below), len(top), head=tuple(map(_text, head)), columns=tuple(columns)
-                )
+        wide, closer = _columns(body, area.uprights), _columns(body, area.uprights, gap=_RULES.named)
+        closer = _named_columns(closer, head, body)
+        for columns in map(tuple, (closer, wide) if _are_flush(body, closer) else (wide, closer)):
+            if len(columns) > 1 and _text(head[-1]) not in map(_text, body):  # else two tables
+                top = head_rows(head, columns, _cells(body, columns, area), area, page)
+                below = body_rows(body, columns, area, page)
+                if below and _is_sure(below, top):
+                    return PageTable(area.box, (*top, *below), len(top), head=tuple(map(_text, head)), columns=columns)
         refused = "table_columns"
     return PageTable(area.box, refused=refused)
 
@@ -411,18 +407,39 @@ def _columns(
     return columns
 
 
-def _are_flush(head: Iterable[Row], body: Sequence[Row], columns: Ends) -> bool:
-    """Check whether all texts on both sides of each narrow blank end and begin at its edges, and a line of the header
-    has as many names as columns, two of which part there."""
-    chunks = [chunks_of(row, _CLOSE) for row in head]
-    names = [(a[-1].box[2], b[0].box[0]) for c in chunks if len(c) == len(columns) for a, b in pairwise(c)]
+def _named_columns(columns: Ends, head: Iterable[Row], body: Sequence[Row]) -> list[tuple[float, float]]:
+    """Return the columns, with those joined whose blank is narrow and at which no two names of a header's line part."""
+    least = _GAP * median(r.size for r in body)
+    result = [columns[0]]
+    for column in columns[1:]:
+        left = result[-1]
+        named = any(_name_parts(row.words, left, column) for row in head)
+        if named or column[0] - left[1] >= least:
+            result.append(column)
+        else:
+            result[-1] = (left[0], column[1])
+    return result
+
+
+def _name_parts(words: Sequence[Word], left: tuple[float, float], right: tuple[float, float]) -> bool:
+    """Check whether a text of a header's line ends, begins or has its middle where a column does beside a blank that no
+    word crosses."""
+    before = [w.box[2] for w in words if w.box[0] < left[1] - _RULES.in_line]
+    behind = [w for w in words if w.box[0] >= left[1] - _RULES.in_line]
+    if not behind or max(before, default=0.0) > right[0] + _RULES.in_line:
+        return False
+    own = [w for w in behind if (w.box[0] + w.box[2]) / 2 < right[1]] or behind[:1]
+    return is_aligned(own, right) or abs(max(before, default=0.0) - left[1]) < _RULES.in_line
+
+
+def _are_flush(body: Sequence[Row], columns: Ends) -> bool:
+    """Check whether all texts on both sides of each narrow blank between columns end and begin at its edges."""
     for (_, end), (start, _) in pairwise(columns):
         if start - end < _GAP * median(r.size for r in body):
-            sides = [(w.box[2] for w in r.words if w.box[2] < start) for r in body]
-            others = [(w.box[0] for w in r.words if w.box[0] > end) for r in body]
-            both = [(max(a, default=0.0), min(b, default=0.0)) for a, b in zip(sides, others, strict=True)]
-            apart = [max(end - a, b - start) for a, b in both if a and b]
-            if max(apart, default=start) > _RULES.in_line or not any(a < start and end < b for a, b in names):
+            sides = [([w.box[2] for w in r.words if w.box[2] < start], [w.box[0] for w in r.words if w.box[0] > end])
+                     for r in body]  # fmt: skip
+            apart = [max(end - max(a), min(b) - start) for a, b in sides if a and b]
+            if 2 * len(apart) < len(body) or max(apart, default=0.0) > _RULES.in_line:
                 return False
     return True
 

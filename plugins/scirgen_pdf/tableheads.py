@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 from statistics import median
 from typing import Annotated
 
@@ -13,7 +13,7 @@ from scirgen.plugin import Box
 from scirgen.stages.parse.grid import GivenCell
 from scirgen_pdf.reading.page import Word, around
 from scirgen_pdf.tablerows import Area, Ends, Row, chunks_of, columns_under, made_cell
-from scirgen_pdf.units import Ems, Points, Times
+from scirgen_pdf.units import Count, Ems, Points, Times
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,7 @@ class Heads:
     closer: Annotated[Times, "the least step between lines: those of one row are closer, rows farther apart"] = 1.15
     overlap: Annotated[Ems, "lines that are closer are cells set at middle height"] = 0.8
     slack: Annotated[Points, "by which a rule may miss the middle of the text above it"] = 2
+    most_words: Annotated[Count, "of a text that is parted by the places of its columns"] = 12
     nearly: Annotated[Ems, "a name that is as close to the middle of more columns may name them too"] = 3
 
 
@@ -126,6 +127,10 @@ def _names(row: Row, rest: Sequence[Row], columns: Ends, area: Area) -> list[_Na
         over = [n for n, (a, b) in enumerate(columns) if place and _is_under(place, (a + b) / 2)]
         sure, over = bool(over), over or columns_under(chunk, columns)
         parts = [] if sure or len(over) == 1 else _widest_parts(chunk, len(over))
+        if not (sure or parts) and not {n for r in rest for w in r.words for n in columns_under([w], columns)} & {
+            *over
+        }:
+            parts = _aligned_parts(chunk, [columns[n] for n in over])
         if len(parts) == len(over) and all(
             n in columns_under(part, columns) for part, n in zip(parts, over, strict=True)
         ):
@@ -143,6 +148,25 @@ def _widest_parts(chunk: Sequence[Word], count: int) -> list[list[Word]]:
         return []
     parts = chunks_of(Row(list(chunk)), gaps[count - 2] / _RULES.wider)
     return parts if len(parts) == count else []
+
+
+def _aligned_parts(chunk: Sequence[Word], columns: Ends) -> list[list[Word]]:
+    """Return the words of a chunk as one text for each of some columns, each of which begins, ends or has its middle
+    where its column does; nothing if there is none or several such ways."""
+    if len(chunk) > _RULES.most_words:
+        return []
+    found = []
+    for cuts in combinations(range(1, len(chunk)), len(columns) - 1):
+        parts = [list(chunk[a:b]) for a, b in pairwise((0, *cuts, len(chunk)))]
+        if all(is_aligned(part, column) for part, column in zip(parts, columns, strict=True)):
+            found.append(parts)
+    return found[0] if len(found) == 1 else []
+
+
+def is_aligned(words: Sequence[Word], column: tuple[float, float]) -> bool:
+    """Check whether a text begins, ends or has its middle where a column does."""
+    (a, b), (c, d) = (words[0].box[0], words[-1].box[2]), column
+    return min(abs(a - c), abs(b - d), abs(a + b - c - d) / 2) < _RULES.in_line
 
 
 def _is_under(rule: Box, middle: float) -> bool:

@@ -287,6 +287,27 @@ def test_narrow_blank_parts_columns_if_texts_and_names_end_and_begin_at_it() -> 
     assert [row[1][0] for row in found] == ["Measure", "24.7", "46.7", "52.0"]
 
 
+def test_names_no_farther_apart_than_words_are_parted_where_their_columns_begin() -> None:
+    head = [
+        (50, 115, "Job"),
+        (150, 115, "Performance"),
+        (208, 115, "Speed"),
+        (236, 115, "Human"),
+        (263.5, 115, "expert"),
+    ]
+    body = [(x, y, text) for y in (140, 155, 170) for x, text in ((50, "Run"), (150, "9%"), (208, "5x"), (236, "1x"))]
+    found = rows(page_table(CAPTION, [], words(*head, *body), RULES, 1))
+    assert [cell[0] for cell in found[0]] == ["Job", "Performance", "Speed", "Human expert"]
+
+
+def test_blank_as_between_words_parts_columns_below_a_name_that_begins_at_it() -> None:
+    head = [(50, 115, "Set"), (150, 115, "Loss"), (183, 115, "Mean"), (205.5, 115, "area")]
+    body = [(50, 140, "One"), (150, 140, "Square"), (183, 140, "77"), (50, 155, "Two"), (150, 155, "Log"),
+            (183, 155, "9"), (50, 170, "Ten"), (150, 170, "Root"), (183, 170, "612")]  # fmt: skip
+    found = rows(page_table(CAPTION, [], words(*head, *body), RULES, 1))
+    assert [[cell[0] for cell in row[1:]] for row in found[:2]] == [["Loss", "Mean area"], ["Square", "77"]]
+
+
 def test_name_at_the_right_end_of_several_columns_may_be_that_of_all() -> None:
     head = [(50, 100, "Station"), (265, 100, "Days by case"), *((150 + 40 * n, 115, f"C{n}") for n in range(5))]
     body = [
