@@ -222,10 +222,10 @@ def _compare(truth: Document, document: Document, show: bool) -> Counter[str]:
         read, known = _read(document, table), _read(truth, tables[n]).cells
         right = known.keys() & read.cells.keys()
         scores.update(given=1, right=len(right), read=len(read.cells), truth=len(known))
-        theirs = {(k.row, k.column): v for k, v in known.items() if v is not None}
-        mine = {(k.row, k.column): v for k, v in read.cells.items()}
-        scores.update(numbers=len(theirs.keys() & mine.keys()),
-                      exact=sum(mine[k] == theirs[k] for k in theirs.keys() & mine.keys()))  # fmt: skip
+        mine = {(k.row, k.column, v) for k, v in read.cells.items()}
+        named = {(k.row, k.column) for k in read.cells}
+        theirs = {(k.row, k.column, v) for k, v in known.items() if v is not None and (k.row, k.column) in named}
+        scores.update(numbers=len(theirs), exact=len(theirs & mine))
         for key in sorted(read.cells.keys() - right)[: 8 if show else 0]:
             print("  read ", key)
         for key in sorted(known.keys() - right)[: 8 if show else 0]:
