@@ -12,7 +12,7 @@ from typing import Annotated
 from scirgen.plugin import Box
 from scirgen.stages.parse.grid import GivenCell
 from scirgen_pdf.reading.page import Word, around
-from scirgen_pdf.tablerows import Area, Ends, Row, chunks_of, columns_under, made_cell
+from scirgen_pdf.tablerows import Area, Ends, Row, chunks_of, columns_under, is_open, made_cell
 from scirgen_pdf.units import Count, Ems, Points, Times
 
 
@@ -126,11 +126,11 @@ def _names(row: Row, rest: Sequence[Row], columns: Ends, area: Area) -> list[_Na
     for chunk, place in _placed(row, rest, columns, area):
         over = [n for n, (a, b) in enumerate(columns) if place and _is_under(place, (a + b) / 2)]
         sure, over = bool(over), over or columns_under(chunk, columns)
-        parts = [] if sure or len(over) == 1 else _widest_parts(chunk, len(over))
-        if not (sure or parts) and not {n for r in rest for w in r.words for n in columns_under([w], columns)} & {
-            *over
-        }:
-            parts = _aligned_parts(chunk, [columns[n] for n in over])
+        parts: list[list[Word]] = []
+        if len(over) > 1 and not sure:
+            below = {n for r in rest for w in r.words for n in columns_under([w], columns)}
+            if not below & {*over}:
+                parts = _aligned_parts(chunk, [columns[n] for n in over]) or _widest_parts(chunk, len(over))
         if len(parts) == len(over) and all(
             n in columns_under(part, columns) for part, n in zip(parts, over, strict=True)
         ):
@@ -181,7 +181,7 @@ def _placed(row: Row, rest: Sequence[Row], columns: Ends, area: Area) -> Iterato
     for left, right in pairwise([area.box[0], *walls, area.box[2]]):
         words = [w for w in row.words if left <= (w.box[0] + w.box[2]) / 2 < right]
         if words:
-            within.append((_chunks(Row(words), columns), (left, 0, right, 0)))
+            within.append((_chunks(Row(words), rest, columns), (left, 0, right, 0)))
     chunks = [chunk for own, _ in within for chunk in own]
     below = [r for r in area.parts if r[1] > row.middle and sum(_is_under(r, (a + b) / 2) for a, b in columns) > 1]
     for own, place in within:
@@ -195,12 +195,25 @@ def _placed(row: Row, rest: Sequence[Row], columns: Ends, area: Area) -> Iterato
             yield chunk, place if len(own) == 1 and walls else max(under, key=lambda r: r[2] - r[0], default=None)
 
 
-def _chunks(row: Row, columns: Ends) -> list[list[Word]]:
-    """Return the texts of a line; one over the labels and other columns is parted where its blank is widest."""
-    chunks = []
-    for chunk in chunks_of(row, _RULES.chunk_gap):
+def _chunks(row: Row, rest: Sequence[Row], columns: Ends) -> list[list[Word]]:
+    """Return the texts of a line; those over one column are one text if it goes on below its beginning, as in a
+    justified cell; one over the labels and other columns is parted where its blank is widest."""
+    joined: list[list[Word]] = []
+    for chunk in reversed(chunks_of(row, _RULES.chunk_gap)):
+        behind = joined[-1] if joined and rest and is_open(joined[-1]) else []
+        hyphen = behind and behind[-1].text[-1] == "-" and len(chunk) == len(behind) == 1
+        flush = hyphen and any(
+            abs(w.box[0] - chunk[0].box[0]) < _RULES.in_line and w.text[0].islower() for w in rest[0].words
+        )
+        if behind and (flush or columns_under(chunk + behind, columns) == columns_under(behind, columns)):
+            joined[-1] = chunk + behind
+        else:
+            joined.append(chunk)
+    chunks: list[list[Word]] = []
+    for chunk in reversed(joined):
         over = columns_under(chunk, columns)
-        chunks += (over[0] == 0 < over[-1] and _widest_parts(chunk, 2)) or [chunk]
+        parts = (over == [0, 1] and _aligned_parts(chunk, columns[:2])) or []
+        chunks += parts or (over[0] == 0 < over[-1] and _widest_parts(chunk, 2)) or [chunk]
     return chunks
 
 

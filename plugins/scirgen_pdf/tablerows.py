@@ -358,7 +358,7 @@ def _is_number(part: _Part, column: int) -> bool:
 
 def _ends(part: _Part, column: int) -> bool:
     """Check whether a text is a number that does not go on."""
-    return _is_number(part, column) and not _is_open(part[1][column])
+    return _is_number(part, column) and not is_open(part[1][column])
 
 
 def _anchor(lines: Sequence[_Part], columns: Ends) -> int:
@@ -446,7 +446,7 @@ def _is_broken(above: _Part, here: _Part, columns: Ends, small: Collection[int])
     ``small``: columns whose first text begins with a small letter, as in lists of functions.
     """
     return _is_full(above, here, columns) and all(
-        _is_open(above[1][n])
+        is_open(above[1][n])
         or (words[0].text[:1].islower() and "_" not in words[0].text and n not in small)
         or (n == 0 and words[0].text[0] in "([")
         for n, words in here[1].items()
@@ -457,7 +457,7 @@ def _is_full(above: _Part, here: _Part, columns: Ends) -> bool:
     """Check whether no first word of a line's texts had room behind the texts above them."""
     return here[1].keys() <= above[1].keys() and all(
         _width(words) < columns[n][1] - columns[n][0] + 1
-        and (_is_open(above[1][n]) or not _has_room(n, above, here, columns))
+        and (is_open(above[1][n]) or not _has_room(n, above, here, columns))
         for n, words in here[1].items()
     )
 
@@ -468,7 +468,7 @@ def _has_room(column: int, above: _Part, here: _Part, columns: Ends) -> bool:
     return room >= _RULES.blank * here[0].size + _width(here[1][column][:1])
 
 
-def _is_open(words: Sequence[Word]) -> bool:
+def is_open(words: Sequence[Word]) -> bool:
     """Check whether a text ends in a hyphen, a comma or a small word, or in brackets that it does not close."""
     text = " ".join(w.text for w in words)
     return _OPEN_END.search(text) is not None or text.count("(") > text.count(")")

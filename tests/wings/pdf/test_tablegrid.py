@@ -287,6 +287,20 @@ def test_narrow_blank_parts_columns_if_texts_and_names_end_and_begin_at_it() -> 
     assert [row[1][0] for row in found] == ["Measure", "24.7", "46.7", "52.0"]
 
 
+def test_words_of_a_justified_name_that_goes_on_below_are_one_name() -> None:
+    head = [(50, 103, "Lake"), (150, 103, "Mean"), (182, 103, "devi-"), (150, 115, "ation"), (250, 103, "Max")]
+    body = [(x, y, text) for y in (140, 155, 170) for x, text in ((50, "Upper"), (150, "9.1"), (250, "5.2"))]
+    found = rows(page_table(CAPTION, [], words(*head, *body), RULES, 1))
+    assert [cell[0] for cell in found[0]] == ["Lake", "Mean deviation", "Max"]
+
+
+def test_names_above_two_names_are_parted_at_no_blank() -> None:
+    head = [(150, 100, "No."), (169.5, 100, "positive"), (50, 115, "Month"), (150, 115, "IgM"), (200, 115, "IgG")]
+    body = [(x, y, text) for y in (140, 155, 170) for x, text in ((50, "June"), (150, "9"), (200, "15"))]
+    found = rows(page_table(CAPTION, [], words(*head, *body), RULES, 1))
+    assert found[0] == [("", 1, 1), ("No. positive", 1, 2)]
+
+
 def test_names_no_farther_apart_than_words_are_parted_where_their_columns_begin() -> None:
     head = [
         (50, 115, "Job"),
