@@ -78,16 +78,22 @@ class Area:
 def printed_rows(words: Iterable[Word]) -> list[Row]:
     """Words by printed line; a raised or lowered sign belongs to the line that it overlaps.
 
-    The box of some signs, as TeX's minus, is much higher than their line and begins at its top.
+    The box of some signs, as TeX's minus, is much higher than their line and begins at its top; that of a word with a
+    raised sign ends at its bottom.
     """
     words = list(words)
     rows: list[tuple[float, float, list[Word]]] = []
     usual = median([w.box[3] - w.box[1] for w in words] or [0.0])
-    heights = {id(w): h if (h := w.box[3] - w.box[1]) < _RULES.tall * usual else usual for w in words}
-    for word in sorted(words, key=lambda w: -heights[id(w)]):  # large type first, so that indices find their line
+    tall = {id(w) for w in words if w.box[3] - w.box[1] >= _RULES.tall * usual}
+    heights = {id(w): usual if id(w) in tall else w.box[3] - w.box[1] for w in words}
+    # large type first, so that indices find their line, and as do then those that may belong to two
+    for word in sorted(words, key=lambda w: (id(w) in tall, -heights[id(w)])):
         height = heights[id(word)]
         middle = word.box[1] + height / 2
         near = min(rows, key=lambda r: abs(r[0] - middle), default=None)
+        if near and id(word) in tall and abs(near[0] - middle) >= _RULES.same_line * near[1]:
+            middle = word.box[3] - height / 2
+            near = min(rows, key=lambda r: abs(r[0] - middle))
         large = height > _RULES.small * (near[1] if near else 0)
         within = _RULES.same_line if large else _RULES.index
         if near and abs(near[0] - middle) < within * near[1]:

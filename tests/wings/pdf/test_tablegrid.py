@@ -279,6 +279,13 @@ def test_box_of_two_lines_does_not_merge_them() -> None:
     assert [row[0][0] for row in found[1:]] == ["Upper", "Lower", "Middle"]
 
 
+def test_word_with_a_raised_sign_stands_in_the_line_at_its_bottom() -> None:
+    body = [(50, 140, "Upper"), (150, 140, "2.3"), (200, 140, "see"), (50, 160, "Lower"), (150, 160, "0.6")]
+    raised = Word("notea", (217.5, 135, 240, 150))
+    found = rows(page_table(CAPTION, [], [*words(*HEAD[1:4], *body), raised], RULES, 1))
+    assert [row[2][0] for row in found[1:]] == ["see notea", ""]
+
+
 def test_narrow_blank_parts_columns_if_texts_and_names_end_and_begin_at_it() -> None:
     head = [(50, 115, "Bone"), (154, 115, "Measure"), (194, 115, "Remarks")]
     body = [(50, 140, "Arm"), (170, 140, "24.7"), (194, 140, "longest"), (50, 155, "Leg"), (170, 155, "46.7"),
