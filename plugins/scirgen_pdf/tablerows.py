@@ -192,7 +192,7 @@ def _parted_rows(parts: Sequence[_Part], columns: Ends, area: Area) -> list[tupl
     steps = [b[0].middle - a[0].middle for a, b in pairwise(lines)]
     far = _RULES.far * median(steps or [0.0])
     near = min((step for step, line in zip(steps, lines[1:], strict=True) if 0 in line[1]), default=0.0)
-    bracketed = any(_is_bracketed(a, b) and 0 not in b[1] for a, b in pairwise(lines))
+    shares = any(_has_shares(a, b) and 0 not in b[1] for a, b in pairwise(lines))
     last_label = int(2 * sum(0 in cells for _, cells in lines) < sum(1 in cells for _, cells in lines))
     for (above, here), ruled, (*_, height) in zip(pairwise(lines), _ruled(lines, area), merged[1:], strict=True):
         keys = here[1].keys()
@@ -206,8 +206,8 @@ def _parted_rows(parts: Sequence[_Part], columns: Ends, area: Area) -> list[tupl
         # values here and there below others, none of them next to the labels
         loose = not {0, 1} & keys and 2 * len(keys) <= min(len(above[1]), 2 * (max(keys) - min(keys)))
         broken = fewer and ((rest and keys <= wraps) or _is_broken(above, here, columns, small))
-        label = 0 in keys and not (bracketed and _is_full(above, (here[0], {0: here[1][0]}), columns))
-        broken = broken or (not label and _is_bracketed(above, here))
+        label = 0 in keys and not (shares and _is_full(above, (here[0], {0: here[1][0]}), columns))
+        broken = broken or (not label and _has_shares(above, here))
         if not cut and (broken or (anchor >= 0 and anchor not in keys and keys != {0})):
             for n, words in here[1].items():
                 rows[-1][0].setdefault(n, []).extend(words)
@@ -437,13 +437,11 @@ def _is_deviation(above: _Part, here: _Part) -> bool:
     )
 
 
-def _is_bracketed(above: _Part, here: _Part) -> bool:
-    """Check whether a line has deviations in brackets, or shares, below all values of the one above it."""
+def _has_shares(above: _Part, here: _Part) -> bool:
+    """Check whether a line has shares below all values of the one above it."""
     values, upper = ({n: words for n, words in part[1].items() if n} for part in (here, above))
-    starts = {words[0].text[0] for words in values.values()}
     shares, counts = ({words[-1].text[-1] == "%" for words in part.values()} for part in (values, upper))
-    other = "(" in starts <= {*"(—–-"} or (shares == {True} and counts == {False})
-    return 0 in above[1] and values.keys() == upper.keys() and other
+    return 0 in above[1] and values.keys() == upper.keys() and shares == {True} and counts == {False}
 
 
 def _is_broken(above: _Part, here: _Part, columns: Ends, small: Collection[int]) -> bool:
