@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated
 
-from scirgen.stages.parse.terms import CAPTION
 from scirgen_pdf.page.lines import Line
 from scirgen_pdf.units import Count, Ems, Points, Share
 
@@ -17,6 +16,7 @@ _NUMBER = re.compile(
     r"^(?:p(?:age|\.|ágina|ag\.)?\s*)?[-–|]?\s*(?:\d{1,5}|[ivxl]{1,6})\s*[-–|]?(?:\s*(?:/|of|de)\s*\d{1,4})?$", re.I
 )
 _DIGITS = re.compile(r"\d+")
+_LABEL = re.compile(r"(?:fig|tab)[a-z]*\.?\s*\d", re.I)
 
 
 @dataclass(frozen=True)
@@ -131,5 +131,5 @@ def _place(line: Line, grid: float) -> tuple[str, int, int]:
 
 @lru_cache(maxsize=8192)
 def _shape(text: str) -> str:
-    shape = text if CAPTION.match(text) else _DIGITS.sub("#", text)  # "Table 1" and "Table 2" are two texts
+    shape = text if _LABEL.match(text) else _DIGITS.sub("#", text)  # "Table 1" and "Table 2" are two texts
     return shape.lower().replace(" ", "")
