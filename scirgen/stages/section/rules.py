@@ -29,7 +29,7 @@ def normalise(heading: str) -> str:
     words."""
     text = unicodedata.normalize("NFKD", heading)
     text = "".join(c for c in text if not unicodedata.combining(c)).lower().replace("’", "'")
-    text = re.sub(r"\b(?:\w ){3,}\w\b", lambda m: m.group().replace(" ", ""), text)
+    text = re.sub(r"\b(?:(?:\w ){3,}\w|[一-鿿](?: [一-鿿])+)\b", lambda m: m.group().replace(" ", ""), text)
     text = _NUMBER.sub("", text)
     return re.sub(r"\s+", " ", re.sub(r"[^\w\s'&/,-]", " ", text)).strip(" -',&")
 
@@ -47,10 +47,7 @@ class HeadingRules:
     def label(self, heading: str, language: str) -> SectionClass | None:
         """Return the class that a heading names by itself; None if it names none."""
         name = normalise(heading)
-        if not name:
-            return None
-        order = [language, "en", *self._languages]
-        for code in dict.fromkeys(order):
+        for code in dict.fromkeys((language, "en", *self._languages)):
             for label, pattern in self._languages.get(code, ()):
                 if pattern.search(name):
                     return label

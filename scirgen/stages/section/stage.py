@@ -27,7 +27,7 @@ class SectionStage(Stage):
     """One item per document; its labels cover the whole text."""
 
     name = "section"
-    version = 6
+    version = 7
 
     def uses(self, config: Config) -> Uses:
         if not config.section.use_model:
@@ -117,7 +117,7 @@ def label_by_rules(document: Document, runs: Sequence[Run], rules: HeadingRules)
     """Return the class of each run; None if the rules leave it open.
 
     The run before the first heading is front matter: title and abstract. A run of references has the class none,
-    whatever its heading, as has a lettered appendix.
+    whatever its heading, as have a lettered appendix and back matter at the end, also below another section.
     """
     labels: list[SectionClass | None] = []
     opening = [run for run in runs if run.heading][:2]
@@ -133,7 +133,12 @@ def label_by_rules(document: Document, runs: Sequence[Run], rules: HeadingRules)
         labels.append(label)
     paths = [(*run.path, run.heading) for run in runs]
     found = appendices(zip(paths, labels, strict=True))
-    return [SectionClass.NONE if path[0] in found else x for path, x in zip(paths, labels, strict=True)]
+    labels = [SectionClass.NONE if path[0] in found else x for path, x in zip(paths, labels, strict=True)]
+    for place in reversed(range(len(runs))):
+        if rules.label(runs[place].heading, document.language) is not SectionClass.NONE:
+            break
+        labels[place] = SectionClass.NONE
+    return labels
 
 
 def fallback(runs: Sequence[Run], decided: Sequence[SectionClass | None], index: int) -> SectionClass:

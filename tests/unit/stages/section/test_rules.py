@@ -59,6 +59,12 @@ def rules() -> HeadingRules:
         ("4 Test Results and Remarks", "en", "experiment"),
         ("18.4 Summary of findings", "en", "conclusion"),
         ("5. Final comments", "en", "conclusion"),
+        ("FUTURE PLAN", "en", "conclusion"),
+        ("The utility and future of it", "en", "conclusion"),
+        ("REFFERENCES", "en", "none"),
+        ("4. Labels: case studies on tests", "en", "experiment"),
+        ("5 Other 3D tools in R", "en", "related_work"),
+        ("摘 要", "zh", "abstract_introduction"),
     ],
 )
 def test_heading_when_usual_then_its_class(heading: str, language: str, label: str) -> None:
@@ -168,6 +174,11 @@ def test_topical_section_behind_key_points_is_no_back_matter() -> None:
 def test_lettered_section_behind_the_conclusions_is_an_appendix() -> None:
     assert classes(INTRODUCTION, CONCLUSIONS, (1, "A Test data"), (2, "Model"))[2:] == ["none", "none"]
     assert classes(INTRODUCTION, CONCLUSIONS, (1, "A Proof of it"), (1, "B The Code"))[2:] == ["none", "none"]
+
+
+def test_back_matter_below_the_last_section_is_none() -> None:
+    last = (1, "Methods"), (2, "Ethics"), (2, "Ice"), (2, "Note"), (2, "Acknowledgements"), (1, "References")
+    assert classes(INTRODUCTION, *last)[1:] == ["method"] * 3 + ["none"] * 3
 
 
 def test_lettered_section_behind_numbered_ones_is_an_appendix() -> None:
