@@ -234,12 +234,14 @@ def _headings(truth: Truth, got: Extract) -> tuple[Scores, list[tuple[int, int]]
 
 
 def gold_label(truth: Truth, index: int) -> str | None:
-    """The class of a truth heading: that of its outermost one by hand, where given; else the outermost usual name, else
-    its own or its ancestors' ``sec-type``; None: not scored."""
+    """The class of a truth heading: none for acknowledgements and references; else that of its outermost one by hand,
+    where given; else the outermost usual name, else its own or its ancestors' ``sec-type``; None: not scored."""
     path = [truth.headings[index]]
     for level, text in reversed(truth.headings[:index]):
         if level < path[0][0]:
             path.insert(0, (level, text))
+    if re.search(r"^(?:acknowledg|references?$)", normal(path[-1][1])):
+        return "none"
     if truth.kinds:
         return None if (kind := truth.kinds.get(path[0][1], "?")) == "?" else kind
     if normal(path[0][1]).startswith("summary") and index and truth.headings[0][1] != path[0][1]:
