@@ -144,8 +144,8 @@ def label_by_rules(document: Document, runs: Sequence[Run], rules: HeadingRules)
 def fallback(runs: Sequence[Run], decided: Sequence[SectionClass | None], index: int) -> SectionClass:
     """Classify a run that neither rules nor a model decide, by the outermost sections before and behind its own.
 
-    It continues the one before it; but if the open sections are rich in formulas or programs, it is the method behind
-    an introduction or results. In other papers, it is the method between introduction and results. Where methods stand
+    It continues the one before it; but if the paper is rich in formulas or programs, it is the method behind an
+    introduction or results. In other papers, it is the method between introduction and results. Where methods stand
     behind the results, or there are neither, it is ``experiment``. Back matter between sections says nothing.
     """
     outer = [i for i, run in enumerate(runs) if not run.path]
@@ -155,11 +155,11 @@ def fallback(runs: Sequence[Run], decided: Sequence[SectionClass | None], index:
     if behind:
         before = [d for d in before if d is not SectionClass.NONE]
     last = before[-1] if before else SectionClass.INTRODUCTION
-    signs = sum(r.signs - _FORMAL * (r.end - r.start) for r, d in zip(runs, decided, strict=True) if d is None)
+    formal = sum(run.signs for run in runs) > _FORMAL * runs[-1].end
     if last in (SectionClass.INTRODUCTION, SectionClass.RELATED_WORK):
         named = [d for d in behind if d in (SectionClass.METHOD, SectionClass.EXPERIMENT)]
         last = SectionClass.METHOD if named[-1:] == [SectionClass.EXPERIMENT] else SectionClass.EXPERIMENT
-    return SectionClass.METHOD if signs > 0 and last is SectionClass.EXPERIMENT else last
+    return SectionClass.METHOD if formal and last is SectionClass.EXPERIMENT else last
 
 
 def _only_references(document: Document, run: Run) -> bool:
