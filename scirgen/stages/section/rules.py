@@ -12,7 +12,6 @@ from typing import Final
 from scirgen.core.records import BlockKind, Document, SectionClass
 from scirgen.core.taxonomy import SectionDefinition
 
-_PROSE: Final = (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM)
 _NUMBER: Final = re.compile(
     r"^\s*(?:section\s+)?(?:\d{1,2}(?:\.\d{1,2}){0,4}\.?(?=\s|$|[^\W\d_])|[ivx]{1,5}\.\s|[a-h]\.(?:\d{1,2}\.?)*\s|\(?[a-h1-9]\)\s"
     r"|第?[一二三四五六七八九十]{1,3}[、.．章节]?\s*)\s*",
@@ -71,23 +70,17 @@ class Run:
     end: int
     heading: str
     path: tuple[str, ...]
-    prose: bool
     signs: int
 
 
 def heading_runs(document: Document) -> list[Run]:
     """Return all runs, in order; together they cover the whole text."""
+    text = document.text
     heads = [b for b in document.blocks if b.kind is BlockKind.HEADING]
-    edges = [*(h.start for h in heads), len(document.text)]
-    runs = []
-    if edges[0] > 0:
-        runs.append(_run(document, 0, edges[0], "", ()))
-    for head, end in zip(heads, edges[1:], strict=True):
-        name = " ".join(document.text[head.start : head.end].split())
-        runs.append(_run(document, head.start, end, name, head.heading_path))
-    return runs
-
-
-def _run(document: Document, start: int, end: int, heading: str, path: tuple[str, ...]) -> Run:
-    prose = any(b.kind in _PROSE for b in document.blocks_in(start, end))
-    return Run(start, end, heading, path, prose, len(_SIGN.findall(document.text, start, end)))
+    marks = [(0, "", ()), *((h.start, " ".join(text[h.start : h.end].split()), h.heading_path) for h in heads)]
+    edges = [*(h.start for h in heads), len(text)]
+    return [
+        Run(start, end, name, path, len(_SIGN.findall(text, start, end)))
+        for (start, name, path), end in zip(marks, edges, strict=True)
+        if start < end
+    ]

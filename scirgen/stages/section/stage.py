@@ -20,6 +20,7 @@ _MAX_CALLS = 60
 """Largest number of model calls for one paper; rules decide about its further headings."""
 _MAX_AT_ONCE = 24
 _FORMAL = 0.002  # signs and words of programs and formulas in a character; reviews have fewer
+_PROSE = {BlockKind.PARAGRAPH, BlockKind.LIST_ITEM}
 _OPENING = re.compile(r"[\W\d]*(?:summary|synthesis|perspectives?|resumo|resumen)\W*$", re.I)
 
 
@@ -122,9 +123,10 @@ def label_by_rules(document: Document, runs: Sequence[Run], rules: HeadingRules)
     labels: list[SectionClass | None] = []
     opening = [run for run in runs if run.heading][:2]
     for run in runs:
+        kinds = {b.kind for b in document.blocks_in(run.start, run.end)}
         if not run.heading:
             label: SectionClass | None = SectionClass.INTRODUCTION
-        elif not run.prose and _only_references(document, run):
+        elif BlockKind.REFERENCE in kinds and kinds.isdisjoint(_PROSE):
             label = SectionClass.NONE
         else:
             label = rules.label_path((*run.path, run.heading), document.language)
@@ -160,11 +162,6 @@ def fallback(runs: Sequence[Run], decided: Sequence[SectionClass | None], index:
         named = [d for d in behind if d in (SectionClass.METHOD, SectionClass.EXPERIMENT)]
         last = SectionClass.METHOD if named[-1:] == [SectionClass.EXPERIMENT] else SectionClass.EXPERIMENT
     return SectionClass.METHOD if formal and last is SectionClass.EXPERIMENT else last
-
-
-def _only_references(document: Document, run: Run) -> bool:
-    kinds = [b.kind for b in document.blocks_in(run.start, run.end) if b.kind is not BlockKind.HEADING]
-    return bool(kinds) and kinds.count(BlockKind.REFERENCE) > 0.5 * len(kinds)
 
 
 def _beginning(document: Document, run: Run) -> str:
