@@ -35,8 +35,9 @@ _MONOSPACED = re.compile(
 _ADDRESS = re.compile(r"(?:doi:?\s*|https?://)?\S*(?:10\.\d{4,9}/|www\.|://)\S+")
 _CONTENTS = re.compile(r"(?:\. ?){5}")
 """Dots that lead to a page's number, in a table of contents."""
-_NAMES_OF_CONTENTS = frozenset(
-    ["contents", "table of contents", "inhaltsverzeichnis", "table des matieres", "indice", "sumario", "目录"]
+_NAMES_OF_CONTENTS = re.compile(
+    "(?:table of )?contents|inhalt(?:sverzeichnis)?|table des matieres|sommaire|indice|contenido|sumario|conteudo"
+    "|содержание|оглавление|目录"
 )
 _OPEN_END = re.compile(r"[^.!?:;。！？：]$")
 _SMALL_LETTER = re.compile(r"[\"“‘'(\[]*[a-zà-ÿ]")
@@ -161,7 +162,7 @@ def _is_small(group: Group, body: Style, by: float) -> bool:
 
 def _join_contents(groups: list[Group], rules: Kinds) -> None:
     """Make a table of contents one group of other text: its entries are named as the headings are."""
-    start = next((n for n, g in enumerate(groups) if plain(g.text) in _NAMES_OF_CONTENTS), None)
+    start = next((n for n, g in enumerate(groups) if _NAMES_OF_CONTENTS.fullmatch(plain(g.text))), None)
     if start is None:
         return
     below = groups[start + 1 :]
