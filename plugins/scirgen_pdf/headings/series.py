@@ -25,7 +25,8 @@ _STATEMENT: Final = re.compile(
     r"|case|step|algorithm|observation|question|problem|input|output|th[ée]or[èe]me|lemme|d[ée]finition|remarque|satz|beweis|teorema|lema)\b",
     re.I,
 )
-_NUMBERED_STATEMENT: Final = re.compile(_STATEMENT.pattern + r" [A-Z]?\d+(?:\.\d+)*\W*", re.I)
+_NUMBERED_STATEMENT: Final = re.compile(_STATEMENT.pattern + r" [A-Z]?\d+(?:\.\d+)*(?:\W*| ?\(.*)", re.I)
+_PROGRAM: Final = re.compile(r"(?:begin|do|else|end|for|foreach|if|repeat|return|then|until|while)\b")
 _APPENDIX: Final = re.compile(r"\W*(?:appendi|anhang|annex|anexo|ap[ée]ndice)", re.I)
 _ENTRY: Final = re.compile(r"^\[?\d{1,3}[\].]?\s+\S|^[A-ZÀ-Þ][\w'’-]+,?\s")
 _YEAR: Final = re.compile(r"\b(?:18|19|20)\d\d[a-z]?\b")
@@ -107,20 +108,20 @@ def _behind_the_paper(found: Sequence[Candidate], threshold: float) -> set[int]:
 
 
 def _refuse(found: Sequence[Candidate], behind: set[int], body: Style, threshold: float, rules: Series) -> None:
-    """Refuse leads that are roles or entries behind the paper, statements or items of a list, and lines in the body's
-    own type or, alone of their type, in its slant."""
+    """Refuse numbered statements, words of programs, leads that are roles or entries behind the paper or items of a
+    list, and lines in the body's own type or, alone of their type, in its slant."""
     alike = Counter((c.run_in, c.style) for c in found)
     numbered = sum(c.score >= threshold and not c.run_in and _is_outermost(c) for c in found) >= rules.alike
     for c in found:
         if c.run_in:
             role = c.index in behind and c.name not in ("back", "references")  # "Funds: AB", "12. Adams BC, Dyer EF"
-            refused = role or _NUMBERED_STATEMENT.fullmatch(c.text) is not None or (numbered and _is_outermost(c))
+            refused = role or (numbered and _is_outermost(c))
         else:
             known = c.name or c.numbers or c.outline is not None or c.key.capitals
             moved = c.group.lines[0].x0 - c.group.x0 > rules.centred * body.size
             slanted = c.style.italic and not c.style.bold and c.style.size <= body.size + rules.larger
             refused = not (known or moved) and (c.style == body or (slanted and alike[False, c.style] == 1))
-        if refused:
+        if refused or _NUMBERED_STATEMENT.fullmatch(c.text) or _PROGRAM.match(c.text):
             c.score = 0.0
 
 
