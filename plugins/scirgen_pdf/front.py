@@ -186,6 +186,9 @@ def _read_front(groups: list[Group], body: Style, known_title: str, language: st
         front.abstract = _unlabelled(groups, head, title, intro) or _before(groups, head, title, intro, body) or []
         if front.abstract:
             front.body_start = groups.index(front.abstract[-1]) + 1
+            between = groups[front.body_start : body_start]
+            if len(front.abstract) > 1 and body_start < len(groups) and all(g.style != body for g in between):
+                front.body_start = body_start  # an abstract in another language
         elif not labelled:
             prose = _first_prose(groups, head, title, body)
             front.body_start = prose if intro is None else min(prose, intro)
@@ -518,8 +521,20 @@ def _unlabelled(groups: list[Group], head: Sequence[int], title: int | None, int
             or group.style.font != usual.font
             or (group.x1 - group.x0) > _RULES.wide * median(g.x1 - g.x0 for g in prose)
         )
-        return [group] if set_apart else None
+        return _parts(groups, i) if set_apart else None
     return None
+
+
+def _parts(groups: Sequence[Group], start: int) -> list[Group]:
+    """Return an abstract without a label and, if it begins with the name of a part ("Aim: "), its other parts."""
+    first = groups[start]
+    below = groups[start + 1 :] if _PARTS.match(_part(first)) else []
+    return [first, *takewhile(lambda g: _PARTS.match(_part(g)) and not _other_setting(first, g), below)]
+
+
+def _part(group: Group) -> str:
+    """Return the words before a group's first colon or stop."""
+    return plain(re.split(r"[:.]", group.text, maxsplit=1)[0])
 
 
 def _first_prose(groups: list[Group], head: Sequence[int], title: int | None, body: Style) -> int:
