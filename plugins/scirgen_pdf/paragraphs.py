@@ -39,6 +39,7 @@ class Paragraphs:
     capital: Annotated[Times, "the size of a drop capital, in lines beside it"] = 1.6
     word_gap: Annotated[Ems, "a gap within a row that is still a blank"] = 1.2
     label_gap: Annotated[Ems, "a gap behind a label or a bullet"] = 4
+    heading_gap: Annotated[Ems, "a gap in a numbered heading larger than the body"] = 2.2
     even: Annotated[Ems, "how much the gaps of a stretched line may differ"] = 0.5
     # Edges and distances of a column
     at_edge: Annotated[Share, "the lines that begin or end where the column's edge is; indents are fewer"] = 0.12
@@ -162,7 +163,7 @@ def split(group: Group, length: int) -> tuple[Group, Group]:
 
 
 def _column(region: Region, number: int, body_size: float, rules: Paragraphs) -> list[Group]:
-    lines = _rows(region.lines, rules)
+    lines = _rows(region.lines, body_size, rules)
     start = next((i for i, line in enumerate(lines) if kind_of_heading(line.text) == "references"), len(lines))
     parts = [part for part in (lines[: start + 1], lines[start + 1 :]) if part]
     return [group for part in parts for group in _part(part, region, number, body_size, rules)]
@@ -197,7 +198,7 @@ class _Shape:
     spacing: float
 
 
-def _rows(lines: list[Line], rules: Paragraphs) -> list[Line]:
+def _rows(lines: list[Line], body_size: float, rules: Paragraphs) -> list[Line]:
     """Join pieces of a row that belong together: labels, bullets, drop capitals, near pieces."""
     rows: list[Line] = []
     for line in lines:
@@ -208,10 +209,12 @@ def _rows(lines: list[Line], rules: Paragraphs) -> list[Line]:
         gap = line.x0 - last.x1
         size = max(last.size, line.size)
         label = _LABEL.match(last.text) or _BULLET.match(last.text)
+        heading = last.size > body_size and last.style == line.style and _NUMBERED.match(last.text)
+        near = rules.heading_gap if heading else rules.word_gap
         capital = len(last.text) == 1 and last.text.isupper() and last.size > rules.capital * line.size
         if capital:
             rows[-1] = join(last, line, "")
-        elif gap < rules.word_gap * size or (label and gap < rules.label_gap * size):
+        elif gap < near * size or (label and gap < rules.label_gap * size):
             rows[-1] = join(last, line)
         else:
             rows.append(line)
@@ -396,7 +399,10 @@ def _is_centred_title(a: Line, b: Line, shape: _Shape, rules: Paragraphs) -> boo
     centred = before > rules.centred * a.size and abs(before - after) < rules.lopsided * a.size
     upper = a.text.isupper() and not b.text.isupper()
     capitals = upper and len(a.text) >= rules.least_title and after > rules.away * a.size
-    at_edge = b.x0 < shape.left + rules.centred * b.size and b.x1 > shape.right - rules.fills * b.size
+    full = b.x1 > shape.right - rules.fills * b.size or (
+        b.style == shape.style != a.style and bool(_NUMBERED.match(a.text))
+    )
+    at_edge = b.x0 < shape.left + rules.centred * b.size and full
     return (centred or capitals) and at_edge and not _END.search(a.text)
 
 
