@@ -26,6 +26,7 @@ _STATEMENT: Final = re.compile(
     re.I,
 )
 _NUMBERED_STATEMENT: Final = re.compile(_STATEMENT.pattern + r" [A-Z]?\d+(?:\.\d+)*(?:\W*| ?\(.*)", re.I)
+_KEY: Final = re.compile(r"[A-ZÀ-Þ][\w'’-]+,? (?:18|19|20)\d\d[a-z]?")
 _PROGRAM: Final = re.compile(r"(?:begin|do|else|end|for|foreach|if|repeat|return|then|until|while)\b")
 _APPENDIX: Final = re.compile(r"\W*(?:appendi|anhang|annex|anexo|ap[ée]ndice)", re.I)
 _ENTRY: Final = re.compile(r"^\[?\d{1,3}[\].]?\s+\S|^[A-ZÀ-Þ][\w'’-]+,?\s")
@@ -82,9 +83,11 @@ def accept_series(
         titles = [c for c in members if _is_title(c, groups, body, rules)]
         _accept(titles, len(titles) if len(titles) >= rules.titles * len(members) else 0, threshold, rules)
     _refuse(found, behind, body, threshold, rules)
+    _refuse_labels(found, groups)
     _accept_alike(found, groups, body, threshold, rules)
     _accept_reserved(found, groups, body, threshold, rules)
     _accept_children(found, groups, threshold, rules)
+    _accept_missing(found, threshold, rules)
 
 
 def _is_back(c: Candidate, body: Style, rules: Series) -> bool:
@@ -109,7 +112,7 @@ def _behind_the_paper(found: Sequence[Candidate], threshold: float) -> set[int]:
 
 def _refuse(found: Sequence[Candidate], behind: set[int], body: Style, threshold: float, rules: Series) -> None:
     """Refuse numbered statements, words of programs, leads that are roles or entries behind the paper or items of a
-    list, and lines in the body's own type or, alone of their type, in its slant."""
+    list, and lines in the body's own type or, alone of their type, in its slant, or with an author and a year alone."""
     alike = Counter((c.run_in, c.style) for c in found)
     numbered = sum(c.score >= threshold and not c.run_in and _is_outermost(c) for c in found) >= rules.alike
     for c in found:
@@ -120,8 +123,19 @@ def _refuse(found: Sequence[Candidate], behind: set[int], body: Style, threshold
             known = c.name or c.numbers or c.outline is not None or c.key.capitals
             moved = c.group.lines[0].x0 - c.group.x0 > rules.centred * body.size
             slanted = c.style.italic and not c.style.bold and c.style.size <= body.size + rules.larger
-            refused = not (known or moved) and (c.style == body or (slanted and alike[False, c.style] == 1))
+            lone = slanted and alike[False, c.style] == 1
+            key = not c.style.bold and _KEY.fullmatch(c.text) is not None
+            refused = not (known or moved) and (c.style == body or lone or key)
         if refused or _NUMBERED_STATEMENT.fullmatch(c.text) or _PROGRAM.match(c.text):
+            c.score = 0.0
+
+
+def _refuse_labels(found: Sequence[Candidate], groups: Sequence[Group]) -> None:
+    """Refuse the label of an axis, between a figure's other text and its caption."""
+    for c in found:
+        around = [g.kind for g in groups[max(0, c.index - 1) : c.index + 2]]
+        known = c.run_in or c.name or c.numbers or c.outline is not None
+        if not known and around[:1] + around[2:] == [BlockKind.OTHER, BlockKind.CAPTION]:
             c.score = 0.0
 
 
@@ -218,6 +232,20 @@ def _accept_children(found: Sequence[Candidate], groups: Sequence[Group], thresh
         if line and c.number.values[:-1] in known and _above_prose(c, groups, rules):
             c.score = max(c.score, threshold)
             known.add(c.number.values)
+
+
+def _accept_missing(found: Sequence[Candidate], threshold: float, rules: Series) -> None:
+    """Accept lines in any type with a number that is missing between accepted headings: "5. Use" between "4. Setup" and
+    "6. Library"."""
+    places = {c.number.values: c.index for c in found if c.number and not c.run_in and c.score >= threshold}
+    for c in found:
+        if c.number is None or c.number.scheme != "arabic" or c.run_in or c.number.values in places:
+            continue
+        *outer, last = c.number.values
+        before, after = places.get((*outer, last - 1)), places.get((*outer, last + 1))
+        line = len(c.group.lines) == 1 and _is_brief(c, rules) and _WORDS.search(c.text)
+        if line and before is not None and after is not None and before < c.index < after:
+            c.score = max(c.score, threshold)
 
 
 def _opens_references(c: Candidate, groups: Sequence[Group], rules: Series) -> bool:
