@@ -17,6 +17,7 @@ from scirgen_pdf.page.lines import Run, Style
 from scirgen_pdf.paragraphs import Group
 from scirgen_pdf.units import Chars, Count, Share, Times
 
+_NUMBER: Final = re.compile(r"\d{1,2}(?:\.\d{1,2})+\.?")
 _LEAD_END: Final = ".:—–：。"
 
 
@@ -159,12 +160,14 @@ def _stands_alone(group: Group, body: Style, rules: Candidates) -> bool:
 
 def _lead(index: int, group: Group, body: Style, rules: Candidates) -> Candidate | None:
     """Return the beginning of a paragraph that differs from the rest in weight, slant or font."""
-    style = next((r.style for r in group.lines[0].runs if len(r.text.strip()) > 1), None)
+    words = [r for r in group.lines[0].runs if len(r.text.strip()) > 1 and not _NUMBER.fullmatch(r.text.strip())]
+    style = words[0].style if words else None
     if style is None or not _set_off(style, body):
         return None
     text, done = "", False
     for line in group.lines[: rules.lead_lines]:
-        part, done = _same_type(line.runs, style)
+        number = bool(not text and _NUMBER.fullmatch(line.runs[0].text.strip()))
+        part, done = _same_type(line.runs, style, number)
         text = f"{text} {part}".strip()
         if done:
             break
@@ -180,10 +183,11 @@ def _lead(index: int, group: Group, body: Style, rules: Candidates) -> Candidate
     return Candidate(index, group, text, style, 1.0, length=length, ended=ended)
 
 
-def _same_type(runs: Sequence[Run], style: Style) -> tuple[str, bool]:
-    """Return the text of a line up to a change of type, and whether the type changes."""
-    text = ""
-    for run in runs:
+def _same_type(runs: Sequence[Run], style: Style, number: bool) -> tuple[str, bool]:
+    """Return the text of a line up to a change of type, and whether the type changes. ``number``: the first run is one,
+    in any type."""
+    text = runs[0].text if number else ""
+    for run in runs[number:]:
         own = run.style
         same = own.bold if style.bold else own.italic if style.italic else own.font == style.font
         if run.text.strip() and not same:
