@@ -237,14 +237,13 @@ def _accept_children(found: Sequence[Candidate], groups: Sequence[Group], thresh
 def _accept_missing(found: Sequence[Candidate], threshold: float, rules: Series) -> None:
     """Accept lines in any type with a number that is missing between accepted headings: "5. Use" between "4. Setup" and
     "6. Library"."""
-    places = {c.number.values: c.index for c in found if c.number and not c.run_in and c.score >= threshold}
-    for c in found:
-        if c.number is None or c.number.scheme != "arabic" or c.run_in or c.number.values in places:
-            continue
-        *outer, last = c.number.values
-        before, after = places.get((*outer, last - 1)), places.get((*outer, last + 1))
-        line = len(c.group.lines) == 1 and _is_brief(c, rules) and _WORDS.search(c.text)
-        if line and before is not None and after is not None and before < c.index < after:
+    lines = [(c, c.number) for c in found if c.number is not None and not c.run_in]
+    places = {(number.scheme, number.values): c.index for c, number in lines if c.score >= threshold}
+    for c, number in lines:
+        *outer, last = number.values
+        near = [places.get((number.scheme, (*outer, value)), -1) for value in (last - 1, last, last + 1)]
+        missing = near[1] < 0 <= near[0] < c.index < near[2]
+        if missing and len(c.group.lines) <= rules.child_lines and _is_brief(c, rules) and _WORDS.search(c.text):
             c.score = max(c.score, threshold)
 
 
