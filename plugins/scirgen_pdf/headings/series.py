@@ -76,7 +76,7 @@ def accept_series(
         if len(apart) >= rules.titles * len(members):
             _accept(apart, sum(_above_prose(c, groups, rules) for c in apart), threshold, rules)
     for c in found:
-        if _is_back(c, body, rules) or _opens_references(c, groups, rules):
+        if _is_back(c, body, rules) or _opens_references(c, groups, rules) or _is_appendix(c, rules):
             c.score = max(c.score, threshold)
     behind = _behind_the_paper(found, threshold)
     for members in _run_ins([c for c in found if c.index not in behind], body, rules):
@@ -95,6 +95,12 @@ def _is_back(c: Candidate, body: Style, rules: Series) -> bool:
     if c.run_in:
         return c.name == "back" and (c.ended or c.score >= rules.half_sure)
     return c.name == "back" and c.score >= rules.least_score and _set_apart(c, body, rules)
+
+
+def _is_appendix(c: Candidate, rules: Series) -> bool:
+    """Return whether a line is the heading of an appendix, in whatever type: "Appendix B Implementation"."""
+    line = not c.run_in and len(c.group.lines) <= rules.child_lines and _is_brief(c, rules)
+    return line and c.number is not None and c.number.scheme == "appendix"
 
 
 def _behind_the_paper(found: Sequence[Candidate], threshold: float) -> set[int]:
