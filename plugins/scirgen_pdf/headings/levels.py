@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Annotated, Final, NamedTuple
 
 from scirgen_pdf.headings.candidates import Candidate, StyleKey
-from scirgen_pdf.units import Count, Ems, Points, Share
+from scirgen_pdf.units import Count, Ems, Points, Share, Times
 
 _MAKERS: Final = re.compile("PS|MT|[-,]")
 _BEHIND: Final = ("back", "references")
@@ -35,7 +35,7 @@ class Levels:
     as_strong: Annotated[Points, "how much smaller than the largest main type another one may be"] = 0.5
     both: Annotated[Count, "centred headings of a type, and others, that make it two"] = 2
     centred: Annotated[Ems, "what a centred heading leaves empty before it"] = 1.5
-    lopsided: Annotated[Ems, "how unequal the rooms beside a centred heading may be"] = 1.2
+    lopsided: Annotated[Times, "the wider room beside a centred heading in the narrower one"] = 1.25
 
 
 _RULES = Levels()
@@ -92,8 +92,8 @@ def _types(accepted: Sequence[Candidate], rules: Levels) -> dict[int, Type]:
 def _is_centred(c: Candidate, rules: Levels) -> bool:
     rooms = [(line.x0 - c.group.x0, c.group.x1 - line.x1) for line in c.group.lines]
     before, behind = max(rooms)
-    size = c.style.size
-    return not c.run_in and before > rules.centred * size and abs(before - behind) < rules.lopsided * size
+    even = max(before, behind) < rules.lopsided * min(before, behind)
+    return not c.run_in and even and before > rules.centred * c.style.size
 
 
 def _outline_levels(outlined: Sequence[Candidate], types: dict[int, Type], rules: Levels) -> dict[int, int]:

@@ -51,10 +51,25 @@ def test_bold_run_ins_in_a_series_are_headings_of_the_next_level(tmp_path: Path)
     assert [(2, lead) for lead in LEADS] == [h for h in found if h[1] in LEADS]
 
 
+def test_left_headings_are_below_centred_ones_and_an_acronym_is_beside_others(tmp_path: Path) -> None:
+    parts = ("HTTPS", "Secure mail", "Remote shells")
+    below = "".join(f"<h3>{part}</h3><p>{PROSE * 4}</p>" for part in parts)
+    made = "".join(f"<h3 style='text-align:center'>{name}</h3><p>{PROSE * 4}</p>{below}" for name in NAMES)
+    found = headings(set_html(tmp_path / "p.pdf", f"<h1>Snow of the upper valley</h1>{made}"))
+    assert found == [h for name in NAMES for h in [(1, name), *((2, part) for part in parts)]]
+
+
 def test_theorems_and_short_bold_terms_are_not_headings(tmp_path: Path) -> None:
     theorems = "".join(f"<p><b>Theorem {i}.</b> {PROSE * 3}</p>" for i in range(1, 7))
     terms = "".join(f"<p><b>{lead}</b> It is small.</p>" for lead in LEADS)
     found = headings(set_html(tmp_path / "p.pdf", f"<h1>Snow of the upper valley</h1>{sections('', theorems, terms)}"))
+    assert [text for _, text in found] == [f"{i}. {name}" for i, name in enumerate(NAMES, 1)]
+
+
+def test_named_theorems_and_words_of_programs_are_not_headings(tmp_path: Path) -> None:
+    made = "".join(f"<p><b>Theorem {i} (Snow melts).</b> {PROSE * 3}</p>" for i in range(1, 5))
+    made += "".join(f"<p><b>{word}</b></p><p>{PROSE * 3}</p>" for word in ("while", "end", "return"))
+    found = headings(set_html(tmp_path / "p.pdf", f"<h1>Snow of the upper valley</h1>{sections('', made)}"))
     assert [text for _, text in found] == [f"{i}. {name}" for i, name in enumerate(NAMES, 1)]
 
 
@@ -320,6 +335,35 @@ def test_section_of_the_papers_name_below_an_outline_of_it_has_level_one(tmp_pat
     made = f"<h1>{title}</h1>" + "".join(f"<h2>{name}</h2><p>{PROSE * 4}</p>" for name in names)
     document = outlined(tmp_path, made, (1, title), *((2, name) for name in names))
     assert headings(document) == [(1, name) for name in names]
+
+
+def test_entry_at_another_level_of_the_outline_than_its_type_moves(tmp_path: Path) -> None:
+    parts = ("Snow pits", "Stream gauges", "Rain records", "Model runs", "River ice")
+    below = "".join(f"<h3>{part}</h3><p>{PROSE * 4}</p>" for part in parts)
+    outline = [*((2, part) for part in parts[:-1]), (1, parts[-1])]
+    made = f"<h1>Snow of the upper valley</h1>{sections('', below)}"
+    found = headings(outlined(tmp_path, made, (1, "1. Introduction"), (1, "2. Methods"), *outline, (1, "3. Results")))
+    assert (2, "River ice") in found
+
+
+def test_labelled_parts_are_the_abstract_and_another_languages_are_not_the_body(tmp_path: Path) -> None:
+    def parts(*names: str) -> str:
+        return "".join(f"<p style='font-size:8pt'><b>{name}:</b> {PROSE * 4}</p>" for name in names)
+
+    turkish = f"<p><b>Yukarı vadinin karı</b></p>{parts('Amaç', 'Yöntem', 'Bulgular')}"
+    made = f"<h1>Snow of the upper valley</h1>{parts('Aim', 'Materials and Methods', 'Results')}{turkish}"
+    document = set_html(tmp_path / "p.pdf", made + sections(*[f"<p>{PROSE * 4}</p>" * 3] * 4).replace("1. ", "", 1))
+    assert document.abstract.startswith("Aim: The snow") and document.abstract.count("winter") == 12
+    assert headings(document)[0] == (1, "Introduction")
+
+
+def test_centred_appendices_in_the_bodys_type_are_headings(tmp_path: Path) -> None:
+    made = "".join(
+        f"<p style='text-align:center'>Appendix {letter}<br>Melt of the {name} snow</p><p>{PROSE * 4}</p>"
+        for letter, name in zip("ABC", ("old", "new", "wet"), strict=True)
+    )
+    found = headings(set_html(tmp_path / "p.pdf", f"<h1>Snow of the upper valley</h1>{sections()}{made}"))
+    assert found[-2:] == [(1, "Appendix B Melt of the new snow"), (1, "Appendix C Melt of the wet snow")]
 
 
 def test_back_matter_with_a_stop_and_below_numbered_headings_has_level_one(tmp_path: Path) -> None:
