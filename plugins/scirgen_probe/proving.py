@@ -32,7 +32,7 @@ from scirgen import (
 )
 from scirgen.core.corpus.questions import Pool, Unanswered
 from scirgen.core.records import Failure, Paper
-from scirgen.core.records.licences import Terms, terms_of
+from scirgen.core.records.licences import may_be_whole
 from scirgen.core.text.bm25 import BM25
 from scirgen.core.text.passages import windows
 from scirgen.plugin import Document, content_id, language_name, telling_words
@@ -55,7 +55,6 @@ _QUESTIONS, _PAIRS = 6, 8
 """Largest number in one call."""
 _MAX_NUGGETS = 6
 _RECORD_CHARS = 6000
-_PUBLISHED = (Terms.OPEN, Terms.SHARE_ALIKE)
 
 R = TypeVar("R", Unanswerable, QAPair)
 Answerable = Literal["answered", "partly", "unclear", "off_subject", "unanswered"]
@@ -294,7 +293,7 @@ def spans_read(run: RunView, ids: Container[str]) -> dict[str, list[Span]]:
     publish: a release names them, and prints what it names."""
     licences = {p.id: p.licence for p in run.records("collect", Paper)}
     open_texts = {dataset.id for dataset in run.datasets()}
-    open_texts |= {d.id for d in run.records("parse", Document) if terms_of(licences.get(d.paper_id, "")) in _PUBLISHED}
+    open_texts |= {d.id for d in run.records("parse", Document) if may_be_whole(licences.get(d.paper_id, ""))}
     return {
         pool.id: [
             Span(document_id=e.passage.document_id, start=e.passage.start, end=e.passage.end, text=e.passage.text)

@@ -263,6 +263,11 @@ def terms_of(licence: str) -> Terms:
     return Terms.OTHER if name is None else strictest(_terms(part) for part in _parts(name))
 
 
+def may_be_whole(licence: str) -> bool:
+    """Return whether a release may hold a paper's whole text under this licence."""
+    return terms_of(licence) in (Terms.OPEN, Terms.SHARE_ALIKE)
+
+
 def strictest(terms: Iterable[Terms]) -> Terms:
     """Return the strictest of several terms; without any, those of a text whose licence is not stated."""
     return max(terms, key=list(Terms).index, default=Terms.NOT_STATED)

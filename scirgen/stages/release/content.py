@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from scirgen.core.corpus.printed import papers_of
 from scirgen.core.corpus.questions import Question, Regraded, Unanswered, fates
+from scirgen.core.grouped import grouped
 from scirgen.core.records import (
     LINKED,
     OWN,
@@ -20,11 +21,13 @@ from scirgen.core.records import (
     QAPair,
     Record,
     SectionLabel,
+    Span,
     count_links,
     rejected_pair,
     same_fields,
     users_of,
 )
+from scirgen.core.records.licences import may_be_whole
 from scirgen.release_files.release import MadeRow, ReleaseInfo, UnfaithfulRow
 from scirgen.release_files.reviews import Reviewed
 from scirgen.stages.base import RunView
@@ -54,6 +57,7 @@ class ReleaseContent:
         added: pair id -> fields that plugins add to its row.
         same_as: dataset id -> id of the dataset that it repeats, for published corpora that have records twice.
         elsewhere: documents that pairs cite and that only other parts have read (``search.corpus``).
+        closed: datasets whose records are front matter of papers with a licence that does not allow their text.
     """
 
     info: ReleaseInfo
@@ -73,6 +77,22 @@ class ReleaseContent:
     added: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     same_as: Mapping[str, str] = field(default_factory=dict)
     elsewhere: frozenset[str] = frozenset()
+    closed: frozenset[str] = frozenset()
+
+    def with_closed_abstracts_cut(self) -> ReleaseContent:
+        """Return the content with blanks in place of what no answer cites in the descriptions of closed records, so
+        that offsets stay."""
+        cited = grouped((s.document_id, s) for p in self.pairs() if p.answer and self.closed for s in p.evidence)
+        cut: dict[str, Dataset] = {}
+        for id in sorted(self.closed):
+            record = self.datasets[id]
+            at = record.text.find(record.description, len(f"Title: {record.title}"))
+            kept = [*" " * len(record.text)]
+            for span in cited.get(id, ()):
+                kept[span.start : span.end] = span.text
+            description = "".join(kept[at : at + len(record.description)])
+            cut[id] = Dataset.model_validate(same_fields(record, Dataset) | {"description": description})
+        return replace(self, datasets=self.datasets | cut)
 
 
 def from_run(run: RunView, info: ReleaseInfo) -> ReleaseContent:
@@ -99,6 +119,7 @@ def from_run(run: RunView, info: ReleaseInfo) -> ReleaseContent:
     writers, made = _made(run)
     made_from = {n.dataset_id: n.paper_id for n in run.records("match", Link) if OWN in n.found_by.split(", ")}
     own = {d: {text for text, paper in documents.items() if paper == made_from[d]} for d in made_from}
+    places = _places(run, own)
     # Rejections of an earlier release are left out; this release counts its own.
     aside = (r for r in run.rejections() if r.stage != "release" and r.code != "unchosen")  # of which no pair was made
     left_out = Counter(f"{r.stage}: {r.code}" for r in aside)
@@ -115,12 +136,13 @@ def from_run(run: RunView, info: ReleaseInfo) -> ReleaseContent:
         papers={k: papers[k] for k in sorted(papers)},
         uses=uses,
         aspects=ordered,
-        pairs=lambda: (_one_text(p.with_gold(users, datasets), own) for p in run.pairs()),
+        pairs=lambda: (_one_text(p.with_gold(users, datasets), own, places) for p in run.pairs()),
         document_papers=documents,
         documents=lambda: _used(run, wanted),
         writers=writers,
         unfaithful=lambda: _unfaithful(run),
         elsewhere=elsewhere,
+        closed=frozenset(d for d in made_from if d in datasets and not may_be_whole(datasets[d].licence)),
     )
 
 
@@ -200,12 +222,26 @@ def _unfaithful(run: RunView) -> list[UnfaithfulRow]:
     return [found[id] for id in sorted(found)]
 
 
-def _one_text(pair: QAPair, own: Mapping[str, set[str]]) -> QAPair:
+def _places(run: RunView, own: Mapping[str, set[str]]) -> dict[Span, Span]:
+    """Return the evidence from records made from papers, with its page and box in the paper."""
+    made = {document: dataset for dataset, documents in own.items() for document in documents}
+    cited = grouped((s.document_id, s) for p in run.pairs() if own for s in p.evidence if s.document_id in own)
+    found: dict[Span, Span] = {}
+    for document in run.records("parse", Document) if cited else ():
+        for span in cited.get(made.get(document.id, ""), ()):
+            if (at := document.text.find(span.text)) >= 0:
+                place = document.span(at, at + len(span.text))
+                found[span] = span.model_copy(update={"page": place.page, "bbox": place.bbox})
+    return found
+
+
+def _one_text(pair: QAPair, own: Mapping[str, set[str]], places: Mapping[Span, Span]) -> QAPair:
     """Count a paper and the record that was made from it (its title and abstract) as one document that a pair needs.
 
     Args:
         pair: the pair of the run.
         own: dataset's id -> ids of the documents of the paper that its record was made from.
+        places: evidence from such records -> the same with its place in the paper.
     """
     same = {pair.dataset_id} | own.get(pair.dataset_id, set())
     scores = tuple(
@@ -214,7 +250,8 @@ def _one_text(pair: QAPair, own: Mapping[str, set[str]]) -> QAPair:
         else s
         for s in pair.scores
     )
-    return pair if scores == pair.scores else pair.model_copy(update={"scores": scores})
+    evidence = tuple(places.get(span, span) for span in pair.evidence)
+    return pair.model_copy(update={"scores": scores, "evidence": evidence})
 
 
 _STAGES: tuple[tuple[str, type[Record]], ...] = (

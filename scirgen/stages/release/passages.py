@@ -6,6 +6,7 @@ contains only quotations of it. Without parsed documents (imports) quotations ar
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,14 +14,13 @@ from dataclasses import dataclass
 from scirgen.core import corpus
 from scirgen.core.fingerprint import content_id
 from scirgen.core.records import Dataset, Document, Paper, Span
-from scirgen.core.records.licences import Terms, terms_of
+from scirgen.core.records.licences import may_be_whole
 from scirgen.core.text.passages import windows
 from scirgen.release_files.release import PASSAGE_TOKENS, Passage, PlaceRow
 
 _GAP = "\n"
 """Stands between two quotations of one passage."""
-_WHOLE = frozenset({Terms.OPEN, Terms.SHARE_ALIKE})
-"""Terms that allow a release to hold a paper's text."""
+_KEPT = re.compile(r"\S+(?:\s\S+)*")
 
 
 @dataclass(frozen=True)
@@ -103,19 +103,22 @@ def merge(spans: Iterable[Span]) -> list[Piece]:
     return pieces
 
 
-def record_passages(dataset: Dataset, *, cut: bool) -> list[Held]:
-    """Return a record as one passage of the cut; else in windows."""
+def record_passages(dataset: Dataset, *, cut: bool, whole: bool = True) -> list[Held]:
+    """Return a record as one passage of the cut; else in windows. If it is not ``whole``, blanks separate its parts."""
     source = Source.of_record(dataset)
     if not cut:
         return quoted_passages(source, [Piece(0, dataset.text)])
     made = corpus.record_passage(dataset)
-    return [source.passage(made.id, [Piece(made.start, made.text)])]
+    pieces = [Piece(made.start, made.text)]
+    if not whole:
+        pieces = [Piece(made.start + part.start(), part.group()) for part in _KEPT.finditer(made.text)]
+    return [source.passage(made.id, pieces, whole=whole)]
 
 
 def paper_passages(source: Source, document: Document, quoted: Iterable[Span]) -> list[Held]:
     """Return the passages of a paper's cut, and windows of quotations that lie outside it (a title), in order."""
     pieces = merge(quoted)
-    whole = terms_of(source.licence) in _WHOLE
+    whole = may_be_whole(source.licence)
     found: list[Held] = []
     bounds: list[tuple[int, int]] = []
     for made in corpus.passages_of(document):

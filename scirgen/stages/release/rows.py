@@ -52,7 +52,8 @@ def corpus_rows(content: ReleaseContent, *, with_paper: bool) -> Iterator[Corpus
     ``with_paper``."""
     extracts = grouped((a.dataset_id or "", a) for a in content.aspects) if with_paper else {}
     for dataset in content.datasets.values():
-        parts = [dataset.description, *(a.span.text for a in extracts.get(dataset.id, ()))]
+        said = dataset.description if dataset.id not in content.closed else " ".join(dataset.description.split())
+        parts = [said, *(a.span.text for a in extracts.get(dataset.id, ()))]
         yield CorpusDocument(
             **same_fields(dataset, CorpusDocument),
             text="\n".join(p for p in parts if p),
@@ -75,7 +76,7 @@ def all_passages(
     """
     cut = content.documents is not None
     for dataset in content.datasets.values():
-        yield _added(record_passages(dataset, cut=cut), index)
+        yield _added(record_passages(dataset, cut=cut, whole=dataset.id not in content.closed), index)
     quoted = grouped((a.span.document_id, a.span) for a in content.aspects)
     users = grouped((a.span.document_id, a.dataset_id or "") for a in content.aspects)
     of_paper = users_of(content.uses)

@@ -185,8 +185,8 @@ def format_writer(registry: Registry, name: str) -> ReleaseFormat | None:
 
 
 def _write_base(settled: Settled, folder: Path, settings: ReleaseSettings) -> dict[str, int]:
-    content = settled.content
-    grouping = group(content, settled.groups, settings.ratios, settings.seed)
+    grouping = group(settled.content, settled.groups, settings.ratios, settings.seed)
+    content = settled.content.with_closed_abstracts_cut()
     counts: dict[str, int] = {}
 
     def put(name: str, records: Iterable[BaseModel]) -> None:
@@ -231,7 +231,7 @@ def _write_base(settled: Settled, folder: Path, settings: ReleaseSettings) -> di
             },
             **{name: value for part in parts for name, value in part.info.items()},
             "left_out": dict(sorted({**content.info.left_out, **dropped}.items())),
-            "leakage": tuple(leakage(content, grouping)),
+            "leakage": tuple(leakage(settled.content, grouping)),
             "licences": dict(sorted(licences.items())),
             "models": tuple(sorted(models | {m.model for m in content.info.made})) or content.info.models,
             "prompts": tuple(sorted(prompts)) or content.info.prompts,

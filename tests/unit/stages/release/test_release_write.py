@@ -8,7 +8,20 @@ import pytest
 from scirgen.core.corpus import passages_of
 from scirgen.core.errors import InputError, PluginError, StoreError
 from scirgen.core.fingerprint import file_sha256
-from scirgen.core.records import LINKED, Block, BlockKind, Document, Grade, Paper, Score, Span
+from scirgen.core.records import (
+    LINKED,
+    OWN,
+    Block,
+    BlockKind,
+    Document,
+    Grade,
+    Link,
+    Paper,
+    Score,
+    SectionClass,
+    SectionLabel,
+    Span,
+)
 from scirgen.core.registry import Plugin, Provided, Registry
 from scirgen.core.resources import Resources
 from scirgen.core.taxonomy import Taxonomies
@@ -478,3 +491,37 @@ def test_imported_card_claims_no_evidence_and_says_what_leaks(tmp_path):
     assert "1 of 1 test datasets with papers share one with train: figures on test are flattered." in card
     sheet = (release.folder / "datasheet.md").read_text()
     assert "verbatim" not in sheet and "The authors of Somebody's data;" in sheet
+
+
+@pytest.mark.parametrize("licence", ["unknown", "cc-by-4.0"])
+def test_a_record_made_of_a_closed_paper_holds_only_what_is_cited(tmp_path, licence):
+    said = "Ice melts in May.", "Fish return in June."
+    record = dataset(2).model_copy(update={"description": " ".join(said), "licence": licence})
+    text = f"{record.title}\n{record.description}"
+    block = Block(kind=BlockKind.PARAGRAPH, start=0, end=len(text), page=3, bbox=(1, 2, 3, 4))
+    run = small_run()
+    run.all_datasets = [record if d.id == record.id else d for d in run.all_datasets]
+    run.stored["parse"] = [Document(id="doc-own", paper_id="p-own", text=text, blocks=(block,))]
+    run.stored["section"] = [
+        SectionLabel(
+            document_id="doc-own", paper_id="p-own", start=0, end=len(text), heading="", heading_path=(),
+            label=SectionClass.NONE, decided_by="rule",
+        )
+    ]  # fmt: skip
+    run.stored["match"] = [Link(dataset_id=record.id, paper_id="p-own", found_by=OWN, used=True)]
+    at = record.text.index(said[1])
+    cited = Span(document_id=record.id, start=at, end=at + len(said[1]), text=said[1])
+    run.all_pairs = [
+        p.model_copy(update={"evidence": (cited,)}) if p.dataset_id == record.id else p for p in run.all_pairs
+    ]
+    release = write(run, tmp_path / "release")
+    [document] = [d for d in release.corpus() if d.id == record.id]
+    [passage] = [p for p in release.passages() if p.document_id == record.id]
+    evidence = [e for row in release.rows() for e in row.evidence if e.document_id == record.id]
+    assert {(e.page, tuple(e.bbox)) for e in evidence} == {(3, (1, 2, 3, 4))}
+    assert {document.metadata[e.start : e.end] for e in evidence} == {said[1]}
+    assert {passage.text[p.start : p.end] for e in evidence for p in e.places} == {said[1]}
+    whole = licence == "cc-by-4.0"
+    assert passage.whole == whole and (said[0] in passage.text) == whole
+    assert document.text == (" ".join(said) if whole else said[1])
+    assert any(said[0] in f.read_text() for f in (tmp_path / "release/corpus").iterdir()) == whole
