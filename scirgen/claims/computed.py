@@ -22,7 +22,7 @@ def cell_numbers(evidence: Sequence[Span]) -> list[Quantity]:
         if span.headers:
             found.append(cell_quantity(span.text, span.headers))
             continue
-        above = (s for s in evidence if s.medium == "table" and s.role == "context" and s.start < span.start)
+        above = (s for s in evidence if s.medium != "text" and s.role == "context" and s.start < span.start)
         mine = sorted((s for s in above if s.document_id == span.document_id), key=lambda s: s.start)
         cells = _columns(span)
         heads = [row for row in map(_columns, _nearest(mine)) if len(row) == len(cells)]

@@ -457,7 +457,9 @@ def _heads(line: _Line) -> list[_Line]:
 
 
 def _span(line: _Line, role: Literal["answer", "context"]) -> Span:
-    more = {"document_id": line.passage.document_id, "text": line.text, "role": role, "medium": line.passage.medium}
+    medium = line.passage.medium  # a table's passage begins with the caption's sentences
+    medium = "caption" if medium == "table" and not line.text.lstrip().startswith("|") else medium
+    more = {"document_id": line.passage.document_id, "text": line.text, "role": role, "medium": medium}
     return Span.model_validate(same_fields(line.sentence, Span) | more)
 
 

@@ -64,6 +64,6 @@ def test_a_row_reads_its_numbers_in_the_units_of_its_header() -> None:
     other = header.model_copy(update={"start": 3, "text": "| Mean (%) | Depth (m) |"})
     row = Span(document_id="d", start=20, end=29, text="| Upper | 2.35 | 4 |", medium="table")
     assert [(q.value, q.unit) for q in cell_numbers([row, header, other])] == [(2.35, "ha"), (4.0, "")]
-    caption = header.model_copy(update={"start": 10, "text": "Table 2. Trees."})
+    caption = header.model_copy(update={"start": 10, "text": "Table 2. Trees.", "medium": "caption"})
     its = header.model_copy(update={"start": 12, "text": "| Lake | Trees | Birds |"})
     assert [q.unit for q in cell_numbers([row, header, caption, its])] == ["", ""], "the area is of another table"

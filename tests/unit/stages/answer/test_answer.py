@@ -87,14 +87,16 @@ async def test_an_answer_has_the_places_of_its_sentences_their_roles_and_all_gra
 async def test_a_cited_row_brings_along_what_says_what_it_is(monkeypatch) -> None:
     snow = PASSAGES[1].model_copy(update={"medium": "table"})
     [cited] = snow.sentences
-    rows = (Sentence(start=90, end=98, text="| Lake |"), cited.model_copy(update={"heads": (90,)}))
+    caption, header = Sentence(start=80, end=88, text="Table 1."), Sentence(start=90, end=98, text="| Lake |")
+    rows = (caption, header, cited.model_copy(update={"text": "| Snow insulates ice |", "heads": (80, 90)}))
     shown = (PASSAGES[0], snow.model_copy(update={"sentences": rows}), PASSAGES[2])
     monkeypatch.setattr(f"{__name__}.PASSAGES", shown)
-    result, _ = await run({"lines": ["Snow insulates ice."]}, GRADES)
+    result, _ = await run({"lines": ["| Snow insulates ice |"]}, GRADES)
     pair = only(result)
     assert isinstance(pair, QAPair)
-    assert [(s.start, s.text, s.role) for s in pair.evidence] == [
-        (100, "Snow insulates ice.", "answer"), (90, "| Lake |", "context"),
+    assert [(s.start, s.text, s.role, s.medium) for s in pair.evidence] == [
+        (100, "| Snow insulates ice |", "answer", "table"), (80, "Table 1.", "context", "caption"),
+        (90, "| Lake |", "context", "table"),
     ]  # fmt: skip
 
 
