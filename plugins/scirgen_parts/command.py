@@ -35,16 +35,14 @@ def parse(
     """
     found = parts.parse(files, domain=domain, settings=parse_settings(settings))
     unread = [row for row in found if "error" in row]
-    refused = [parts.refused_tables(row) for row in found]
     if markdown:
         click.echo("\n\n".join(parts.as_markdown(row) for row in found if row not in unread))
-        for row, codes in zip(found, refused, strict=True):
-            if said := row.get("reason") or (codes and f"tables that are not read as cells: {codes}"):
-                click.echo(f"{row['file']}: {said}", err=True)
     else:
-        pairs = zip(found, refused, strict=True)
-        short = [{k: v for k, v in row.items() if k != "blocks"} | {"tables_refused": codes} for row, codes in pairs]
+        short = [{k: v for k, v in row.items() if k != "blocks"} for row in found]
         _show(found if as_json else Table(short, "papers"), as_json)
+    for row in found:
+        for said in [str(row["reason"])] if markdown and row in unread else parts.refused_tables(row):
+            click.echo(f"{row['file']}: {said}", err=True)
     if len(unread) == len(found):
         raise InputError("none of the files can be read", hint="The reasons are above.", code="no_papers")
 

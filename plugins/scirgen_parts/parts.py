@@ -5,11 +5,13 @@ Each calls the stage that a run calls, with the same settings, and keeps nothing
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from scirgen import (
     BlockKind,
@@ -41,6 +43,7 @@ from scirgen.stages.collect.pages import Collected, pages
 from scirgen.stages.filter.deciding import outcome, score_all, sentence
 from scirgen.stages.parse.assemble import assemble, titled
 from scirgen.stages.parse.frontmatter import front_matter
+from scirgen.stages.parse.grid import REFUSED, refused_place
 from scirgen.stages.parse.process.pool import ParserPool
 from scirgen.stages.parse.stage import read_paper
 
@@ -62,9 +65,9 @@ def parse(
 
     Returns:
         One row per file: file, title, authors, doi, year, licence, abstract, language, pages, ``tables`` (how many are
-        read as cells), ``tables_refused`` (code -> how many are not), and ``blocks`` (kind, text, level, page, box; of
-        a table its cells, or, where it or its caption stands, why it is ``refused``); ``error`` and ``reason`` if it
-        cannot be read.
+        read as cells), ``tables_refused`` (code -> how many are not), and ``blocks`` (kind, text, level, page, box,
+        place in the paper's text, headings above it; of a table its cells, or, where it or its caption stands, why it
+        is ``refused``); ``error`` and ``reason`` if it cannot be read.
 
     Raises:
         InputError: a file does not exist, or there is none.
@@ -102,7 +105,8 @@ async def _parsed(files: Iterable[Path], config: Config) -> list[Row]:
             blocks = [
                 {
                     "kind": block.kind.value, "text": document.text[block.start : block.end], "level": block.level,
-                    "page": block.page, "box": block.bbox,
+                    "page": block.page, "box": block.bbox, "start": block.start, "end": block.end,
+                    "headings": list(block.heading_path),
                     **({"table": _cells(document, block.table)} if block.table else {}),
                     **({"refused": read.refused} if read.refused else {}),
                 }
@@ -134,25 +138,42 @@ def _cells(document: Document, table: DocumentTable) -> Row:
 def as_markdown(row: Row) -> str:
     """Return a parsed paper as Markdown."""
     lines: list[str] = []
-    blocks = row.get("blocks")
-    for block in blocks if isinstance(blocks, list) else ():
-        text = " ".join(str(block["text"]).split()) if block["kind"] != BlockKind.TABLE else str(block["text"])
+    for block in _blocks(row):
+        text = " ".join(str(block["text"]).split())
         match block["kind"]:
             case BlockKind.TITLE:
                 lines.append(f"# {text}")
             case BlockKind.HEADING:
                 lines.append(f"{'#' * min(6, 1 + int(block['level'] or 1))} {text}")
             case BlockKind.LIST_ITEM | BlockKind.REFERENCE:
-                lines.append(f"- {text}")
+                lines.append(f"- {_escaped(_BULLET.sub('', text))}")
+            case BlockKind.TABLE:
+                lines.append(str(block["text"]) if "table" in block else f"```\n{block['text']}\n```")
             case _:
-                lines.append(text)
+                lines.append(_escaped(text))
     return "\n\n".join(lines)
 
 
-def refused_tables(row: Row) -> str:
-    """Return the codes of a parsed paper's tables that are not read as cells, with their counts."""
-    found = row.get("tables_refused")
-    return ", ".join(f"{code} {n}" for code, n in found.items()) if isinstance(found, dict) else ""
+_MARK = re.compile(r"^(\d{1,9}(?=[.)]\s)|(?=#{1,6}\s|>|[-+*]\s|\||`{3}|~{3}|[-*_]{3,}$))")
+"""Before what Markdown does not take for text at the beginning of a line."""
+_BULLET = re.compile(r"^[-+*•▪◦–]\s+")
+
+
+def _escaped(text: str) -> str:
+    return _MARK.sub(r"\1\\", text)
+
+
+def _blocks(row: Row) -> list[dict[str, Any]]:
+    return row.get("blocks", [])  # type: ignore[return-value]
+
+
+def refused_tables(row: Row) -> list[str]:
+    """Return a line for each table of a parsed paper that is not read as cells: code, page, beginning and reason."""
+    return [
+        f"{code}{refused_place(block['text'], block['page'])}: {REFUSED[code]}"
+        for block in _blocks(row)
+        if (code := block.get("refused"))
+    ]
 
 
 # -- score and tag -----------------------------------------------------------------------------------------------------

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext, suppress
 from pathlib import Path
-from textwrap import shorten
 from typing import Any
 
 import click
@@ -23,10 +22,11 @@ from scirgen.pipeline.store import StoredResult
 from scirgen.pipeline.views.view import StoreView, open_view
 from scirgen.release_files.judged import judged_by
 from scirgen.release_files.release import Release
+from scirgen.stages.parse.grid import refused_place
 
 _OF_PAPERS = ("collect", "parse", "section", "match")
 """Stages whose items are papers; users know papers by their files."""
-_BEGINNING, _LAST_LINE = 60, 20_000
+_LAST_LINE = 20_000
 _OF_PAIRS = ("answer", "generate", "filter")  # the keys of their items begin with the dataset's id
 
 
@@ -145,12 +145,11 @@ def _reasons(view: StoreView, stage: str, most: int, as_json: bool) -> Iterator[
 
 
 def place_of(table: Rejection, result: StoredResult) -> str:
-    """Return the page of a table that is not read, and how its text, or its caption in a PDF, begins."""
+    """Return the place of a table that is not read (`refused_place`)."""
     document = next(d for d in result.outputs() if isinstance(d, Document))
     blocks = (b for b in document.blocks if b.kind in (BlockKind.CAPTION, BlockKind.TABLE))
     block = next((b for b in blocks if document.text[b.start : b.end].startswith(table.record)), None)
-    page = f", page {block.page}" if block and block.page else ""
-    return f"{page}, “{shorten(table.record, _BEGINNING, placeholder=' …')}”"
+    return refused_place(table.record, block.page if block else None)
 
 
 def _named(record_id: str, files: Mapping[str, str]) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from typing import Final
 
 from scirgen.core.records import BlockKind
@@ -18,7 +18,7 @@ from scirgen.stages.base import FrontMatter
 from scirgen.stages.parse.base import ParsedBlock, ParsedPaper
 from scirgen.stages.parse.terms import kind_of_heading
 
-FRONT_VERSION: Final = 10
+FRONT_VERSION: Final = 11
 """Raise it when a paper gives another front matter: records made from papers are then made again."""
 _HEAD = 14  # blocks before which a paper's own DOI, date and licence are printed
 _TAIL = 12  # blocks at the end, without references, in which a licence may be printed
@@ -132,9 +132,10 @@ def _first_paragraphs(blocks: tuple[ParsedBlock, ...], limit: int = 1500) -> str
 
 
 def _keywords(head: tuple[ParsedBlock, ...]) -> tuple[str, ...]:
-    for block in head:
+    for block, after in pairwise((*head, *head[-1:])):
         if found := _KEYWORDS.match(block.text):
-            listed = re.split(r"\s*[;,·•]\s*", found.group(1).strip(" ."))
+            below = after.text if _is_prose(after) and ". " not in after.text else ""
+            listed = re.split(r"\s*[;,·•]\s*", (found.group(1) or below).strip(" ."))
             return tuple(k for k in listed if k and len(k) < 80)[:20]
     return ()
 

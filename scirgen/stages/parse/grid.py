@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median
+from textwrap import shorten
 
 from scirgen.claims.quantities import cell_quantity, header_unit
 from scirgen.core.records import BlockKind, Box, PlacedLine
@@ -15,6 +16,7 @@ from scirgen.stages.parse.base import ParsedBlock
 
 _MAX_ROWS, _MAX_COLUMNS, _MAX_CELLS = 2000, 200, 20_000
 _LEAST_FILLED = 4
+_BEGINNING = 60
 _LONGEST_CELL = 300
 """Characters of a middling cell; longer ones are those of a page that is laid out by a table."""
 _MAX_HEADER_COLUMNS = 3
@@ -28,6 +30,11 @@ REFUSED = {
     "table_columns": "where its columns or its end are is not clear from the page",
 }
 """Why a table is not read as cells."""
+
+
+def refused_place(text: str, page: int | None) -> str:
+    """Return the page of a table that is not read as cells, and how its text, or its caption in a PDF, begins."""
+    return f"{f', page {page}' if page else ''}, “{shorten(text, _BEGINNING, placeholder=' …')}”"
 
 
 @dataclass(frozen=True)

@@ -122,14 +122,28 @@ def test_parse_shows_tables_and_says_which_are_not_read(flag: list[str], paper: 
     if flag == ["--json"]:
         row = json.loads(found.stdout)
         assert (row["tables"], row["tables_refused"]) == (1, {"table_header": 1})
+        assert {tuple(b["headings"]) for b in row["blocks"][-2:]} == {tuple(row["blocks"][-3]["headings"])}
         assert [b["text"] for b in row["blocks"] if b.get("refused") == "table_header"] == ["1 | 2\n3 | 4"]
         (cells,) = (b["table"]["cells"] for b in row["blocks"] if "table" in b)
         assert [c["text"] for c in cells] == ["Lake", "Ice", "Inari", "62"]
     elif flag:
         assert "| Inari | 62 |" in found.stdout
-        assert found.stderr == f"{paper}: tables that are not read as cells: table_header 1\n"
+        assert "```\n1 | 2\n3 | 4\n```" in found.stdout
     else:
         assert re.search(r"tables +1\n +tables_refused +table_header 1", found.stdout)
+    assert found.stderr == f"{paper}: table_header, “1 | 2 3 | 4”: no row names its columns\n"
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "markdown"),
+    [
+        ("paragraph", "## Call: lm(ice)", "\\## Call: lm(ice)"), ("paragraph", "1. Ice", "1\\. Ice"),
+        ("paragraph", "#1 is ice, 2.5 m", "#1 is ice, 2.5 m"), ("list_item", "- Use of ice", "- Use of ice"),
+        ("heading", "1. Ice", "## 1. Ice"), ("reference", "1. Mori A.", "- 1\\. Mori A."),
+    ],
+)  # fmt: skip
+def test_markdown_keeps_text_from_becoming_marks(kind: str, text: str, markdown: str) -> None:
+    assert parts.as_markdown({"blocks": [{"kind": kind, "text": text, "level": 1}]}) == markdown
 
 
 def test_parse_shows_a_table_with_its_title_joined_to_its_label(paper: Path, monkeypatch: pytest.MonkeyPatch) -> None:

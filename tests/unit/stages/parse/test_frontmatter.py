@@ -178,3 +178,11 @@ def test_the_year_of_a_statement_comes_before_a_venue_and_a_date(printed: list[s
 
 def test_a_doi_of_zeros_is_a_template() -> None:
     assert find_doi("doi: 10.18637/jss.v000.i00") is None
+
+
+@pytest.mark.parametrize(
+    ("below", "keywords"),
+    [((BlockKind.OTHER, "ice; lake snow"), ("ice", "lake snow")), ((BlockKind.HEADING, "1. Introduction"), ())],
+)
+def test_keywords_stand_below_their_heading(below: tuple[BlockKind, str], keywords: tuple[str, ...]) -> None:
+    assert front_matter(paper(TITLE, ABSTRACT, (BlockKind.HEADING, "Keywords:"), below)).keywords == keywords
