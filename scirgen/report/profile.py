@@ -39,6 +39,8 @@ from scirgen.report.pictures import page_pictures
 
 _PARTS = files("scirgen.report") / "page"
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&])")
+_BADGE = 2
+"""Height of a line of badges beside a page, in percent."""
 _LINE_START = re.compile(r"^(\s*\d*)([-+=.)])(?=\s)")
 
 
@@ -79,6 +81,12 @@ class Sheet(Frozen):
     width: float
     height: float
     frames: tuple[tuple[int, float, float, float, float], ...]
+
+    @property
+    def badges(self) -> dict[int, list[int]]:
+        """Height in percent -> the numbers that stand there in the margin, where they cover nothing."""
+        lines = grouped((_BADGE * int(top / _BADGE), number) for number, _, top, _, _ in sorted(self.frames))
+        return {top: list(dict.fromkeys(numbers)) for top, numbers in lines.items()}
 
 
 class LinkedPaper(Frozen):

@@ -27,7 +27,7 @@ from scirgen.core.records import (
 )
 from scirgen.pipeline.store import Store
 from scirgen.report.figures import gather
-from scirgen.report.profile import as_html, as_markdown, build_profile, markdown_text
+from scirgen.report.profile import Sheet, as_html, as_markdown, build_profile, markdown_text
 from scirgen.stages.base import StageResult
 
 EVIL = (
@@ -156,6 +156,11 @@ def test_profile_accounts_for_every_chosen_sentence(run: Path) -> None:
     assert left == [("Snow melted earlier", "incomplete: a piece"), (PLAIN, "surplus: 2 calls are full")]
     assert built.chosen == 3
     assert "2 of 3 chosen sentences" in as_markdown(built) and "2 of 3 chosen sentences" in as_html(built)
+
+
+def test_badges_stand_in_the_margin_line_by_line() -> None:
+    frames = (3, 10, 10.5, 5, 1), (13, 20, 10.9, 5, 1), (3, 30, 11, 5, 1), (2, 10, 13, 5, 1)
+    assert Sheet(paper=1, page=1, src="", width=9, height=9, frames=frames).badges == {10: [3, 13], 12: [2]}
 
 
 def test_profile_when_text_is_hostile_then_it_stays_text_in_both_formats(run: Path) -> None:
