@@ -70,6 +70,11 @@ class GenerateStage(Stage):
         target = [[k.id for k in kinds], _mix(kinds, ctx)] if kinds != every or _mix(kinds, ctx) else []
         return digest([writer.name, made_of(writer), prompts, further, *target])
 
+    def notes(self, ctx: StageContext) -> Iterable[str]:
+        """Yield that the question types do not limit what people ask."""
+        if ctx.config.generate.types and ctx.config.generate.asks and ctx.pack == "standard":
+            yield "generate.types limits known items alone; generate.mix={known_item: 1} makes only these"
+
     def check(self, ctx: StageContext) -> None:
         """Refuse further requests of plugins that the strategy would not make."""
         further = [r for r in further_requests(ctx.config, ctx.registry) if r.variables(_MANY, 0, ctx) is not None]

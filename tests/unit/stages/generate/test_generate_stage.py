@@ -105,6 +105,14 @@ def test_items_of_a_dataset_without_papers_are_a_single_one():
     assert made.parameters["count"] == 8
 
 
+@pytest.mark.parametrize(
+    ("types", "mix", "said"), [(["comparison"], 0.3, 1), (["comparison"], 1, 0), ([], 0.3, 0)]
+)  # fmt: skip
+def test_a_run_says_that_types_limit_known_items_alone(types: list[str], mix: float, said: int) -> None:
+    settings = {"generate.types": types, "generate.mix": {"seeking": 1 - mix, "known_item": mix}}
+    assert len([*STAGE.notes(make_context(**settings)[0])]) == said
+
+
 def test_items_of_a_later_round_are_only_the_cells_still_wanted():
     wanted = ({"question_type": "verification", "polarity": "no", "bloom": "C1", "count": 2},)
     (made,) = items(round=2, wanted=wanted)
