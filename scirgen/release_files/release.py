@@ -67,7 +67,7 @@ class EvidenceRow(Record):
     )
     section: str | None = None
     role: SpanRole = Field(default="answer", description="context: it only says what or where the answer is about")
-    medium: Medium = Field(default="text", description="caption: of a figure or a table")
+    medium: Medium = Field(default="text", description="header: of a table; caption: of a figure or a table")
     headers: tuple[str, ...] = Field(default=(), description="of a table's cell: what its headers say, outermost first")
     licence: str = "unknown"
 

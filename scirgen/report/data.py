@@ -125,7 +125,7 @@ def highlights(
     pieces: dict[object, list[S]] = {}
     for number, span in enumerate(spans):
         table_id = span.document_id, span.page, table(span), bisect(captions, (span.document_id, span.start))
-        pieces.setdefault(table_id if span.medium == "table" else number, []).append(span)
+        pieces.setdefault(table_id if span.medium in ("table", "header") else number, []).append(span)
     found = []
     for piece in list(pieces.values())[:SHOWN_SPANS]:
         first = around(piece[0])

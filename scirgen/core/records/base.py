@@ -93,7 +93,7 @@ class Provenance(Record):
 
 
 SpanRole = Literal["answer", "context"]
-Medium = Literal["text", "table", "caption"]
+Medium = Literal["text", "table", "header", "caption"]
 
 
 class Span(Record):
@@ -107,7 +107,7 @@ class Span(Record):
     bbox: Box | None = None
     section: SectionClass | None = None
     role: SpanRole = Field(default="answer", description="context: it only says what or where the answer is about")
-    medium: Medium = Field(default="text", description="caption: of a figure or a table")
+    medium: Medium = Field(default="text", description="header: of a table; caption: of a figure or a table")
     headers: tuple[str, ...] = Field(default=(), description="of a table's cell: what its headers say, outermost first")
 
     @property

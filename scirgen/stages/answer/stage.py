@@ -457,8 +457,9 @@ def _heads(line: _Line) -> list[_Line]:
 
 
 def _span(line: _Line, role: Literal["answer", "context"]) -> Span:
-    medium = line.passage.medium  # a table's passage begins with the caption's sentences
-    medium = "caption" if medium == "table" and not line.text.lstrip().startswith("|") else medium
+    medium = line.passage.medium
+    if medium == "table" and not line.sentence.heads:  # no row of values
+        medium = "header" if line.text.lstrip().startswith("|") else "caption"
     more = {"document_id": line.passage.document_id, "text": line.text, "role": role, "medium": medium}
     return Span.model_validate(same_fields(line.sentence, Span) | more)
 

@@ -336,7 +336,7 @@ def cell_spans(document: Document, row: Sentence, cells: Sequence[Cell]) -> tupl
         span = document.span(cell.start, cell.end, row.section)
         values.append(span.model_copy(update={"headers": tuple(headers)}) if beside else span)
         heads |= dict.fromkeys(x for h in labels for x in (table.head(h, text), h) if x)
-    only_said = {"role": "context", "headers": ()}
+    only_said = {"role": "context", "headers": (), "medium": "header"}
     context = [document.span(h.start, h.end, row.section).model_copy(update=only_said) for h in heads]
     return (*values, *context)
 

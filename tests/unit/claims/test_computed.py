@@ -60,7 +60,7 @@ def test_unit_of_a_header(header: str, unit: str) -> None:
 
 
 def test_a_row_reads_its_numbers_in_the_units_of_its_header() -> None:
-    header = Span(document_id="d", start=0, end=9, text="| Lake | Area (ha) | Deep |", medium="table", role="context")
+    header = Span(document_id="d", start=0, end=9, text="| Lake | Area (ha) | Deep |", medium="header", role="context")
     other = header.model_copy(update={"start": 3, "text": "| Mean (%) | Depth (m) |"})
     row = Span(document_id="d", start=20, end=29, text="| Upper | 2.35 | 4 |", medium="table")
     assert [(q.value, q.unit) for q in cell_numbers([row, header, other])] == [(2.35, "ha"), (4.0, "")]

@@ -61,7 +61,7 @@ def span_texts(pair: QAPair, material: Material) -> list[str]:
     record = material.dataset.id if material.dataset else None
     return [
         s.shown
-        if s.medium == "table"
+        if s.medium in ("table", "header")
         else _sentences(material.sources.get(s.document_id, ""), s.start, s.end, in_line=s.document_id == record)
         or s.text.strip()
         for s in pair.evidence

@@ -96,7 +96,7 @@ async def test_a_cited_row_brings_along_what_says_what_it_is(monkeypatch) -> Non
     assert isinstance(pair, QAPair)
     assert [(s.start, s.text, s.role, s.medium) for s in pair.evidence] == [
         (100, "| Snow insulates ice |", "answer", "table"), (80, "Table 1.", "context", "caption"),
-        (90, "| Lake |", "context", "table"),
+        (90, "| Lake |", "context", "header"),
     ]  # fmt: skip
 
 

@@ -301,8 +301,8 @@ async def test_chosen_cells_are_one_statement_with_headers_and_caption() -> None
     assert isinstance(aspect, Aspect) and not result.rejections
     assert aspect.text == "Upper; Depth (m): 2.35 | Lower; Depth (m): 0.6"
     assert [(c.text, c.role, c.medium) for c in aspect.cells] == [
-        ("2.35", "answer", "table"), ("0.6", "answer", "table"), ("Upper", "context", "table"),
-        ("Depth (m)", "context", "table"), ("Lower", "context", "table"),
+        ("2.35", "answer", "table"), ("0.6", "answer", "table"), ("Upper", "context", "header"),
+        ("Depth (m)", "context", "header"), ("Lower", "context", "header"),
     ]  # fmt: skip
     document, _ = paper_with_table()
     assert all(document.text[c.start : c.end] == c.text for c in aspect.cells)
