@@ -27,6 +27,7 @@ from scirgen_pdf.tablerows import (
     body_rows,
     chunks_of,
     columns_under,
+    made_cell,
     printed_rows,
 )
 from scirgen_pdf.units import Count, Ems, Points, Share, Times
@@ -40,7 +41,7 @@ class Grid:
     thin: Annotated[Points, "the thickness of a rule; it is longer than that"] = 4
     least_rule: Annotated[Points, "the length of the first rule of a table"] = 60
     ends: Annotated[Points, "by which the ends of the rules of one table may differ"] = 6
-    joined: Annotated[Points, "between the pieces of a rule that is drawn cell by cell"] = 1.5
+    joined: Annotated[Points, "between the pieces of a rule that is drawn cell by cell, without its crossings"] = 1.6
     padding: Annotated[Points, "between a long cell and the rules above and below it"] = 7
     slack: Annotated[Points, "by which a rule may miss the box or the rule that it belongs to"] = 2
     # Place
@@ -204,7 +205,8 @@ def _further_rows(words: Sequence[Word], area: Area, page: int, first: PageTable
     columns = _columns(body, area.uprights, [(a + moved, b + moved) for a, b in first.columns]) if body else []
     below = body_rows(body, columns, area, page, further=True) if len(columns) == _width(first) else None
     if below:
-        return replace(first, box=area.box, rows=tuple(below), header_rows=0)
+        head = [(made_cell(row.words, page),) for row in lines[: len(lines) - len(body)]]
+        return replace(first, box=area.box, rows=(*head, *below), header_rows=len(head))
     return PageTable(area.box, refused="table_columns") if repeated else None
 
 
@@ -236,7 +238,10 @@ def _without_notes(lines: list[Row], area: Area) -> list[Row]:
 
 
 def _are_notes(notes: Sequence[Row], lines: Iterable[Row]) -> bool:
-    """Check whether lines of a table have no blank as between columns, and most begin where its labels do."""
+    """Check whether lines of a table have no blank as between columns, and most begin where its labels do; cells at
+    other heights are no such lines."""
+    if 2 * sum(b.middle - a.middle < _OVERLAP * a.size for a, b in pairwise(notes)) > len(notes):
+        return False
     values = min((chunks[1][0].box[0] for r in lines if len(chunks := chunks_of(r, _HEAD_GAP)) > 1), default=math.inf)
     flush = sum(r.words[0].box[0] < values - _RULES.in_line for r in notes)
     return 2 * flush > len(notes) and all(len(chunks_of(r, _HEAD_GAP)) == 1 for r in notes)

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, product, zip_longest
+from itertools import chain, combinations, product, zip_longest
 from typing import Annotated, Final
 
 from scirgen import BlockKind, ParsedBlock
@@ -41,6 +41,7 @@ class Tables:
 
 _RULES = Tables()
 _LEAST_RULE: Final = Grid().least_rule
+_AWAY: Final = Grid().ends
 _SIDEWAYS: Final = Lines().sideways
 
 
@@ -147,6 +148,15 @@ def with_tables(groups: list[Group], body: Style, marks: Callable[[int], Marks],
                 parts.append(more)
             if found and _began_before(groups, caption, found):
                 parts[0] = (number, replace(found, refused="table_columns"))
+            held = [_held(groups, marks(n - 1).words, part.box, n) for n, part in parts]
+            cells = [[cell.box for row in part.rows for cell in row if cell.box] for _, part in parts]
+            own = [_taken(*pair) for pair in zip(held, cells, strict=True)]
+            rest = {
+                line: [w for w in words if not _in_any(w, boxes)]
+                for lines, boxes in zip(own, cells, strict=True) for line, words in lines.items()
+            }  # fmt: skip
+            if any(_in_any(w, [part.box for _, part in parts]) for words in rest.values() for w in words):
+                parts[0] = (number, replace(parts[0][1], refused="table_columns"))  # a line has words beside its cells
             made = _block([part for _, part in parts])
             if found is None or made is None:
                 caption.refused = "table_columns"
@@ -156,11 +166,12 @@ def with_tables(groups: list[Group], body: Style, marks: Callable[[int], Marks],
                 caption.refused = made.refused
                 if any(_has_headings(groups, body, part, n) for n, part in parts):
                     continue  # rules of something else
-                blocks = [_printed(marks(n - 1).words, part.box, n) for n, part in parts]
+                own = [_taken(lines, [part.box]) for lines, (_, part) in zip(held, parts, strict=True)]
+                blocks = [_printed(chain(*lines.values()), n) for lines, (n, _) in zip(own, parts, strict=True)]
+                rest = {line: [] for lines in own for line in lines}
             else:
                 sides[_is_below(found, caption)] += 1
-            for n, part in parts:
-                groups = list(_outside(groups, part, n))
+            groups = list(_without(groups, rest, caption))
             at = next(n for n, g in enumerate(groups) if g is caption) + 1
             groups[at:at] = [_group(block, *part, caption) for block, part in zip(blocks, parts, strict=False)]
     return groups
@@ -190,10 +201,37 @@ def _has_headings(groups: Iterable[Group], body: Style, table: PageTable, page: 
     return any(size > body.size and not same_size(size, body.size) for size in inside)
 
 
-def _printed(words: Iterable[Word], box: Box, page: int) -> ParsedBlock:
-    """Return the printed rows in a box as a block without cells."""
+def _held(groups: Iterable[Group], words: Iterable[Word], box: Box, page: int) -> dict[int, list[Word]]:
+    """Return the words of each line of a page that reaches a table's box, by the line's id."""
+    lines = [
+        line for group in groups if group.page <= page and not group.made for line in group.lines
+        if line.page == page and line.y1 > box[1] - 1 and line.y0 < box[3] + 1
+        and line.x1 > box[0] - _AWAY and line.x0 < box[2] + _AWAY
+    ]  # fmt: skip
+    held: dict[int, list[Word]] = {}
+    top, bottom = min((line.y0 for line in lines), default=0.0), max((line.y1 for line in lines), default=0.0)
+    for word in words:
+        x, y = (word.box[0] + word.box[2]) / 2, (word.box[1] + word.box[3]) / 2
+        if top - 1 <= y <= bottom + 1:
+            own = [line for line in lines if line.x0 - 1 <= x <= line.x1 + 1 and line.y0 - 1 <= y <= line.y1 + 1]
+            if own:
+                held.setdefault(id(min(own, key=lambda line: abs(line.middle - y))), []).append(word)
+    return held
+
+
+def _taken(held: Mapping[int, list[Word]], boxes: Sequence[Box]) -> dict[int, list[Word]]:
+    """Return the lines that have a word in one of some boxes."""
+    return {line: words for line, words in held.items() if any(_in_any(w, boxes) for w in words)}
+
+
+def _in_any(word: Word, boxes: Iterable[Box]) -> bool:
+    return any(_within(word.box, box) for box in boxes)
+
+
+def _printed(words: Iterable[Word], page: int) -> ParsedBlock:
+    """Return the printed rows of words as a block without cells."""
     text, lines = "", []
-    for row in printed_rows(w for w in words if _within(w.box, box)):
+    for row in printed_rows(words):
         cell = made_cell(row.words, page)
         assert cell.box
         lines.append(PlacedLine(start=len(text), page=page, bbox=cell.box))
@@ -324,15 +362,24 @@ def _size(groups: Iterable[Group]) -> int:
     return sum(len(g.text) for g in groups)
 
 
-def _outside(groups: Iterable[Group], table: PageTable, page: int) -> Iterator[Group]:
-    """Yield the groups without the lines in a table."""
+def _without(groups: Iterable[Group], taken: Mapping[int, Sequence[Word]], caption: Group) -> Iterator[Group]:
+    """Yield the groups without the lines of a table, except its caption; of a line that goes on beside the table, the
+    words there stay."""
     for group in groups:
-        outside = [line for line in group.lines if group.page != page or not _inside(line, table.box)]
-        if len(outside) == len(group.lines) or group.made or not (outside or group.kind is not BlockKind.CAPTION):
+        rest = [_beside(line, taken.get(id(line))) for line in group.lines if taken.get(id(line)) != []]
+        if not taken.keys() & {id(line) for line in group.lines} or (group is caption and not rest):
             yield group
-        elif outside:
-            group.lines = outside
+        elif rest:
+            group.lines = rest
             yield group.settle()
+
+
+def _beside(line: Line, words: Sequence[Word] | None) -> Line:
+    """Return a line as it is, or with some of its words alone."""
+    if words is None:
+        return line
+    run = Run(" ".join(w.text for w in words), line.style)
+    return Line(line.page, around([w.box for w in words]), [run], line.block).settle()
 
 
 def _is_labelled(caption: Group) -> bool:
