@@ -22,7 +22,7 @@ _ORDINARY = str.maketrans({"–": "-", "—": "-", "−": "-", "‐": "-", "‑"
 
 _UNIT = (
     r"m\.\s?y\.|Myr\b|Ma\b|kyr\b|ka\b|%|‰|per ?cent\b|percentage points?\b|℃|°\s?[CFNSEW]\b|°|(?:[kKMGT]?Hz|[kMG]?W|"
-    r"[mnμµ]A|[kMGT]B|[mkM]?V|[kMG]?J|[hkM]?Pa|mbar|bar"
+    r"[mnμµ]A|[kMGT]B|[mkM]?V|[kMG]?J|[mkMG]?eV|Å|[hkM]?Pa|mbar|bar"
     r"|ppmv?|ppbv?|DU|[mkμµn]?g|t|ha|mu|[kcmdμµn]?m(?:[23²³]|\^[23])?|[mμµ]?mol|[mμµ]?[lL]|K|s|h|d)(?![A-Za-z0-9_°])"
     r"|(?:milli|centi|kilo)?met(?:er|re)s?\b|(?:square |cubic )?kilomet(?:er|re)s?\b|(?:second|minute|"
     r"hour|day|week|month|year|decade|degree"

@@ -198,7 +198,9 @@ def _read(cell: Cell, table: Table, text: str) -> Cell:
     """Return the cell with its number and unit; a header with the unit that it states."""
     if not table.is_value(cell):
         return cell.model_copy(update={"unit": header_unit(text[cell.start : cell.end])})
-    found = cell_quantity(text[cell.start : cell.end], [text[h.start : h.end] for h in table.headers(cell)])
+    heads = [(h.row < table.header_rows, text[h.start : h.end]) for h in table.headers(cell)]
+    doses = any(top and (n := cell_quantity(head)) and not n.year for top, head in heads)  # a unit above is theirs
+    found = cell_quantity(text[cell.start : cell.end], [head for top, head in heads if not (top and doses)])
     return cell.model_copy(update={"number": found.value, "unit": found.unit}) if found else cell
 
 

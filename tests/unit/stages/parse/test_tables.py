@@ -98,6 +98,14 @@ def test_html_and_markdown_cells(tmp_path: Path, name: str, text: str, shown: st
     assert all(b.table.caption for b in document.blocks if b.table)
 
 
+@pytest.mark.parametrize(("names", "unit"), [(("5", "10"), ""), (("2010", "2020"), "mL"), (("Mean", "Max"), "mL")])
+def test_a_unit_above_numbers_other_than_years_is_theirs(names: tuple[str, str], unit: str) -> None:
+    rows = [("", *names), ("Chad", "7.1", "7.2"), ("Mali", "8", "9")]
+    cells = [[GivenCell("Land"), GivenCell("Oil (mL)", columns=2)], *([GivenCell(t) for t in row] for row in rows)]
+    table = table_block(cells, header_rows=2).table
+    assert table and {c.unit for c in table.cells if table.is_value(c)} == {unit}
+
+
 IONS = "| [Mg2+] (in mol) | 0 | 0.01 |\n|---|--:|--:|\n| ΔG (in kcal/mol) | 59.5 | 47.3 |\n| f | 9.5 | 7.3 |"
 LAKES = "| Share (%) | pH | 2010 |\n|---|--:|--:|\n| 10–20 | 7.5 | 3 |\n| [20, 30] | 7.1 | 2 |"
 LANDS = "| Land | 2010 | 2020 |\n|---|--:|--:|\n| Chad | 5 | 3 |\n| Mali | 6 | 2 |"
