@@ -11,7 +11,7 @@ from scirgen.core.errors import PaperError
 from scirgen.core.records import BlockKind, PlacedLine
 from scirgen.core.records.table import Table
 
-LAYOUT_VERSION: Final = 27
+LAYOUT_VERSION: Final = 28
 """The version of the layout analysis. Raise it when a paper gives another document: stage parse then reads it again."""
 CRASHED: Final = "the parser crashed on it"
 """The beginning of a rejection's reason that the next run does not trust: it tries the file again."""
