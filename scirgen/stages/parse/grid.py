@@ -225,12 +225,13 @@ def _grouped(placed: Sequence[_Placed], top: int, width: int) -> list[_Placed]:
 
 def _spread(placed: Sequence[_Placed], top: int, side: int) -> list[_Placed]:
     """Return the cells, with the first header column over the rows below in which it is empty; a single one may be a
-    sum."""
+    sum, if it is not all in brackets."""
     result = list(placed)
     filled = {(p.row + y, p.column + x) for p in placed if p.given.text
               for y in range(p.given.rows) for x in range(p.given.columns)}  # fmt: skip
     rows = {row for row, _ in filled}
-    if side < 2 > sum(row >= top and (row, 0) not in filled for row in rows):
+    bare = [row for row in rows if row >= top and (row, 0) not in filled]
+    if side < 2 > len(bare) and not all(p.given.text.startswith("(") for p in placed if p.row in bare and p.given.text):
         return result
     for index, p in enumerate(result):
         if p.column == 0 and p.row >= top and p.given.text and p.given.columns == 1:

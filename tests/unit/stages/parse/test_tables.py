@@ -227,6 +227,8 @@ def test_texts_name_rows_and_may_name_those_of_another_group_too(rows: list[list
 def test_label_names_the_rows_below_without_one_and_numbers_alone_name_nothing() -> None:
     table = table_block(cells("Lake|Days", "Upper|8", "|9", "Lower|4", "|5")).table
     assert table and [c.rows for c in table.cells if c.column == 0] == [1, 2, 2]
+    table = table_block(cells("Lake|Days", "Upper|8", "|(2)", "Lower|4")).table
+    assert table and [c.rows for c in table.cells if c.column == 0] == [1, 2, 1]
     assert table_block(cells("3|is local", "2|is sparse", "1|is at a tie")).refused == "table_header"
 
 
