@@ -48,7 +48,9 @@ def framed_rows(
     inside = [r for r in rules if x0 - near < r[0] and r[2] < x1 + near and y0 - near < r[1] and r[3] < y1 + near]
     upright = [r for r in inside if r[2] - r[0] < r[3] - r[1]]
     level = [r for r in inside if r[2] - r[0] > r[3] - r[1]]
-    xs, ys = _places([x0, x1, *(r[0] for r in upright)]), _places([y0, y1, *(r[1] for r in level)])
+    xs = _places([x0, x1, *(r[0] for r in upright)])
+    level = [r for r in level if any(r[0] - near < x < r[2] + near for x in xs)]  # others are bars of fractions
+    ys = _places([y0, y1, *(r[1] for r in level)])
     width, height = len(xs) - 1, len(ys) - 1
     if width < 2 or height < _RULES.least:
         return [], 0
