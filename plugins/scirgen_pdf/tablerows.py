@@ -143,7 +143,7 @@ def body_rows(
         chunks = chunks_of(row, _RULES.column_gap)
         for chunk in chunks:
             over = columns_under(chunk, columns)
-            alone = len(chunks) == 1 and (len(over) > 1 or _heads_group(chunk, columns[over[0]], area, row.size))
+            alone = len(chunks) == 1 and (len(over) > 1 or _heads_group(chunk, over[0], columns, area, row.size))
             whole = 0 if alone else over[0]
             for word in chunk:
                 n = columns_under([word], columns)[0] if len(over) > 1 < len(chunks) else whole
@@ -380,11 +380,12 @@ def _anchor(lines: Sequence[_Part], columns: Ends) -> int:
     return max(found, key=lambda n: count[n], default=-1)
 
 
-def _heads_group(chunk: Sequence[Word], column: tuple[float, float], area: Area, size: float) -> bool:
-    """Check whether a text that is alone in its line names the rows below: it is in the middle of the table, and wider
-    than its column, not at an end of it, or in a row that upright rules do not part."""
-    left, right = chunk[0].box[0], chunk[-1].box[2]
-    middle = abs((left + right) / 2 - (area.box[0] + area.box[2]) / 2) < size
+def _heads_group(chunk: Sequence[Word], at: int, columns: Ends, area: Area, size: float) -> bool:
+    """Check whether a text that is alone in its line names the rows below: it is in the middle of the table or of its
+    values, and wider than its column, not at an end of it, or in a row that upright rules do not part."""
+    (left, right), column = (chunk[0].box[0], chunk[-1].box[2]), columns[at]
+    places = (area.box[0], area.box[2]), (columns[min(1, at)][0], columns[-1][1])
+    middle = any(abs(left + right - a - b) / 2 < size for a, b in places)
     within = left > column[0] + size and abs(right - column[1]) > 1
     walls = [r for r in area.walls if area.box[0] + size < r[0] < area.box[2] - size]
     whole = bool(walls) and not any(r[1] < (chunk[0].box[1] + chunk[0].box[3]) / 2 < r[3] for r in walls)
