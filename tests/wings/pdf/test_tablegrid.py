@@ -44,6 +44,14 @@ def test_header_over_several_columns_and_cells_beside_two_lines() -> None:
     assert found and found.header_rows == 2 and found.rows[2][1].box == (150, 140, 165, 150)
 
 
+def test_text_over_the_middle_of_the_values_heads_the_rows_below() -> None:
+    body = [(225, 140, "Deep"), *((x, y, t) for y in (155, 170) for x, t in ((60, "Lake"), (170, "1"), (295, "2")))]
+    body += [(210, 185, "Shallow"), (60, 200, "Pond"), (170, 200, "3"), (295, 200, "4")]
+    rules: list[Box] = [(50, y, 350, y + 0.5) for y in (95, 135, 215)]
+    found = rows(page_table(CAPTION, [], words((165, 115, "Mean"), (290, 115, "Max"), *body), rules, 1))
+    assert [row[0][0] for row in found] == ["", "Deep", "Lake", "Lake", "Shallow", "Pond"]
+
+
 def test_label_of_two_lines_is_one_cell() -> None:
     body = [(50, 140, "Upper and"), (50, 152, "middle"), (150, 140, "2.3"), (200, 140, "3.1"), (300, 140, "87"),
             (50, 175, "Lower"), (150, 175, "0.6"), (200, 175, "1.0"), (300, 175, "12")]  # fmt: skip
@@ -178,8 +186,10 @@ def test_rules_around_groups_of_rows_do_not_frame_cells() -> None:
     level = [(50.0, y, 350.0, y + 0.5) for y in ys]
     texts = [(52, 100, "Model"), (160, 100, "n"), (210, 100, "Error")]
     texts += [(x, y, text) for y in (115, 130, 148, 163) for x, text in ((52, "Pure"), (160, "10"), (210, "6.15"))]
-    found = rows(page_table(CAPTION, [], words(*texts), [*level, (145, 95, 145.5, 178)], 1))
-    assert [len(row) for row in found] == [3] * 5
+    bars = [(60, y, 75, y + 0.5) for y in (128, 161)]  # of fractions
+    for more in ([], [*bars, (195, 95, 195.5, 178)]):
+        found = rows(page_table(CAPTION, [], words(*texts), [*level, (145, 95, 145.5, 178), *more], 1))
+        assert [len(row) for row in found] == [3] * 5
 
 
 def test_a_text_that_touches_a_rule_is_not_prose_above_a_table() -> None:
