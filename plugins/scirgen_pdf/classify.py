@@ -19,7 +19,7 @@ from scirgen_pdf.units import Chars, Count, Ems, Points, Share
 
 _NUMBERED_HEADING = re.compile(r"^\d{1,2}(?:\.\d{1,2}){0,3}\.?\s+[A-ZÀ-Þ][^.=]{2,}$")
 _LIST = re.compile(r"^(?:[•·▪◦‣●○■□]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})\)|[–—-])\s+\S")
-_FOOTNOTE = re.compile(r"^(?:[*∗†‡§¶#]|\d{1,2}\s*[A-Za-z]|[a-z]\s[A-Z])")
+_FOOTNOTE = re.compile(r"^(?:[*∗†‡¶#]|§(?! ?\d)|\d{1,2}\s*[A-Za-z]|[a-z]\s[A-Z])")
 _PUBLISHER = re.compile(
     r"©|\(c\)\s*\d{4}|creative commons|\bcc[- ]by\b|open access|published by|all rights reserved|\bissn\b"
     r"|correspond(?:ing|ence)"

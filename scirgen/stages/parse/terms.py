@@ -22,7 +22,7 @@ def plain(text: str) -> str:
 
 
 NUMBERING: Final = re.compile(
-    r"^\s*(?:(?:section|appendix|chapter)\s+)?(?:\d{1,2}(?:\.\d{1,2}){0,4}\.?(?=\s|$|[^\W\d_])|[ivx]{1,5}-[a-z]\d?\.?\s|[ivx]{1,5}\.\s|[a-h]\.(?:\d{1,2}\.?)*\s"
+    r"^\s*(?:(?:section|appendix|chapter)\s+|§\s?)?(?:\d{1,2}(?:\.\d{1,2}){0,4}\.?(?=\s|$|[^\W\d_])|[ivx]{1,5}-[a-z]\d?\.?\s|[ivx]{1,5}\.\s|[a-h]\.(?:\d{1,2}\.?)*\s"
     r"|\(?[a-h1-9]\)\s|[一二三四五六七八九十]{1,3}[、.．])\s*",
     re.I,
 )

@@ -7,6 +7,7 @@ from scirgen_pdf.headings.numbering import in_sequence, number_of, without_numbe
     ("text", "scheme", "values"),
     [
         ("2.1 Study area", "arabic", (2, 1)),
+        ("§ 3. Doppler", "arabic", (3,)),
         ("IV. RESULTS", "roman", (4,)),
         ("B. Sampling", "letter", (2,)),
         ("a. Reliability", "lower", (1,)),
