@@ -187,7 +187,8 @@ def _prominence(key: Type) -> tuple[float, bool, bool, bool, bool]:
 
 
 def _level_run_ins(accepted: Sequence[Candidate], known: dict[int, int], rules: Levels) -> None:
-    """Run-ins without numbers: all of one type have one level, mostly one below what stands above them."""
+    """Run-ins without numbers: all of one type have one level, mostly one below what stands above them; if that is of
+    several levels, below all lines."""
     votes: dict[StyleKey, Counter[int]] = defaultdict(Counter)
     above = line = 0
     for c in accepted:
@@ -200,9 +201,12 @@ def _level_run_ins(accepted: Sequence[Candidate], known: dict[int, int], rules: 
         else:
             above = c.level
         line = line if c.run_in else c.level
+    deepest = max((c.level for c in accepted if not c.run_in), default=0)
     for c in accepted:
         key = c.key._replace(run_in=True)
         if c.run_in or (c.text.endswith(".") and c.number is None and votes[key]):
-            c.level = known.get(c.index) or votes[key].most_common(1)[0][0]
+            usual, *others = votes[key].most_common(2)
+            below = any(number >= rules.both for _, number in others) and c.run_in
+            c.level = known.get(c.index) or (max(usual[0], deepest + 1) if below else usual[0])
             if c.name in _BEHIND:
                 c.level = 1
