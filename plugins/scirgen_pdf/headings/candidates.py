@@ -18,6 +18,7 @@ from scirgen_pdf.paragraphs import Group
 from scirgen_pdf.units import Chars, Count, Share, Times
 
 _NUMBER: Final = re.compile(r"\d{1,2}(?:\.\d{1,2})+\.?")
+_WORD: Final = re.compile(r"[^\W\d_]{2}")
 _LEAD_END: Final = ".:—–：。"
 
 
@@ -185,15 +186,18 @@ def _lead(index: int, group: Group, body: Style, rules: Candidates) -> Candidate
 
 def _same_type(runs: Sequence[Run], style: Style, number: bool) -> tuple[str, bool]:
     """Return the text of a line up to a change of type, and whether the type changes. ``number``: the first run is one,
-    in any type."""
-    text = runs[0].text if number else ""
-    for run in runs[number:]:
-        own = run.style
-        same = own.bold if style.bold else own.italic if style.italic else own.font == style.font
-        if run.text.strip() and not same:
-            return " ".join(text.split()), True
-        text += run.text
-    return " ".join(text.split()), False
+    in any type; signs of a formula between bold words are in any type, too."""
+    alike = [
+        not run.text.strip() or (own.bold if style.bold else own.italic if style.italic else own.font == style.font)
+        for run in runs
+        for own in [run.style]
+    ]
+    end = next((i for i, same in enumerate(alike) if not same and i >= number), len(runs))
+    if style.bold and end:
+        words = [bool(_WORD.search(run.text)) for run in runs]
+        other = next((i for i in range(end, len(runs)) if words[i] and not alike[i]), len(runs))
+        end = max((i + 1 for i in range(end, other) if words[i]), default=end)
+    return " ".join("".join(run.text for run in runs[:end]).split()), end < len(runs)
 
 
 def _set_off(style: Style, body: Style) -> bool:

@@ -20,7 +20,9 @@ _APPENDIX: Final = re.compile(
 _PATTERNS: Final = (
     (
         "arabic",
-        re.compile(r"^(?:§\s?)?(?P<n>\d{1,2}(?:\.\d{1,2}){0,4})(?:\.(?!\d)|．|、)?(?:\s+|(?=[A-ZÀ-Þ][a-zà-ÿ]{2}|[一-鿿]))"),
+        re.compile(
+            r"^(?:§\s?)?(?P<n>\d{1,2}(?:\.\d{1,2}){0,4})(?:\.(?!\d)|．|、)?(?:\s+|(?=[A-ZÀ-Þ][a-zà-ÿ]{2}|[一-鿿]))"
+        ),
     ),
     ("roman_letter", re.compile(r"^(?P<n>[IVX]{1,5}[-.][A-Z](?:[-.]?\d{1,2})?)[.:)]?\s+(?=\S)")),
     ("letter_number", re.compile(r"^(?P<n>[A-H]\.?\d{1,2}(?:\.\d{1,2})*)[.:)]?\s+(?=\S)")),

@@ -15,7 +15,7 @@ from typing import Annotated, Final
 
 from scirgen import BlockKind
 from scirgen_pdf.headings.candidates import Candidate
-from scirgen_pdf.page.lines import Style
+from scirgen_pdf.page.lines import Style, same_row
 from scirgen_pdf.paragraphs import Group
 from scirgen_pdf.units import Chars, Count, Ems, Points, Share
 
@@ -124,7 +124,9 @@ def _refuse(found: Sequence[Candidate], behind: set[int], body: Style, threshold
     for c in found:
         if c.run_in:
             role = c.index in behind and c.name not in ("back", "references")  # "Funds: AB", "12. Adams BC, Dyer EF"
-            refused = role or (numbered and _is_outermost(c))
+            behind_it = c.group.text[len(c.text) :].lstrip()
+            goes_on = not (c.ended or c.numbers) and behind_it[:1].islower()  # "flexsurv for R"
+            refused = role or goes_on or (numbered and _is_outermost(c))
         else:
             known = c.name or c.numbers or c.outline is not None or c.key.capitals
             moved = c.group.lines[0].x0 - c.group.x0 > rules.centred * body.size
@@ -137,11 +139,16 @@ def _refuse(found: Sequence[Candidate], behind: set[int], body: Style, threshold
 
 
 def _refuse_labels(found: Sequence[Candidate], groups: Sequence[Group]) -> None:
-    """Refuse the label of an axis, between a figure's other text and its caption."""
+    """Refuse the label of an axis, between a figure's other text and its caption, and a cell with another at its
+    right."""
     for c in found:
-        around = [g.kind for g in groups[max(0, c.index - 1) : c.index + 2]]
+        around = list(groups[max(0, c.index - 1) : c.index + 2])
         known = c.run_in or c.name or c.numbers or c.outline is not None
-        if not known and around[:1] + around[2:] == [BlockKind.OTHER, BlockKind.CAPTION]:
+        axis = [g.kind for g in around[:1] + around[2:]] == [BlockKind.OTHER, BlockKind.CAPTION]
+        last, after = c.group.lines[-1], around[-1]
+        aside = min(line.x0 for line in after.lines) > last.x1 and same_row(last, after.lines[0])
+        cell = aside and after.page == c.group.page and last.x1 < (c.group.x0 + c.group.x1) / 2
+        if not known and (axis or cell):
             c.score = 0.0
 
 

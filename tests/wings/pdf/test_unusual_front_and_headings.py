@@ -382,3 +382,22 @@ def test_slanted_lines_between_paragraphs_are_subheadings_and_lone_ones_not(tmp_
         set_html(tmp_path / "p.pdf", f"{title}{sections('<p><i>Snow pits</i></p><p>' + PROSE * 3 + '</p>')}")
     )
     assert [text for _, text in lone] == [f"{i}. {name}" for i, name in enumerate(NAMES, 1)]
+
+
+def test_a_bold_word_that_a_sentence_goes_on_behind_is_none_and_a_formula_stands_in_a_lead(tmp_path: Path) -> None:
+    names = ("Mapping <i>x</i>, <i>y</i> to the valley", "Snow pits", "Stream gauges")
+    leads = "".join(
+        f"<p><b>{name.replace('<i>', '</b><i>').replace('</i>', '</i><b>')}</b> {PROSE * 3}</p>" for name in names
+    )
+    program = f"<p><b>snowfit</b> is for the valley. {PROSE * 3}</p>" * 3
+    found = headings(set_html(tmp_path / "p.pdf", f"<h1>Snow of the upper valley</h1>{sections(program, leads)}"))
+    assert [text for _, text in found if text[0].isalpha()] == ["Mapping x, y to the valley", *names[1:]]
+
+
+def test_run_ins_below_lines_of_several_levels_are_below_all_lines(tmp_path: Path) -> None:
+    leads = "".join(f"<p><b>{lead}</b> {PROSE * 3}</p>" for lead in LEADS[:3])
+    below = "".join(
+        f"<h3>{n} {lead[:-1]}</h3><p>{PROSE}</p>" for n, lead in zip(("2.1", "2.1.1"), LEADS[3:], strict=False)
+    )
+    found = headings(set_html(tmp_path / "p.pdf", f"<h1>Snow of the upper valley</h1>{sections(leads, below + leads)}"))
+    assert {level for level, text in found if text in LEADS[:3]} == {4}
