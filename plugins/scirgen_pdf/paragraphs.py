@@ -38,7 +38,7 @@ class Paragraphs:
     overlap: Annotated[Points, "the most by which a piece of a row begins before the end of the last one"] = 2
     capital: Annotated[Times, "the size of a drop capital, in lines beside it"] = 1.6
     word_gap: Annotated[Ems, "a gap within a row that is still a blank"] = 1.2
-    label_gap: Annotated[Ems, "a gap behind a label or a bullet"] = 4
+    label_gap: Annotated[Ems, "a gap behind a label or a bullet"] = 5
     heading_gap: Annotated[Ems, "a gap in a numbered heading larger than the body"] = 2.2
     even: Annotated[Ems, "how much the gaps of a stretched line may differ"] = 0.5
     # Edges and distances of a column
