@@ -6,6 +6,7 @@ import mmap
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,6 +29,7 @@ from scirgen_pdf.page.upright import upright
 from scirgen_pdf.reading.ocr import has_tesseract, recognised
 from scirgen_pdf.reading.page import Marks, Page, PdfFile, Signs
 from scirgen_pdf.reading.readers import opened
+from scirgen_pdf.reading.rules import underlined
 from scirgen_pdf.tables import has_caption, may_go_on, page_words
 
 _MAX_PAGES = 2000
@@ -207,6 +209,7 @@ def _page(file: PdfFile, number: int, options: ParserOptions, signs: Signs, tigh
     page = file.page(number, glyphs=tight)
     if not page.lines and options.ocr and has_tesseract():
         return recognised(file, number, options.ocr_language)
+    underlined(page, cache(lambda: file.rules(number)))
     if tight:
         with_blanks(page.lines)
     name_letters(page.spans())

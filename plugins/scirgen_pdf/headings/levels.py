@@ -161,14 +161,21 @@ def _ranks(
         strongest = max(_prominence(k)[0] for k in main)
         ranks |= {k: 1 for k in main if _prominence(k)[0] >= strongest - rules.as_strong}
     for key in sorted((k for k in by_key if k not in ranks), key=_prominence, reverse=True):
-        ranks[key] = _rank_among(key, ranks, by_key, rules)
+        ranks[key] = _rank_among(key, ranks, by_key, votes, rules)
     return ranks
 
 
-def _rank_among(key: Type, ranks: dict[Type, int], by_key: dict[Type, list[Candidate]], rules: Levels) -> int:
+def _rank_among(
+    key: Type,
+    ranks: dict[Type, int],
+    by_key: dict[Type, list[Candidate]],
+    votes: dict[Type, Counter[int]],
+    rules: Levels,
+) -> int:
     """Return the level of a type among those whose level is known: one below the least of the more prominent ones."""
     back = sum(c.name in _BEHIND for c in by_key[key]) >= rules.back * len(by_key[key])
     above = [ranks[k] for k in ranks if _prominence(k) >= _prominence(key)]
+    above += [max(votes[k]) for k in ranks if votes[k] and _prominence(k) == _prominence(key)]
     below = [ranks[k] for k in ranks if _prominence(k) < _prominence(key) and not all(map(_is_behind, by_key[k]))]
     if back or not above:
         return 1

@@ -1,17 +1,39 @@
-"""Chooses the ruling lines of tables among the strokes and bars that a page draws."""
+"""Chooses the ruling lines of tables and of underlined headings among the strokes and bars that a page draws."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, Final
 
 from scirgen.plugin import Box
-from scirgen_pdf.reading.page import Point
+from scirgen_pdf.reading.page import Page, Point, TextLine
 from scirgen_pdf.reading.signs import extent
 from scirgen_pdf.units import Points
 
 _THICKEST: Final[Annotated[Points, "of a rule; a thicker one is a bar of a figure"]] = 3.0
 _SHORTEST: Final[Annotated[Points, "of a rule; shorter strokes are those of signs"]] = 4.0
+
+_ENDS_OFF: Final[Annotated[Points, "by which a rule below a line may begin or end elsewhere, by a blank"]] = 4.0
+_HEADING: Final = re.compile(r"[A-ZÀ-Þ](?=.*[^\W\d_]{4})[^=@]*[^\s.,;:@/=]")
+
+
+def underlined(page: Page, rules: Callable[[], Sequence[Box]]) -> None:
+    """Set lines that are underlined from end to end, and alone in their rows, in bold: both mark headings."""
+    for line in page.lines:
+        text = "".join(span.text for span in line.spans).strip()
+        if any(span.bold for span in line.spans) or not _HEADING.fullmatch(text) or not _is_alone(line, page):
+            continue
+        x0, y0, x1, y1 = line.box
+        below = [r for r in rules() if (y0 + y1) / 2 < r[1] < y1 + _THICKEST]
+        if any(max(abs(r[0] - x0), abs(r[2] - x1)) < _ENDS_OFF for r in below):
+            for span in line.spans:
+                span.bold = True
+
+
+def _is_alone(line: TextLine, page: Page) -> bool:
+    middle = (line.box[1] + line.box[3]) / 2
+    return not any(other is not line and other.box[1] < middle < other.box[3] for other in page.lines)
 
 
 def outlines(points: Sequence[Point]) -> list[Box]:

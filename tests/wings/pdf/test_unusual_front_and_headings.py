@@ -401,3 +401,21 @@ def test_run_ins_below_lines_of_several_levels_are_below_all_lines(tmp_path: Pat
     )
     found = headings(set_html(tmp_path / "p.pdf", f"<h1>Snow of the upper valley</h1>{sections(leads, below + leads)}"))
     assert {level for level, text in found if text in LEADS[:3]} == {4}
+
+
+def test_a_line_alone_in_its_row_and_underlined_is_as_a_bold_one() -> None:
+    from scirgen_pdf.reading.page import Page, Span, TextLine
+    from scirgen_pdf.reading.rules import underlined
+
+    def line(text: str, x0: float, y0: float) -> TextLine:
+        box = (x0, y0, x0 + 60, y0 + 12)
+        return TextLine([Span(text, "Serif", 12, box, (x0, y0 + 10))], box)
+
+    lines = [
+        line("Snow pits ", 70, 100),
+        line("Depth", 70, 200),
+        line("Density", 200, 200),
+        line("Rain records", 70, 300),
+    ]
+    underlined(Page(lines, 600, 800), lambda: [(70, 111, 127, 111), (70, 211, 130, 211), (70, 311, 500, 311)])
+    assert [one.spans[0].bold for one in lines] == [True, False, False, False]
