@@ -32,7 +32,8 @@ _LABEL = re.compile(r"\S+\s+(?:\S*?\d[\w.]*|[IVX]+\b)")
 _LETTERED = re.compile(r"[A-Z][.:]?\s+[^\W\d_]")
 _NO_ARTICLE = re.compile(r"A(?:[.:]|\s+[A-Z]\w*(?:\s[^A-Z]+)?$)")
 """A stop, or one capital behind the letter: "A Test data", not "A closer look" or "A Closer Look"."""
-_NUMBERED = re.compile(r"\d+[.:]?\s")
+_ARTICLE = re.compile(r"A\s+[a-zß-ÿ]")
+_NUMBERED = re.compile(r"\d{1,2}[.:]?\s")
 _ROMAN = re.compile(r"[IVX]{2,}[.:]?\s")
 _LONGEST_CAPTION = 600
 _MEDIA: dict[BlockKind, Medium] = {BlockKind.TABLE: "table", BlockKind.CAPTION: "caption"}
@@ -306,15 +307,18 @@ def appendices(sections: Iterable[tuple[Sequence[str], SectionClass | None]]) ->
     found: list[str] = []
     concluded = numbered = roman = False
     for path, label in sections:
-        concluded |= label is SectionClass.CONCLUSION
         roman |= _ROMAN.match(path[0]) is not None
         if len(path) == 1 and _NUMBERED.match(path[0]):
             numbered, found = True, found if concluded else []
+        concluded |= label is SectionClass.CONCLUSION
         section = label not in (None, SectionClass.NONE) and not path[0][1:2].isspace()  # "A. Methods" may be one
-        behind = len(path) == 1 and (numbered or (concluded and not section)) and _LETTERED.match(path[0])
+        open_end = (numbered and concluded) or ((numbered or concluded) and not section)
+        behind = len(path) == 1 and open_end and _LETTERED.match(path[0])
         if behind and path[0][0] == chr(ord("A") + len(found)):
             found.append(path[0])
-    return set(found) if not roman and (numbered or len(found) > 1 or _NO_ARTICLE.match("".join(found))) else set()
+    one = found[0] if len(found) == 1 else ""
+    article = one and not (_NO_ARTICLE.match(one) or (numbered and not _ARTICLE.match(one)))
+    return set() if roman or article else set(found)
 
 
 def abouts(statements: Iterable[tuple[str, Span | None]]) -> Iterator[str]:

@@ -193,6 +193,9 @@ def test_lettered_section_behind_numbered_ones_is_an_appendix() -> None:
         ((1, "IV. Limitations"), (1, "V. Results"), (1, "A. Ice")),
         (CONCLUSIONS, (1, "A closer look at errors"), (1, "A Note on Errors")),
         (CONCLUSIONS, (1, "C More ice"), (1, "A. Methods")),
+        ((1, "1 Methods"), (1, "A new model of ice"), (1, "2 Results")),
+        ((1, "1 Methods"), (1, "A closer look at ice")),
+        ((1, "1 Methods"), (1, "A. Results"), (1, "B. Discussion")),
     ],
 )
 def test_other_section_behind_the_conclusions_is_no_appendix(headings: tuple[tuple[int, str], ...]) -> None:
