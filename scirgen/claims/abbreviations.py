@@ -24,6 +24,11 @@ _LETTERS = 4
 """Words of fewer letters ("of", "the") say nothing about whether a long form is a name or a term, nor whether it is
 spelled out."""
 _MAX_USES = 100
+_PRODUCT = re.compile(
+    r"\b(?:algorithm|benchmark|corpus|data ?(?:base|set)|instrument|library|model|network|package|platform|program"
+    r"|satellite|sensor|software|system|tool(?:kit)?)s?\b"
+)
+"""What is described as one is a name, not the code of a quantity: "BERT, a language model of Google"."""
 _ENOUGH = 2
 """Telling words of a description that explain its code."""
 
@@ -75,6 +80,7 @@ def unexplained(
         telling = [w for w in _WORD.findall(long) if len(w) >= _LETTERS]
         is_name = all(w[0].isupper() for w in telling[1:]) and len(telling) > 1
         stems = {stem(w.lower()) for w in telling}
+        is_name |= labels is not None and _PRODUCT.search(long) is not None
         enough = len(stems) if labels is None else min(_ENOUGH, len(stems))
         if telling and not is_name and len(stems & said) < enough and not stems <= {stem(w) for w in words(names)}:
             return short, long

@@ -165,13 +165,14 @@ async def test_an_abbreviated_term_is_spelled_out(
         ("How large were the perceived negative consequences (NEGCON) in grade 5?", "NEGCON", True),
         ("How large was the NEGCON of the survey?", "POSCON", True),
         ("How large was the GRFR of the survey?", "GRFR", True),
+        ("How much snow does MODIS see in May?", "MODIS", True),
         ("How long are the tuna females of the survey in FL?", "Length", True),
     ],
 )
 async def test_beside_a_judge_a_code_that_heads_a_cited_cell_is_explained(
     question: str, header: str, accepted: bool
 ) -> None:
-    text = PAPER + " We asked for Y3 = NEGCON, a measure of the perceived negative consequences of use."
+    text = PAPER + " We asked for Y3 = NEGCON, a measure of the perceived negative consequences of use. MODIS, a sensor of radiance."
     cell = Span(document_id="ds-1", start=0, end=4, text="2.94", medium="table", headers=(header, "5"))
     full, _ = make_context(stage="filter")
     (found,) = await UnexplainedAbbreviationGate().check(
