@@ -43,7 +43,7 @@ _LEANS = re.compile(
     r"|\b(?:the above|aforementioned|above-mentioned)\b"
     r"|^(?!during|following)(?:\w+ing (?:their|its|them|it)\b[^,]*$|the \w+ of (?:their|its|them|it)\b)"
     r"|^(?!it (?:is|was|(?:has|had|may|can|could) (?:\w+ )?be(?:en)?) (?:(?:not )?(?:[\w-]+ ){1,3}"
-    r"(?:to|that|whether|why|how)|(?!an? )(?:[\w-]+ ){4,6}that)\b)"
+    r"(?:to|that|whether|why|how)|(?!an? |[^.]*\bthan\b)(?:[\w-]+ ){4,6}that)\b)"
     r"(?:it|they|he|she|its|their|this|these|those|that|such|the (?:former|latter|other)) "
     r"(?:is|are|was|were|has|have|had|can|may|could|did|does)\b",
     re.I,

@@ -130,6 +130,7 @@ def test_incomplete_when_whole_sentence_then_nothing_is_wrong(text: str) -> None
         "The mean values of all stations are given in Table 2.",
         "It was also found in the second of the two valleys.",
         "It has been sampled in winter.",
+        "It was slower than all of the others that froze in winter.",
         "It is an old gauge at a lake of the valley that froze.",
         "Studying their flow is vital for the villages downstream.",
         "The depth of their lakes, which freeze in winter, was 5 m.",
