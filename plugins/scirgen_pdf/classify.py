@@ -286,7 +286,7 @@ def _is_caption(group: Group, body: Style) -> bool:
     if not match:
         return False
     after = match.group("after")
-    if re.match(r"\s*[.:|]|\s+[–—-]\s|[—-]\s", after):  # not "Figure 1a–e shows"
+    if not after.strip() or re.match(r"\s*[.:|]|\s+[–—-]\s|[—-]\s", after):  # not "Figure 1a–e shows"
         return True
     return group.style.size != body.size or group.lines[0].runs[0].style.bold
 

@@ -55,6 +55,24 @@ def test_captions_below_their_tables_have_each_its_own(tmp_path: Path) -> None:
     assert "Station 10" in found["Table 1."] and "Lake 10" in found["Table 2."]
 
 
+def test_a_label_alone_in_the_type_of_the_body_begins_a_caption(tmp_path: Path) -> None:
+    with pymupdf.open() as made:
+        page = made.new_page(width=595, height=842)
+        for n in range(6):
+            page.insert_text((60, 90 + 12 * n), "Snow lay on all of the slopes of the valleys until May, not on lakes.")
+        page.insert_text((220, 190), "Table 1")
+        page.insert_text((190, 204), "Days with snow in May", fontname="tiit")
+        for row, cells in enumerate((HEADER, *SNOW)):
+            for column, text in enumerate(cells):
+                page.insert_text((64 + 130 * column, 228 + 14 * row), text, fontsize=9)
+        for at in (218, 232, 292):
+            page.draw_line((60, at), (420, at))
+        made.save(tmp_path / "p.pdf")
+    document = assemble(Paper(id="p"), PdfParser().parse(tmp_path / "p.pdf", ParserOptions()))
+    assert [document.text[b.start : b.end].split()[:2] for b in document.blocks if b.kind is BlockKind.CAPTION]
+    assert any(b.table for b in document.blocks)
+
+
 def test_a_table_between_two_captions_of_which_none_has_another_is_given_to_neither(tmp_path: Path) -> None:
     assert not tables(tmp_path / "p.pdf", ["Table 1. Days with snow.", ICE, "Table 2. Days with ice."])
 
