@@ -57,7 +57,7 @@ class ReleaseContent:
         added: pair id -> fields that plugins add to its row.
         same_as: dataset id -> id of the dataset that it repeats, for published corpora that have records twice.
         elsewhere: documents that pairs cite and that only other parts have read (``search.corpus``).
-        closed: datasets whose records are front matter of papers with a licence that does not allow their text.
+        closed: the whole records, by id, that are front matter of papers with a licence that does not allow their text.
     """
 
     info: ReleaseInfo
@@ -77,15 +77,14 @@ class ReleaseContent:
     added: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     same_as: Mapping[str, str] = field(default_factory=dict)
     elsewhere: frozenset[str] = frozenset()
-    closed: frozenset[str] = frozenset()
+    closed: Mapping[str, Dataset] = field(default_factory=dict)
 
     def with_closed_abstracts_cut(self) -> ReleaseContent:
         """Return the content with blanks in place of what no answer cites in the descriptions of closed records, so
         that offsets stay."""
         cited = grouped((s.document_id, s) for p in self.pairs() if p.answer and self.closed for s in p.evidence)
         cut: dict[str, Dataset] = {}
-        for id in sorted(self.closed):
-            record = self.datasets[id]
+        for id, record in self.closed.items():
             at = record.text.find(record.description, len(f"Title: {record.title}"))
             kept = [*" " * len(record.text)]
             for span in cited.get(id, ()):
@@ -142,7 +141,7 @@ def from_run(run: RunView, info: ReleaseInfo) -> ReleaseContent:
         writers=writers,
         unfaithful=lambda: _unfaithful(run),
         elsewhere=elsewhere,
-        closed=frozenset(d for d in made_from if d in datasets and not may_be_whole(datasets[d].licence)),
+        closed={d: datasets[d] for d in made_from if d in datasets and not may_be_whole(datasets[d].licence)},
     )
 
 

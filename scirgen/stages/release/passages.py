@@ -103,16 +103,17 @@ def merge(spans: Iterable[Span]) -> list[Piece]:
     return pieces
 
 
-def record_passages(dataset: Dataset, *, cut: bool, whole: bool = True) -> list[Held]:
-    """Return a record as one passage of the cut; else in windows. If it is not ``whole``, blanks separate its parts."""
+def record_passages(dataset: Dataset, *, cut: bool, uncut: Dataset | None = None) -> list[Held]:
+    """Return a record as one passage of the cut; else in windows. If blanks separate what is kept of it, the ``uncut``
+    record says which passage it is."""
     source = Source.of_record(dataset)
     if not cut:
         return quoted_passages(source, [Piece(0, dataset.text)])
-    made = corpus.record_passage(dataset)
+    made = corpus.record_passage(uncut or dataset)
     pieces = [Piece(made.start, made.text)]
-    if not whole:
-        pieces = [Piece(made.start + part.start(), part.group()) for part in _KEPT.finditer(made.text)]
-    return [source.passage(made.id, pieces, whole=whole)]
+    if uncut:
+        pieces = [Piece(part.start(), part.group()) for part in _KEPT.finditer(dataset.text, made.start, made.end)]
+    return [source.passage(made.id, pieces, whole=not uncut)]
 
 
 def paper_passages(source: Source, document: Document, quoted: Iterable[Span]) -> list[Held]:

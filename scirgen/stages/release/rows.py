@@ -76,7 +76,7 @@ def all_passages(
     """
     cut = content.documents is not None
     for dataset in content.datasets.values():
-        yield _added(record_passages(dataset, cut=cut, whole=dataset.id not in content.closed), index)
+        yield _added(record_passages(dataset, cut=cut, uncut=content.closed.get(dataset.id)), index)
     quoted = grouped((a.span.document_id, a.span) for a in content.aspects)
     users = grouped((a.span.document_id, a.dataset_id or "") for a in content.aspects)
     of_paper = users_of(content.uses)

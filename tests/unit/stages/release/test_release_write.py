@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from scirgen.core.corpus import passages_of
+from scirgen.core.corpus import passages_of, record_passage
 from scirgen.core.errors import InputError, PluginError, StoreError
 from scirgen.core.fingerprint import file_sha256
 from scirgen.core.records import (
@@ -511,9 +511,10 @@ def test_a_record_made_of_a_closed_paper_holds_only_what_is_cited(tmp_path, lice
     run.stored["match"] = [Link(dataset_id=record.id, paper_id="p-own", found_by=OWN, used=True)]
     at = record.text.index(said[1])
     cited = Span(document_id=record.id, start=at, end=at + len(said[1]), text=said[1])
-    run.all_pairs = [
-        p.model_copy(update={"evidence": (cited,)}) if p.dataset_id == record.id else p for p in run.all_pairs
-    ]
+    read = record_passage(record)
+    grade = Grade(passage_id=read.id, document_id=record.id, start=read.start, end=read.end, grade=2)
+    sought = {"evidence": (cited,), "asked": "seeking", "grades": (grade,)}
+    run.all_pairs = [p.model_copy(update=sought) if p.dataset_id == record.id else p for p in run.all_pairs]
     release = write(run, tmp_path / "release")
     [document] = [d for d in release.corpus() if d.id == record.id]
     [passage] = [p for p in release.passages() if p.document_id == record.id]
@@ -521,6 +522,9 @@ def test_a_record_made_of_a_closed_paper_holds_only_what_is_cited(tmp_path, lice
     assert {(e.page, tuple(e.bbox)) for e in evidence} == {(3, (1, 2, 3, 4))}
     assert {document.metadata[e.start : e.end] for e in evidence} == {said[1]}
     assert {passage.text[p.start : p.end] for e in evidence for p in e.places} == {said[1]}
+    rows = [row for row in release.rows() if row.dataset_id == record.id]
+    assert rows and all(release.passage_qrels(r.split)[r.id] == {read.id: 2} for r in rows)
+    assert all(r.passages == (read.id,) for r in rows) and passage.id == read.id
     whole = licence == "cc-by-4.0"
     assert passage.whole == whole and (said[0] in passage.text) == whole
     assert document.text == (" ".join(said) if whole else said[1])
