@@ -9,7 +9,7 @@ from pathlib import Path
 
 import httpx2
 
-from scirgen import InputError, Release, Run, SourceError
+from scirgen import InputError, Record, Release, Run, SourceError
 from scirgen.core.safety.files import is_below
 from scirgen.core.text.shown import shown
 from scirgen.plugin import file_sha256, require
@@ -49,7 +49,7 @@ def plan_upload(release: Release) -> list[Upload]:
     """
     run = release.folder.parent
     own = release.folder.name == "release" and (run / "run.db").is_file()
-    if own and not any(Run(run).released().values()):
+    if own and not any(Run(run).records("release", Record)):
         raise InputError(
             f"{release.folder} is of an earlier state of the run, which did not finish since",
             hint="Run the same scirgen generate again, or copy that folder elsewhere to publish the earlier state.",

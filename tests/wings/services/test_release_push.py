@@ -72,6 +72,12 @@ async def test_an_older_release_of_a_run_that_was_stopped_is_not_sent(tmp_path):
     assert plan_upload(Release(tmp_path / "copy"))
 
 
+async def test_a_finished_release_without_questions_is_sent(tmp_path):
+    async with FakeServer() as server:
+        run = await run_small(server, write_records(tmp_path / "r.jsonl", 2), tmp_path / "run", generate__off=True)
+    assert not any(run.released().values()) and plan_upload(Release(run.folder))
+
+
 class Refusing(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         body = json.dumps({"error": "Invalid username or password."}).encode()
