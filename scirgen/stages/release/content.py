@@ -82,7 +82,8 @@ class ReleaseContent:
     def with_closed_abstracts_cut(self) -> ReleaseContent:
         """Return the content with blanks in place of what no answer cites in the descriptions of closed records, so
         that offsets stay."""
-        cited = grouped((s.document_id, s) for p in self.pairs() if p.answer and self.closed for s in p.evidence)
+        pairs = self.pairs() if self.closed else ()
+        cited = grouped((s.document_id, s) for p in pairs if p.answer for s in p.evidence)
         cut: dict[str, Dataset] = {}
         for id, record in self.closed.items():
             at = record.text.find(record.description, len(f"Title: {record.title}"))
@@ -224,7 +225,8 @@ def _unfaithful(run: RunView) -> list[UnfaithfulRow]:
 def _places(run: RunView, own: Mapping[str, set[str]]) -> dict[Span, Span]:
     """Return the evidence from records made from papers, with its page and box in the paper."""
     made = {document: dataset for dataset, documents in own.items() for document in documents}
-    cited = grouped((s.document_id, s) for p in run.pairs() if own for s in p.evidence if s.document_id in own)
+    pairs = run.pairs() if own else ()
+    cited = grouped((s.document_id, s) for p in pairs for s in p.evidence if s.document_id in own)
     found: dict[Span, Span] = {}
     for document in run.records("parse", Document) if cited else ():
         for span in cited.get(made.get(document.id, ""), ()):

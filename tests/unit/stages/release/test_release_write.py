@@ -529,3 +529,14 @@ def test_a_record_made_of_a_closed_paper_holds_only_what_is_cited(tmp_path, lice
     assert passage.whole == whole and (said[0] in passage.text) == whole
     assert document.text == (" ".join(said) if whole else said[1])
     assert any(said[0] in f.read_text() for f in (tmp_path / "release/corpus").iterdir()) == whole
+
+
+def test_pairs_are_read_for_the_places_of_their_evidence_only_if_a_record_is_made_of_a_paper():
+    reads = []
+    for links in ((), (Link(dataset_id="ds-002", paper_id="p-own", found_by=OWN, used=True),)):
+        run, count = small_run(), []
+        run.stored["match"] += links
+        run.pairs = lambda run=run, count=count: (count.append(1), iter(run.all_pairs))[1]
+        from_run(run, info())
+        reads.append(len(count))
+    assert reads[0] < reads[1]
