@@ -130,10 +130,10 @@ class VerifyStage(Stage):
         """Yield one item for each linked paper with extracted statements."""
         aspects = scope.outputs("extract", Aspect)
         for link in scope.outputs("match", Link):
-            of_paper = tuple(a for a in aspects if a.paper_id == link.paper_id)
+            of_paper = {a.id: a for a in aspects if a.paper_id == link.paper_id}  # two sections may find the same note
             if link.used and of_paper:
                 documents = [d for d in scope.outputs("parse", Document) if d.paper_id == link.paper_id]
-                yield WorkItem(link.id, (scope.dataset, link, *documents[:1], *of_paper))
+                yield WorkItem(link.id, (scope.dataset, link, *documents[:1], *of_paper.values()))
 
     async def process(self, item: WorkItem, ctx: StageContext) -> StageResult:
         dataset = item.one(Dataset)

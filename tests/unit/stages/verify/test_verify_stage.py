@@ -9,7 +9,7 @@ from scirgen.core.records import Aspect, AspectCategory, Dataset, Link, SectionC
 from scirgen.stages.base import StageResult, WorkItem
 from scirgen.stages.verify.stage import VerifyStage, incomplete, screen
 from tests.support.papers import aspect, make_paper
-from tests.support.questioning import make_context
+from tests.support.questioning import FakeScope, make_context
 from tests.support.scripted_chat import Rule
 
 DATASET = Dataset(id="flow", title="Daily streamflow and snow depth of the Arvel headwaters", keywords=("streamflow",))
@@ -64,6 +64,14 @@ async def test_process_when_any_reply_then_kept_plus_rejected_are_all() -> None:
     ]  # fmt: skip
     assert len(asked) == 1 and f"[1] (findings, methods) {FLOW}" in asked[0]
     assert all(r.dataset_id == "flow" and r.reason and r.record for r in result.rejections)
+
+
+def test_a_statement_that_two_sections_found_is_read_once() -> None:
+    found = aspect(DOCUMENT, METHODS, GAUGES), aspect(DOCUMENT, FINDINGS, FLOW), aspect(DOCUMENT, METHODS, GAUGES)
+    link = Link(dataset_id="ds-1", paper_id=DOCUMENT.paper_id, found_by="doi", used=True)
+    ctx, _ = make_context(lambda p, n: remove(), stage="verify", key=link.id)
+    [item] = VerifyStage().items(FakeScope({"extract": found, "match": (link,)}), ctx)
+    assert [a.span.text for a in item.of(Aspect)] == [GAUGES, FLOW]
 
 
 async def test_a_leaning_sentence_is_kept_if_its_context_is_known() -> None:
