@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -248,14 +249,16 @@ def _labelled_blocks(parts: Sequence[_Part], columns: Ends, area: Area) -> list[
         return []
     rest = [(row, {n - 1: words for n, words in cells.items() if n}) for row, cells in parts]
     rows = _parted_rows([part for part in rest if part[1]], columns[1:], area) or []
+    rules = sorted(area.rules)
+    tops, ends = ([bisect_left(rules, block[at][0].middle) for block in blocks] for at in (0, -1))
+    within: list[list[dict[int, list[Word]]]] = [[] for _ in blocks]
+    for cells, height in rows:
+        above = bisect_left(rules, _height(cells[min(cells)][:1]))
+        at = bisect_right(tops, above) - 1
+        if height == 1 and at >= 0 and above <= ends[at]:
+            within[at].append({n + 1: words for n, words in cells.items()})
     made: list[tuple[dict[int, list[Word]], int]] = []
-    for block in blocks:
-        top, bottom = (sum(y < part[0].middle for y in area.rules) for part in (block[0], block[-1]))
-        own = [
-            {n + 1: words for n, words in cells.items()}
-            for cells, height in rows
-            if height == 1 and top <= sum(y < _height(cells[min(cells)][:1]) for y in area.rules) <= bottom
-        ]
+    for block, own in zip(blocks, within, strict=True):
         made += [({0: _joined(block)[0], **(own[0] if own else {})}, len(own)), *((cells, 1) for cells in own[1:])]
     return made if len(made) == len(rows) + sum(not height for _, height in made) else []
 
