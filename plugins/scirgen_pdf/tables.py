@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -150,12 +151,13 @@ def with_tables(groups: list[Group], body: Style, marks: Callable[[int], Marks],
                 parts[0] = (number, replace(found, refused="table_columns"))
             held = [_held(groups, marks(n - 1).words, part.box, n) for n, part in parts]
             cells = [[cell.box for row in part.rows for cell in row if cell.box] for _, part in parts]
-            own = [_taken(*pair) for pair in zip(held, cells, strict=True)]
+            used = [_used(*pair) for pair in zip(held, cells, strict=True)]
+            own = [_taken(*pair) for pair in zip(held, used, strict=True)]
             rest = {
-                line: [w for w in words if not _in_any(w, boxes)]
-                for lines, boxes in zip(own, cells, strict=True) for line, words in lines.items()
+                line: [w for w in words if id(w) not in ids]
+                for lines, ids in zip(own, used, strict=True) for line, words in lines.items()
             }  # fmt: skip
-            if any(_in_any(w, [part.box for _, part in parts]) for words in rest.values() for w in words):
+            if any(_within(w.box, part.box) for _, part in parts for words in rest.values() for w in words):
                 parts[0] = (number, replace(parts[0][1], refused="table_columns"))  # a line has words beside its cells
             made = _block([part for _, part in parts])
             if found is None or made is None:
@@ -166,7 +168,7 @@ def with_tables(groups: list[Group], body: Style, marks: Callable[[int], Marks],
                 caption.refused = made.refused
                 if any(_has_headings(groups, body, part, n) for n, part in parts):
                     continue  # rules of something else
-                own = [_taken(lines, [part.box]) for lines, (_, part) in zip(held, parts, strict=True)]
+                own = [_taken(lines, _used(lines, [part.box])) for lines, (_, part) in zip(held, parts, strict=True)]
                 blocks = [_printed(chain(*lines.values()), n) for lines, (n, _) in zip(own, parts, strict=True)]
                 rest = {line: [] for lines in own for line in lines}
             else:
@@ -201,31 +203,47 @@ def _has_headings(groups: Iterable[Group], body: Style, table: PageTable, page: 
     return any(size > body.size and not same_size(size, body.size) for size in inside)
 
 
-def _held(groups: Iterable[Group], words: Iterable[Word], box: Box, page: int) -> dict[int, list[Word]]:
+def _held(groups: Iterable[Group], words: Sequence[Word], box: Box, page: int) -> dict[int, list[Word]]:
     """Return the words of each line of a page that reaches a table's box, by the line's id."""
     lines = [
         line for group in groups if group.page <= page and not group.made for line in group.lines
         if line.page == page and line.y1 > box[1] - 1 and line.y0 < box[3] + 1
         and line.x1 > box[0] - _AWAY and line.x0 < box[2] + _AWAY
     ]  # fmt: skip
+    nearest: dict[int, tuple[float, int]] = {}
+    for line, inside in zip(lines, _inside_each(words, [(n.x0, n.y0, n.x1, n.y1) for n in lines]), strict=True):
+        for word in inside:
+            away = abs(line.middle - _middle(word))
+            if id(word) not in nearest or away < nearest[id(word)][0]:
+                nearest[id(word)] = away, id(line)
     held: dict[int, list[Word]] = {}
-    top, bottom = min((line.y0 for line in lines), default=0.0), max((line.y1 for line in lines), default=0.0)
     for word in words:
-        x, y = (word.box[0] + word.box[2]) / 2, (word.box[1] + word.box[3]) / 2
-        if top - 1 <= y <= bottom + 1:
-            own = [line for line in lines if line.x0 - 1 <= x <= line.x1 + 1 and line.y0 - 1 <= y <= line.y1 + 1]
-            if own:
-                held.setdefault(id(min(own, key=lambda line: abs(line.middle - y))), []).append(word)
+        if id(word) in nearest:
+            held.setdefault(nearest[id(word)][1], []).append(word)
     return held
 
 
-def _taken(held: Mapping[int, list[Word]], boxes: Sequence[Box]) -> dict[int, list[Word]]:
-    """Return the lines that have a word in one of some boxes."""
-    return {line: words for line, words in held.items() if any(_in_any(w, boxes) for w in words)}
+def _inside_each(words: Iterable[Word], boxes: Iterable[Box]) -> Iterator[list[Word]]:
+    """Yield the words in each box; only those at its height are looked at."""
+    placed = sorted(words, key=_middle)
+    heights = [_middle(word) for word in placed]
+    for box in boxes:
+        level = placed[bisect_left(heights, box[1] - 1) : bisect_right(heights, box[3] + 1)]
+        yield [word for word in level if _within(word.box, box)]
 
 
-def _in_any(word: Word, boxes: Iterable[Box]) -> bool:
-    return any(_within(word.box, box) for box in boxes)
+def _middle(word: Word) -> float:
+    return (word.box[1] + word.box[3]) / 2
+
+
+def _used(held: Mapping[int, list[Word]], boxes: Iterable[Box]) -> set[int]:
+    """Return the ids of the words of lines that are in one of some boxes."""
+    return {id(word) for inside in _inside_each(chain(*held.values()), boxes) for word in inside}
+
+
+def _taken(held: Mapping[int, list[Word]], used: Collection[int]) -> dict[int, list[Word]]:
+    """Return the lines that have a used word."""
+    return {line: words for line, words in held.items() if any(id(w) in used for w in words)}
 
 
 def _printed(words: Iterable[Word], page: int) -> ParsedBlock:
