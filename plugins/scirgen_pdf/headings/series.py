@@ -248,16 +248,17 @@ def _accept_children(found: Sequence[Candidate], groups: Sequence[Group], thresh
 
 
 def _accept_missing(found: Sequence[Candidate], threshold: float, rules: Series) -> None:
-    """Accept lines in any type with a number that is missing between accepted headings: "5. Use" between "4. Setup" and
-    "6. Library"."""
+    """Accept a line in any type with the number that is missing between accepted headings: "5. Use" between "4. Setup"
+    and "6. Library"; of several such lines, the one most set apart."""
     lines = [(c, c.number) for c in found if c.number is not None and not c.run_in]
     places = {(number.scheme, number.values): c.index for c, number in lines if c.score >= threshold}
-    for c, number in lines:
+    for c, number in sorted(lines, key=lambda line: line[0].score, reverse=True):
         *outer, last = number.values
         near = [places.get((number.scheme, (*outer, value)), -1) for value in (last - 1, last, last + 1)]
         missing = near[1] < 0 <= near[0] < c.index < near[2]
         if missing and len(c.group.lines) <= rules.child_lines and _is_brief(c, rules) and _WORDS.search(c.text):
             c.score = max(c.score, threshold)
+            places[number.scheme, number.values] = c.index
 
 
 def _opens_references(c: Candidate, groups: Sequence[Group], rules: Series) -> bool:

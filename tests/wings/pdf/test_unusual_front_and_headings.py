@@ -419,3 +419,10 @@ def test_a_line_alone_in_its_row_and_underlined_is_as_a_bold_one() -> None:
     ]
     underlined(Page(lines, 600, 800), lambda: [(70, 111, 127, 111), (70, 211, 130, 211), (70, 311, 500, 311)])
     assert [one.spans[0].bold for one in lines] == [True, False, False, False]
+
+
+def test_of_two_lines_with_the_missing_number_one_is_a_heading(tmp_path: Path) -> None:
+    lines = f"<p>3. Use of gauges</p><p>{PROSE * 3}</p><p>3. Place of the rods</p><p>The rods stand.</p>"
+    made = sections("", lines).replace("4. Disc", "5. Disc").replace("3. Results", "4. Results")
+    found = [text for _, text in headings(set_html(tmp_path / "p.pdf", f"<h1>Snow of the upper valley</h1>{made}"))]
+    assert found == ["1. Introduction", "2. Methods", "3. Use of gauges", "4. Results", "5. Discussion"]
