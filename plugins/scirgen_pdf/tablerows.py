@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -84,6 +84,13 @@ def printed_rows(words: Iterable[Word]) -> list[Row]:
     """
     words = list(words)
     rows: list[tuple[float, float, list[Word]]] = []
+    order: list[tuple[float, int]] = []  # the middles of rows, from the top
+
+    def nearest(middle: float) -> tuple[float, float, list[Word]] | None:
+        at = bisect_left(order, (middle, 0))
+        near = min(order[max(0, at - 1) : at + 1], key=lambda r: (abs(r[0] - middle), r[1]), default=None)
+        return rows[near[1]] if near else None
+
     usual = median([w.box[3] - w.box[1] for w in words] or [0.0])
     tall = {id(w) for w in words if w.box[3] - w.box[1] >= _RULES.tall * usual}
     heights = {id(w): usual if id(w) in tall else w.box[3] - w.box[1] for w in words}
@@ -91,15 +98,16 @@ def printed_rows(words: Iterable[Word]) -> list[Row]:
     for word in sorted(words, key=lambda w: (id(w) in tall, -heights[id(w)])):
         height = heights[id(word)]
         middle = word.box[1] + height / 2
-        near = min(rows, key=lambda r: abs(r[0] - middle), default=None)
+        near = nearest(middle)
         if near and id(word) in tall and abs(near[0] - middle) >= _RULES.same_line * near[1]:
             middle = word.box[3] - height / 2
-            near = min(rows, key=lambda r: abs(r[0] - middle))
+            near = nearest(middle)
         large = height > _RULES.small * (near[1] if near else 0)
         within = _RULES.same_line if large else _RULES.index
         if near and abs(near[0] - middle) < within * near[1]:
             near[2].append(word)
         else:
+            insort(order, (middle, len(rows)))
             rows.append((middle, height, [word]))
     return sorted((Row(sorted(r[2], key=lambda w: w.box[0])) for r in rows), key=lambda r: r.middle)
 

@@ -6,9 +6,12 @@ import sys
 from collections.abc import Callable
 from types import FrameType
 
-from scirgen.core.records import Box
-from scirgen_pdf.reading.page import Word
+from scirgen.core.records import BlockKind, Box
+from scirgen_pdf.page.lines import Line, Run, Style
+from scirgen_pdf.paragraphs import Group
+from scirgen_pdf.reading.page import Marks, Word
 from scirgen_pdf.tablegrid import page_table
+from scirgen_pdf.tables import with_tables
 
 
 def calls(work: Callable[[], object]) -> int:
@@ -44,3 +47,23 @@ def test_twice_the_blocks_of_a_labelled_table_are_far_less_than_eight_times_the_
         assert table is not None and len(table.rows) == 1 + 4 * blocks
 
     assert calls(lambda: read(40)) < 5 * calls(lambda: read(20))
+
+
+def test_twice_the_rows_of_a_plain_table_are_far_less_than_four_times_the_work() -> None:
+    style = Style("Serif", 20, bold=False, italic=False)
+
+    def group(top: float, text: str, kind: BlockKind = BlockKind.PARAGRAPH) -> Group:
+        line = Line(1, (50, top, 500, top + 10), [Run(text, style)], 0).settle()
+        return Group([line], 0, 50, 500, kind=kind).settle()
+
+    def read(count: int) -> None:
+        tops = [100, *range(116, 116 + 12 * count, 12)]
+        found = [word(50 + 50 * n, y, f"{n}.{y % 10}" if y > 100 else "Head") for y in tops for n in range(9)]
+        rules: list[Box] = [(50, y, 500, y + 0.5) for y in (95, 113, tops[-1] + 13)]
+        lines = [group(y, "0.1 1.1 2.1") for y in tops]
+        made = with_tables(
+            [group(80, "Table 1. Days with snow.", BlockKind.CAPTION), *lines], style, lambda _: Marks(found, rules), 1
+        )
+        assert [g.made is not None and g.made.table is not None for g in made] == [False, True]
+
+    assert calls(lambda: read(160)) < 2.5 * calls(lambda: read(80))
