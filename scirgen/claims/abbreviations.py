@@ -28,7 +28,7 @@ _PRODUCT = re.compile(
     r"\b(?:algorithm|benchmark|corpus|data ?(?:base|set)|instrument|library|model|network|package|platform|program"
     r"|satellite|sensor|software|system|tool(?:kit)?)s?\b"
 )
-"""What is described as one is a name, not the code of a quantity: "BERT, a language model of Google"."""
+"""Words for products: what is described as one is a name, not the code of a quantity ("BERT, a language model")."""
 _ENOUGH = 2
 """Telling words of a description that explain its code."""
 

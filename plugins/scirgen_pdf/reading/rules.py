@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, Final
 
@@ -15,16 +16,22 @@ _THICKEST: Final[Annotated[Points, "of a rule; a thicker one is a bar of a figur
 _SHORTEST: Final[Annotated[Points, "of a rule; shorter strokes are those of signs"]] = 4.0
 
 _ENDS_OFF: Final[Annotated[Points, "by which a rule below a line may begin or end elsewhere, by a blank"]] = 4.0
+_SHORT: Final[Annotated[Points, "from the end of an underlined heading to the right edge of the lines"]] = 20.0
 _HEADING: Final = re.compile(r"[A-ZÀ-Þ](?=.*[^\W\d_]{4})[^=@]*[^\s.,;:@/=]")
 
 
 def underlined(page: Page, rules: Callable[[], Sequence[Box]]) -> None:
-    """Set lines that are underlined from end to end, and alone in their rows, in bold: both mark headings."""
+    """Set lines that are underlined from end to end, short, alone in their rows and at the left edge of most lines in
+    bold: both mark headings."""
+    right = max((line.box[2] for line in page.lines), default=0.0)
+    edges = Counter(round(line.box[0]) for line in page.lines)
+    left = max(edges, key=lambda x: edges[x], default=0)
     for line in page.lines:
-        text = "".join(span.text for span in line.spans).strip()
+        x0, y0, x1, y1 = line.box
+        inside = abs(x0 - left) < _ENDS_OFF and x1 < right - _SHORT
+        text = "".join(span.text for span in line.spans).strip() if inside else ""
         if any(span.bold for span in line.spans) or not _HEADING.fullmatch(text) or not _is_alone(line, page):
             continue
-        x0, y0, x1, y1 = line.box
         below = [r for r in rules() if (y0 + y1) / 2 < r[1] < y1 + _THICKEST]
         if any(max(abs(r[0] - x0), abs(r[2] - x1)) < _ENDS_OFF for r in below):
             for span in line.spans:

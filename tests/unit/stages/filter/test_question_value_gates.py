@@ -172,7 +172,7 @@ async def test_an_abbreviated_term_is_spelled_out(
 async def test_beside_a_judge_a_code_that_heads_a_cited_cell_is_explained(
     question: str, header: str, accepted: bool
 ) -> None:
-    text = PAPER + " We asked for Y3 = NEGCON, a measure of the perceived negative consequences of use. MODIS, a sensor."
+    text = PAPER + " We asked for Y3 = NEGCON, a measure of the perceived negative consequences of use. MODIS, a sensor"
     cell = Span(document_id="ds-1", start=0, end=4, text="2.94", medium="table", headers=(header, "5"))
     full, _ = make_context(stage="filter")
     (found,) = await UnexplainedAbbreviationGate().check(
